@@ -1,0 +1,49 @@
+# Every target makes its own .venv; python3 (3.11 or newer) and make are all it takes.
+# make PYTHON=python3.12 ... makes it with another interpreter.
+
+BIN := .venv/bin
+DEV := .venv/.stamp-dev
+BENCH := .venv/.stamp-bench
+
+PYTHON ?= python3
+TAPELESS_FUZZ_EXAMPLES ?= 5000
+export PYTHON TAPELESS_FUZZ_EXAMPLES
+
+.DEFAULT_GOAL := help
+.PHONY: demo test check fuzz bench-primal format clean help
+
+demo: $(DEV) ## show what Tapeless does, in a minute
+	@$(BIN)/python -m tapeless.tools.demo
+
+test: $(DEV) ## run the tests, all but the slow ones
+	@$(BIN)/python -m pytest -n 2 -m "not slow"
+
+check: $(DEV) ## format, lint, types and layers, without changing a file
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy src
+	@$(BIN)/lint-imports --no-logo
+
+fuzz: $(DEV) ## run generated programs; TAPELESS_FUZZ_EXAMPLES says how many a property
+	@$(BIN)/python -m pytest tests/fuzz -m slow
+
+bench-primal: $(BENCH) ## time compiled functions against Numba and NumPy
+	@$(BIN)/python -m benchmarks.primal
+
+format: $(DEV) ## format the code and mend what the linter can mend
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+clean: ## remove caches and build results; .venv stays
+	@rm -rf build dist .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS='	' read -r target text; do \
+		printf '  make %-14s %s\n' "$$target" "$$text"; done
+
+$(DEV): pyproject.toml scripts/setup-venv
+	@scripts/setup-venv dev
+
+$(BENCH): $(DEV)
+	@scripts/setup-venv bench

@@ -1,0 +1,1 @@
+"""Benchmarks: the same workloads by this project, Numba, NumPy and C, timed side by side in one run."""

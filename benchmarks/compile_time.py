@@ -1,0 +1,50 @@
+"""Compile time of one workload in a fresh process: what its first call costs beyond a later one.
+
+    python -m benchmarks.compile_time WORKLOAD [--cold]
+
+prints seconds; `--cold` leaves the disk cache aside. `measure` runs that and gives the number.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+ROOT = Path(__file__).parent.parent
+
+
+def measure(name: str, *, cold: bool, repeat: int = 1) -> float:
+    """The best of `repeat` fresh processes, in seconds."""
+    command = [sys.executable, "-m", "benchmarks.compile_time", name, *(["--cold"] if cold else [])]
+    seconds = []
+    for _ in range(repeat):
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if run.returncode:
+            raise RuntimeError(run.stderr.strip() or f"exit status {run.returncode}")
+        seconds.append(float(run.stdout.split()[-1]))
+    return min(seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="compile time of one workload in this process")
+    parser.add_argument("workload")
+    parser.add_argument("--cold", action="store_true", help="without the disk cache")
+    options = parser.parse_args()
+
+    import tapeless as tp
+    from benchmarks.workloads import BY_NAME
+
+    workload = BY_NAME[options.workload]
+    args = workload.make_inputs()
+    function = tp.function(workload.tapeless(), threads=1, cache=not options.cold)
+    calls = []
+    for _ in range(4):
+        start = perf_counter()
+        function(*args)
+        calls.append(perf_counter() - start)
+    print(calls[0] - min(calls[1:]))
+
+
+if __name__ == "__main__":
+    main()

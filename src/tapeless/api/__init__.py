@@ -1,0 +1,1 @@
+"""What the user calls: functions, parallel operators, derivatives."""

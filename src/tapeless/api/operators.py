@@ -1,0 +1,419 @@
+"""The parallel operators as plain Python: what `f.python` runs, and what compiled code is compared with.
+
+Takes NumPy arrays or containers (pytrees) of them that share a leading length; gives new arrays, never views of these.
+Relies on `ir.pytree` for containers, and on NumPy 2's promotion rules for the types of results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsIndex, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tapeless.ir.pytree import TreeDef, broadcast_prefix, difference, flatten, leaf_paths, tree_map, unflatten
+
+__all__ = [
+    "RECOVERIES",
+    "Vmapped",
+    "check_recover",
+    "hist",
+    "loop",
+    "map",
+    "prange",
+    "reduce",
+    "scan",
+    "scatter",
+    "vmap",
+]
+
+Array = NDArray[Any]
+DType = np.dtype[Any]
+Function = Callable[..., Any]
+T = TypeVar("T")
+
+RECOVERIES = ("auto", "recompute", "closed", "invert", "undo", "checkpoint", "checkpoint:K", "store")
+
+_WEAK: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}  # Python numbers, which adapt to NumPy's types
+
+
+# --- the operators ----------------------------------------------------------------------------------------------------
+
+
+def map(f: Function, *args: Any) -> Any:
+    """`f` of every row of the arguments, or of every `i < n` for `map(f, n)`; results are stacked leaf by leaf.
+
+    An argument is an array or a container of arrays; all have the same leading length, and `f` gets the containers with
+    rows (scalars, for a 1-d array) in place of the arrays. Of no rows at all what `f` returns cannot be known: the
+    result is then an empty float64 array of shape (0,).
+    """
+    body = _plain(f)
+    if len(args) == 1 and _is_count(args[0]):
+        return _stack("tp.map", [_snapshot(body(i)) for i in range(int(args[0]))])
+    rows = _rows("tp.map", "argument", args)
+    return _stack("tp.map", [_snapshot(body(*rows[i])) for i in range(rows.length)])
+
+
+def reduce(op: Function, ne: Any, xs: Any, commutative: bool = False) -> Any:
+    """`op(...op(op(ne, x[0]), x[1])..., x[n-1])`, and `ne` for no elements.
+
+    For a tuple of arrays, `ne` is a tuple and `op` takes two tuples and returns one. `op` must be associative with `ne`
+    its neutral element; `commutative=True` adds that the order of elements is free, which this version does not use.
+    The elements and `ne` are first brought to their common type.
+    """
+    rows, acc, combine = _fold("tp.reduce", op, ne, xs)
+    for i in range(rows.length):
+        acc = combine(acc, rows.copy(i))
+    return acc
+
+
+def scan(op: Function, ne: Any, xs: Any, exclusive: bool = False, reverse: bool = False) -> Any:
+    """All partial results of `reduce`: `y[i]` combines `x[0..i]`, or `x[0..i-1]` with `exclusive` (so `y[0]` is `ne`).
+
+    With `reverse` it goes from the right: `y[i]` combines `x[i..n-1]`, or `x[i+1..n-1]` with `exclusive`. The elements
+    stay in their order from left to right, `y[i] = op(x[i], y[i+1])`, which shows where `op` does not commute.
+    """
+    rows, acc, combine = _fold("tp.scan", op, ne, xs)
+    if rows.length == 0:
+        return unflatten(rows.treedef, [np.empty_like(array) for array in rows.arrays])
+    results: list[Any] = []
+    for i in reversed(range(rows.length)) if reverse else range(rows.length):
+        before = _snapshot(acc)  # an operator may work in place on its arguments
+        acc = combine(rows.copy(i), acc) if reverse else combine(acc, rows.copy(i))
+        results.append(before if exclusive else _snapshot(acc))
+    return _stack("tp.scan", results[::-1] if reverse else results)
+
+
+def hist(op: Function, ne: Any, n_or_dest: Any, keys: Any, vals: Any) -> Any:
+    """Reduce by key: `dest[k] = op(dest[k], v)` for each key and value; keys outside `0 <= k < n` are ignored.
+
+    An integer `n` stands for `n` cells holding `ne`, of the type of `vals`. A destination is copied, never written, and
+    its type is the type of the result. `vals`, `ne` and the destination may be tuples (`op` then takes two tuples) and
+    `vals` may have rows for elements; `keys` is one array of integers.
+    """
+    values = _rows("tp.hist", "vals", vals)
+    neutral = _leaves_like("tp.hist", "the neutral element", ne, values.treedef)
+    if _is_count(n_or_dest):
+        cells = [
+            np.full((int(n_or_dest), *array.shape[1:]), _exact("tp.hist", leaf, array.dtype), array.dtype)
+            for leaf, array in zip(neutral, values.arrays, strict=True)
+        ]
+        dest = Rows(values.treedef, cells, int(n_or_dest))
+    else:
+        dest = _destination("tp.hist", n_or_dest, values)
+    values = values.astype("tp.hist", [array.dtype for array in dest.arrays])
+    combine = _Combine("tp.hist", _plain(op), dest)
+    for i, key in enumerate(_indices("tp.hist", "keys", keys, values.length)):
+        if 0 <= key < dest.length:
+            dest.put("tp.hist", key, combine(dest.copy(key), values.copy(i)))
+    return dest.tree()
+
+
+def scatter(dest: Any, idx: Any, vals: Any) -> Any:
+    """A copy of `dest` with `dest[idx[i]] = vals[i]`; indices outside `0 <= k < len(dest)`, so negative ones too, are
+    ignored. Of equal indices the last wins. `dest` and `vals` may be tuples of arrays; `dest` keeps its type.
+    """
+    values = _rows("tp.scatter", "vals", vals)
+    result = _destination("tp.scatter", dest, values)
+    values = values.astype("tp.scatter", [array.dtype for array in result.arrays])
+    for i, key in enumerate(_indices("tp.scatter", "idx", idx, values.length)):
+        if 0 <= key < result.length:
+            result.put("tp.scatter", key, values[i])
+    return result.tree()
+
+
+def prange(*bounds: SupportsIndex) -> range:
+    """`range(n)` or `range(start, stop[, step])`: a loop whose iterations may run in any order, and at once."""
+    return range(*bounds)
+
+
+def loop(iterable: T, recover: str = "auto") -> T:
+    """The iterable itself. `recover` says how the reverse sweep gets back the values that the loop overwrites."""
+    check_recover(recover)
+    return iterable
+
+
+def check_recover(recover: str) -> None:
+    """Raise ValueError for a value of `recover` that does not exist."""
+    name, colon, depth = recover.partition(":") if isinstance(recover, str) else ("", "", "")
+    if colon:
+        known = name == "checkpoint" and depth.isascii() and depth.isdigit() and int(depth) > 0
+    else:
+        known = name in RECOVERIES
+    if not known:
+        raise ValueError(f"recover={recover!r}: use one of {', '.join(RECOVERIES)} (K a positive integer)")
+
+
+def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Vmapped:
+    """`f` over an axis of its arguments, as in JAX: `in_axes` has one entry for all positional arguments or a tuple of
+    one each, and an entry is an axis, None (the same value for every call) or a container of these that fits the
+    argument or the top of it. `out_axes` places the new axis in the results in the same way; keyword arguments are
+    mapped over axis 0. For an axis of length 0 the result is that of `map`.
+    """
+    return Vmapped(f, in_axes, out_axes)
+
+
+class Vmapped:
+    """What `vmap` returns. It keeps its three parts readable for those who compile it rather than call it."""
+
+    def __init__(self, f: Function, in_axes: Any, out_axes: Any) -> None:
+        if isinstance(in_axes, list):  # JAX takes a list here too
+            in_axes = tuple(in_axes)
+        if in_axes is not None and not isinstance(in_axes, int | np.integer | tuple):
+            raise TypeError(f"tp.vmap: in_axes is an integer, None or a tuple, not {in_axes!r}")
+        for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+            for axis in flatten(axes)[0]:
+                if not isinstance(axis, int | np.integer):
+                    raise TypeError(f"tp.vmap: {name} holds integers and None, not {axis!r}")
+        self.f, self.in_axes, self.out_axes = f, in_axes, out_axes
+        self.__name__ = f"vmap({getattr(f, '__name__', 'f')})"
+        self.__doc__ = getattr(f, "__doc__", None)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, treedef = flatten((args, kwargs))
+        positional, named = treedef.children
+        axes = self._input_axes(positional, named)
+        names = ["argument" + path for path in leaf_paths(positional) + leaf_paths(named)]
+        arrays: list[Any] = [
+            leaf if axis is None else _leading(f"tp.vmap: {name}", leaf, axis)
+            for leaf, axis, name in zip(leaves, axes, names, strict=True)
+        ]
+        mapped = [array for array, axis in zip(arrays, axes, strict=True) if axis is not None]
+        if not mapped:
+            raise ValueError("tp.vmap: no argument is mapped; in_axes gives None for all of them")
+        if len({len(array) for array in mapped}) > 1:
+            sizes = (f"{n}: {len(a)}" for n, a, axis in zip(names, arrays, axes, strict=True) if axis is not None)
+            raise ValueError(f"tp.vmap: the mapped axes differ in length ({', '.join(sizes)})")
+        body, results = _plain(self.f), []
+        for i in range(len(mapped[0])):
+            row = [a if axis is None else a[i] for a, axis in zip(arrays, axes, strict=True)]
+            row_args, row_kwargs = unflatten(treedef, row)
+            results.append(_snapshot(body(*row_args, **row_kwargs)))
+        return self._place(_stack("tp.vmap", results)) if results else _stack("tp.vmap", results)
+
+    def _input_axes(self, args: TreeDef, kwargs: TreeDef) -> list[int | None]:
+        try:
+            return broadcast_prefix(self.in_axes, args) + [0] * kwargs.num_leaves
+        except ValueError as error:
+            raise ValueError(f"tp.vmap: in_axes and the arguments differ: {error}") from None
+
+    def _place(self, stacked: Any) -> Any:
+        """Move the leading axis of every result to where `out_axes` wants it."""
+        leaves, treedef = flatten(stacked)
+        try:
+            axes = broadcast_prefix(self.out_axes, treedef)
+        except ValueError as error:
+            raise ValueError(f"tp.vmap: out_axes and the result differ: {error}") from None
+        placed = []
+        for leaf, axis, path in zip(leaves, axes, leaf_paths(treedef), strict=True):
+            if axis is None:
+                # Which results depend on the mapped arguments is not known here, so the values have to tell.
+                if any(not np.array_equal(row, leaf[0], equal_nan=leaf.dtype.kind in "fc") for row in leaf[1:]):
+                    raise ValueError(f"tp.vmap: result{path} has out_axes None but differs along the mapped axis")
+                placed.append(leaf[0])
+            elif -leaf.ndim <= axis < leaf.ndim:
+                placed.append(np.moveaxis(leaf, 0, axis))
+            else:
+                raise ValueError(f"tp.vmap: result{path} has {leaf.ndim} axes with the new one, no axis {axis}")
+        return unflatten(treedef, placed)
+
+
+def _leading(name: str, leaf: Any, axis: int) -> Array:
+    """The array with the mapped axis first."""
+    array = np.asarray(leaf)
+    if not -array.ndim <= axis < array.ndim:
+        raise ValueError(f"{name} has shape {array.shape}, no axis {axis}")
+    return np.moveaxis(array, axis, 0)
+
+
+# --- elements: rows of containers of arrays ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A container of arrays seen as a sequence of elements."""
+
+    treedef: TreeDef
+    arrays: list[Array]
+    length: int
+
+    def __getitem__(self, i: int) -> Any:
+        return unflatten(self.treedef, [array[i] for array in self.arrays])
+
+    def copy(self, i: int) -> Any:
+        """Element `i` for an operator, which may work in place on it or return it."""
+        return unflatten(self.treedef, [array[i] if array.ndim == 1 else array[i].copy() for array in self.arrays])
+
+    def put(self, what: str, i: int, element: Any) -> None:
+        for array, leaf in zip(self.arrays, flatten(element)[0], strict=True):
+            _check_cast(what, np.result_type(leaf, array.dtype), array.dtype)
+            array[i] = leaf
+
+    def astype(self, what: str, dtypes: Sequence[DType]) -> Rows:
+        for array, dtype in zip(self.arrays, dtypes, strict=True):
+            _check_cast(what, array.dtype, dtype)
+        cast = [array.astype(dtype, copy=False) for array, dtype in zip(self.arrays, dtypes, strict=True)]
+        return Rows(self.treedef, cast, self.length)
+
+    def tree(self) -> Any:
+        return unflatten(self.treedef, self.arrays)
+
+
+def _rows(what: str, name: str, tree: Any) -> Rows:
+    """The elements of an array or of a container of arrays of one leading length."""
+    leaves, treedef = flatten(tree)
+    names = [name + path for path in leaf_paths(treedef)]
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    if not arrays:
+        raise ValueError(f"{what}: {name} holds no array")
+    for leaf, array, place in zip(leaves, arrays, names, strict=True):
+        if array.ndim == 0:
+            raise ValueError(f"{what}: {place} is a single value ({leaf!r}); an array with a leading axis is needed")
+    if len({len(array) for array in arrays}) > 1:
+        lengths = (f"{place}: {len(array)}" for place, array in zip(names, arrays, strict=True))
+        raise ValueError(f"{what}: the leading lengths differ ({', '.join(lengths)})")
+    return Rows(treedef, arrays, len(arrays[0]))
+
+
+def _destination(what: str, dest: Any, values: Rows) -> Rows:
+    """A copy of the destination, whose elements must be like the values."""
+    _leaves_like(what, "the destination", dest, values.treedef)
+    rows = _rows(what, "dest", dest)
+    for path, cell, value in zip(leaf_paths(rows.treedef), rows.arrays, values.arrays, strict=True):
+        if cell.shape[1:] != value.shape[1:]:
+            raise ValueError(
+                f"{what}: elements of dest{path} have shape {cell.shape[1:]}, those of vals{path} {value.shape[1:]}"
+            )
+    return Rows(rows.treedef, [array.copy() for array in rows.arrays], rows.length)
+
+
+def _leaves_like(what: str, name: str, tree: Any, treedef: TreeDef) -> list[Any]:
+    leaves, found = flatten(tree)
+    if found != treedef:
+        raise ValueError(f"{what}: {name} has another structure than the elements: {difference(found, treedef)}")
+    return leaves
+
+
+def _indices(what: str, name: str, indices: Any, length: int) -> list[int]:
+    array = np.asarray(indices)
+    if array.ndim != 1:
+        raise ValueError(f"{what}: {name} has {array.ndim} axes; one array of integers with one axis is needed")
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{what}: {name} holds {array.dtype}; integers are needed")
+    if len(array) != length:
+        raise ValueError(f"{what}: {len(array)} {name} for {length} values")
+    return [int(k) for k in array]
+
+
+# --- operators of two elements ----------------------------------------------------------------------------------------
+
+
+class _Combine:
+    """The user's operator, with its result checked to be an element again and owned by nobody else."""
+
+    def __init__(self, what: str, op: Function, rows: Rows) -> None:
+        self.what, self.op, self.rows = what, op, rows
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        result = self.op(left, right)
+        leaves = _leaves_like(self.what, "the operator's result", result, self.rows.treedef)
+        for leaf, array in zip(leaves, self.rows.arrays, strict=True):
+            if np.shape(leaf) != array.shape[1:]:
+                raise ValueError(
+                    f"{self.what}: the operator returned shape {np.shape(leaf)} for elements of shape {array.shape[1:]}"
+                )
+        owned = [_element(leaf, array.dtype) for leaf, array in zip(leaves, self.rows.arrays, strict=True)]
+        return unflatten(self.rows.treedef, owned)
+
+
+def _element(leaf: Any, dtype: DType) -> Any:
+    """A leaf of an operator's result as a NumPy value: Python numbers take the elements' type where they can."""
+    return np.array(leaf, np.result_type(leaf, dtype) if type(leaf) in _WEAK else None)[()]
+
+
+def _fold(what: str, op: Function, ne: Any, xs: Any) -> tuple[Rows, Any, _Combine]:
+    """Elements and neutral element in their common type, and the operator between them."""
+    rows = _rows(what, "xs", xs)
+    leaves = _leaves_like(what, "the neutral element", ne, rows.treedef)
+    pairs = list(zip(leaves, rows.arrays, strict=True))
+    rows = rows.astype(what, [np.result_type(leaf, array.dtype) for leaf, array in pairs])
+    neutral = []
+    for leaf, array in zip(leaves, rows.arrays, strict=True):
+        try:
+            whole = np.broadcast_to(np.asarray(leaf, array.dtype), array.shape[1:])
+        except ValueError:
+            raise ValueError(
+                f"{what}: the neutral element has shape {np.shape(leaf)}, the elements {array.shape[1:]}"
+            ) from None
+        neutral.append(whole.copy()[()])
+    return rows, unflatten(rows.treedef, neutral), _Combine(what, _plain(op), rows)
+
+
+def _exact(what: str, ne: Any, dtype: DType) -> Any:
+    """The neutral element in the type of the values; refused where it would become another number (inf, 0.5 as int)."""
+    if not np.can_cast(np.result_type(ne, dtype), dtype, "same_kind"):
+        with np.errstate(invalid="ignore"):
+            if not np.array_equal(np.asarray(np.asarray(ne).astype(dtype)), ne):
+                raise TypeError(f"{what}: the neutral element {ne!r} is no {dtype}, the type of the values")
+    return ne
+
+
+def _check_cast(what: str, source: DType, target: DType) -> None:
+    if not np.can_cast(source, target, "same_kind"):
+        raise TypeError(
+            f"{what}: values of type {source} do not fit a destination of type {target}; convert one of them"
+        )
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def _plain(f: Function) -> Function:
+    """The plain Python of a compiled function, and any other callable as it is."""
+    python: Function = getattr(f, "python", f)
+    return python
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _snapshot(tree: Any) -> Any:
+    """The result of one call, safe from later writes to a buffer that the function may use again."""
+    return tree_map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, tree)
+
+
+def _stack(what: str, results: Sequence[Any]) -> Any:
+    """One container of arrays from the containers that single calls gave."""
+    if not results:
+        return np.empty((0,))
+    treedef = flatten(results[0])[1]
+    rows = []
+    for i, result in enumerate(results):
+        leaves, found = flatten(result)
+        if found != treedef:
+            raise ValueError(f"{what}: result {i} has another structure than result 0: {difference(found, treedef)}")
+        rows.append(leaves)
+    columns = zip(*rows, strict=True)
+    stacked = [_stack_leaf(f"{what}: result{path}", c) for path, c in zip(leaf_paths(treedef), columns, strict=True)]
+    return unflatten(treedef, stacked)
+
+
+def _stack_leaf(name: str, values: Sequence[Any]) -> Array:
+    shape = np.shape(values[0])
+    stacked: Array = np.empty((len(values), *shape), _common_type(values))
+    for i, value in enumerate(values):
+        if np.shape(value) != shape:  # which an assignment would broadcast in silence
+            raise ValueError(f"{name} has shape {np.shape(value)} at {i} and {shape} at 0")
+        stacked[i] = value
+    return stacked
+
+
+def _common_type(values: Sequence[Any]) -> DType:
+    """The type that holds all values; Python numbers count as NumPy counts them beside its own."""
+    # One representative a type, since result_type takes only a few dozen arguments.
+    weak = {type(v) for v in values if type(v) in _WEAK}
+    strong = {np.asarray(v).dtype for v in values if type(v) not in _WEAK}
+    return np.result_type(*strong, *(_WEAK[kind] for kind in weak))

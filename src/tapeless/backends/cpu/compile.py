@@ -1,0 +1,58 @@
+"""Loop IR to machine code for this CPU, in one call.
+
+`compile_program` gives a `Native`, whose object can be kept on disk and loaded by another process on the same kind of
+machine with `load`. The entry's calling convention is Note [Entry] of backends/llvm/emit.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tapeless.backends.cpu.engine import load
+from tapeless.backends.llvm import host, optimize
+from tapeless.backends.llvm.emit import emit
+from tapeless.lower.loopir import Program
+
+
+@dataclass
+class Native:
+    """A compiled program. `times` holds seconds by phase: emit, parse, optimize, codegen."""
+
+    name: str
+    llvm: str
+    object: bytes
+    externals: tuple[str, ...]
+    times: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def address(self) -> int:
+        """Loads the object."""
+        with optimize.timed(self.times, "load"):
+            return load(self.object, self.name, self.externals)
+
+    @cached_property
+    def optimized(self) -> str:
+        module = optimize.parse(self.llvm)
+        optimize.optimize(module)
+        return str(module)
+
+    @cached_property
+    def asm(self) -> str:
+        return optimize.to_asm(optimize.parse(self.optimized))
+
+
+def compile_program(program: Program) -> Native:
+    times: dict[str, float] = {}
+    with optimize.timed(times, "emit"):
+        emitted = emit(program, host.host())
+    with optimize.timed(times, "parse"):
+        module = optimize.parse(emitted.text)
+    with optimize.timed(times, "optimize"):
+        optimize.optimize(module)
+    with optimize.timed(times, "codegen"):
+        data = optimize.to_object(module)
+    return Native(program.name, emitted.text, data, emitted.externals, times)
+
+
+__all__ = ["Native", "compile_program", "load"]

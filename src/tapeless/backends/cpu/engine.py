@@ -1,0 +1,69 @@
+"""Loads compiled objects into the process.
+
+`load` takes an object, the entry's name and the external names it needs, and gives the entry's address. What is loaded
+stays for the life of the process: callers hold plain addresses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from tapeless.backends.cpu import libraries, printing, threads
+from tapeless.backends.llvm import host
+
+_lock = threading.Lock()
+_numbers = itertools.count()
+_loaded: list[Any] = []  # keeps the code alive
+_jit: Any = None
+
+VECTOR = "_ZGV"  # names of libmvec
+
+
+def _engine() -> Any:
+    global _jit
+    if _jit is None:
+        host.initialize()
+        ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)  # the process may have it out of sight
+        _jit = llvm.create_lljit_compiler(host.machine())
+    return _jit
+
+
+def load(data: bytes, name: str, externals: tuple[str, ...]) -> int:
+    """The address of `name` in an object."""
+    return load_all(data, (name,), externals)[name]
+
+
+def load_all(data: bytes, names: tuple[str, ...], externals: tuple[str, ...]) -> dict[str, int]:
+    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+    for name in names:
+        builder.export_symbol(name)
+    for external in externals:
+        found = resolve(external)
+        if found is not None:
+            builder.import_symbol(external, found)
+    with _lock:
+        tracker = builder.link(_engine(), f"tapeless.{next(_numbers)}")
+        _loaded.append(tracker)
+    return {name: tracker[name] for name in names}
+
+
+def resolve(name: str) -> int | None:
+    """The address of an external name; None when the process itself has it."""
+    if name == "tp_parallel":
+        return threads.address()
+    if name == "tp_print":
+        return printing.address()
+    if name.startswith(VECTOR):
+        host.variants("exp", 1)  # loads libmvec
+        return None
+    return libraries.address(name) if _from_scipy(name) else None
+
+
+def _from_scipy(name: str) -> bool:
+    """Asks the process first, so that the C library's names do not import SciPy's modules."""
+    return name.startswith(libraries.SPECIAL) or not llvm.address_of_symbol(name)

@@ -1,0 +1,63 @@
+"""Addresses of native routines that compiled code calls: BLAS, LAPACK and special functions out of SciPy.
+
+`address` takes a name and gives a C function pointer, found in SciPy's Cython modules the first time it is asked for.
+Names are those of BLAS and LAPACK (`dgemm`, `dgesv`) and `special_NAME` for scipy.special; `None` means the C library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+from typing import Any
+
+SPECIAL = "special_"
+FORTRAN = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
+
+
+@functools.cache
+def _capsules(module: str) -> dict[str, Any]:
+    capsules: dict[str, Any] = importlib.import_module(module).__pyx_capi__
+    return capsules
+
+
+def _pointer(capsule: object) -> int:
+    api = ctypes.pythonapi
+    name, get = api.PyCapsule_GetName, api.PyCapsule_GetPointer
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    pointer: int = get(capsule, name(capsule))
+    return pointer
+
+
+def _signature(capsule: object) -> str:
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    text: bytes = name(capsule)
+    return text.decode()
+
+
+def is_fortran(name: str) -> bool:
+    """Whether a routine is one of BLAS or LAPACK, which take the address of everything."""
+    return not name.startswith(("tp_", SPECIAL)) and any(name in _capsules(module) for module in FORTRAN)
+
+
+@functools.cache
+def address(name: str) -> int | None:
+    """The address of a routine, or None when it is not one of SciPy's."""
+    if name.startswith(SPECIAL):
+        return _special(name.removeprefix(SPECIAL))
+    for module in FORTRAN:
+        if name in _capsules(module):
+            return _pointer(_capsules(module)[name])
+    return None
+
+
+def _special(name: str) -> int:
+    """The variant on doubles: functions of several types are there once for each, with a prefix."""
+    capsules = _capsules("scipy.special.cython_special")
+    for prefix in ("", "__pyx_fuse_1", "__pyx_fuse_0"):
+        capsule = capsules.get(prefix + name)
+        if capsule is not None and "complex" not in _signature(capsule) and _signature(capsule).startswith("double "):
+            return _pointer(capsule)
+    raise KeyError(f"scipy.special.cython_special has no {name} on doubles")

@@ -1,0 +1,93 @@
+"""Calls of native routines, and printing.
+
+Routines of BLAS and LAPACK take the address of everything, 32-bit integers among it: a scalar operand is stored and its
+address passed, and a character is an integer (78 for 'N'). With a result, LAPACK's `info` is appended and answered.
+All other routines take scalars by value and answer with an i64.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tapeless.backends.cpu import libraries
+from tapeless.backends.llvm.writer import MEMORY
+from tapeless.ir.types import Atom, Const, DType
+from tapeless.lower.loopir import Call, Pointer, Print
+
+if TYPE_CHECKING:
+    from tapeless.backends.llvm.emit import Code
+
+ARGUMENT = "\x01"  # before the letter of an argument's type, in the text for tp_print
+LETTERS = {DType.bool: "b", DType.i32: "i", DType.i64: "l", DType.f32: "f", DType.f64: "d",
+           DType.c64: "c", DType.c128: "z"}  # fmt: skip
+
+
+def call(code: Code, stm: Call) -> None:
+    if code.w.target.kind == "ptx":
+        raise NotImplementedError(f"calling {stm.name} on a GPU")
+    if libraries.is_fortran(stm.name):
+        _call_fortran(code, stm)
+        return
+    w = code.w
+    operands = []
+    for arg in stm.args:
+        if isinstance(arg, Pointer):
+            operands.append(f"ptr {_address(code, arg)}")
+        else:
+            dtype = arg.type.dtype
+            operands += [f"{MEMORY[dtype]} {part}" for part in code.to_memory(dtype, code.value(arg))]
+    kinds = ", ".join(operand.split()[0] for operand in operands)
+    callee = code.module.declare(stm.name, f"{'i64' if stm.result else 'void'} @({kinds}) nounwind")
+    if stm.result:
+        code.values[stm.result] = (w.let(f"call i64 {callee}({', '.join(operands)})", stm.result.name),)
+    else:
+        w.do(f"call void {callee}({', '.join(operands)})")
+
+
+def _address(code: Code, pointer: Pointer) -> str:
+    return code.addresses(pointer.buffer, pointer.offset)[0]
+
+
+def _call_fortran(code: Code, stm: Call) -> None:
+    w = code.w
+    operands = [_address(code, arg) if isinstance(arg, Pointer) else _stored(code, arg) for arg in stm.args]
+    if stm.result:
+        info = w.alloca("i32", "info")
+        w.do(f"store i32 0, ptr {info}, align 4")
+        operands.append(info)
+    callee = code.module.declare(stm.name, f"void @({', '.join(['ptr'] * len(operands))}) nounwind")
+    w.do(f"call void {callee}({', '.join(f'ptr {operand}' for operand in operands)})")
+    if stm.result:
+        code.values[stm.result] = (w.let(f"sext i32 {w.let(f'load i32, ptr {info}, align 4')} to i64", "info"),)
+
+
+def _stored(code: Code, atom: Atom) -> str:
+    w, dtype = code.w, atom.type.dtype
+    value = code.value(atom)
+    if dtype is DType.i64:
+        narrow = value[0] if isinstance(atom, Const) else w.let(f"trunc i64 {value[0]} to i32")
+        dtype, value = DType.i32, (narrow,)
+    slot = w.alloca(f"[2 x {MEMORY[dtype]}]", "argument")
+    places = tuple(slot if part == 0 else w.gep(MEMORY[dtype], slot, "1") for part in range(len(value)))
+    code.store_value(dtype, value, places)
+    return slot
+
+
+def show(code: Code, stm: Print) -> None:
+    """`tp_print(text, slots)`: the text with a mark and a letter in place of each argument."""
+    w = code.w
+    if w.target.kind == "ptx":
+        raise NotImplementedError("printing on a GPU")
+    text, values = "", []
+    for part in stm.parts:
+        if isinstance(part, str):
+            text += part.replace(ARGUMENT, "").replace("\0", "")
+            continue
+        dtype = stm.args[part].type.dtype
+        text += ARGUMENT + LETTERS[dtype]
+        values += [(dtype, part_) for part_ in code.to_memory(dtype, code.value(stm.args[part]))]
+    slots = w.alloca(f"[{max(len(values), 1)} x i64]", "printed")
+    for k, (dtype, value) in enumerate(values):
+        w.do(f"store {MEMORY[dtype]} {value}, ptr {w.slot(slots, k)}, align 8")
+    callee = code.module.declare("tp_print", "void @(ptr, ptr) nounwind")
+    w.do(f"call void {callee}(ptr {code.module.text(text)}, ptr {slots})")

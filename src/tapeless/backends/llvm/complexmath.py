@@ -1,0 +1,141 @@
+"""The operations on complex numbers, each part a value of its own.
+
+Products follow the schoolbook and quotients Smith's way, as NumPy's do. Functions are those of <complex.h> on doubles,
+whose edges NumPy shares; c64 goes through them too, since the ABI of single-precision pairs differs among machines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tapeless.backends.llvm.library import call_complex, call_libm
+from tapeless.backends.llvm.special import isfinite, isinf, isnan
+from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
+from tapeless.ir.types import DType
+
+LIBRARY = {
+    "log": "clog", "log10": "clog", "sqrt": "csqrt", "sin": "csin", "cos": "ccos", "tan": "ctan",
+    "asin": "casin", "acos": "cacos", "atan": "catan", "sinh": "csinh", "cosh": "ccosh", "tanh": "ctanh",
+    "asinh": "casinh", "acosh": "cacosh", "atanh": "catanh",
+}  # fmt: skip
+PREDICATES = {"isnan": (isnan, "or"), "isinf": (isinf, "or"), "isfinite": (isfinite, "and")}
+
+
+def apply_complex(w: Writer, name: str, dtype: DType, args: Sequence[Value]) -> Value:
+    """`dtype` is the operands' type; for `complex` it is real."""
+    real = dtype.real
+    kind = REGISTER[real]
+    match name:
+        case "complex":
+            return (args[0][0], args[1][0])
+        case "real":
+            return args[0][:1]
+        case "imag":
+            return args[0][1:]
+        case "identity":
+            return args[0]
+        case "add" | "sub":
+            return tuple(w.fp(f"f{name}", kind, a, b) for a, b in zip(*args, strict=True))
+        case "neg":
+            return tuple(w.fp("fneg", kind, a) for a in args[0])
+        case "conj":
+            return (args[0][0], w.fp("fneg", kind, args[0][1]))
+        case "mul":
+            return multiply(w, kind, args[0], args[1])
+        case "square":
+            return multiply(w, kind, args[0], args[0])
+        case "div":
+            return divide(w, real, args[0], args[1])
+        case "reciprocal":
+            return divide(w, real, literal(1, dtype), args[0])
+        case "abs":
+            return (call_libm(w, "hypot", real, args[0]),)
+        case "angle":
+            return (call_libm(w, "atan2", real, [args[0][1], args[0][0]]),)
+        case "select":
+            return tuple(w.select(args[0][0], kind, a, b) for a, b in zip(args[1], args[2], strict=True))
+        case "eq" | "ne":
+            both, compare = ("and", "oeq") if name == "eq" else ("or", "une")
+            parts = [w.let(f"fcmp {compare} {kind} {a}, {b}") for a, b in zip(*args, strict=True)]
+            return (w.op(both, "i1", *parts),)
+        case "isnan" | "isinf" | "isfinite":
+            predicate, join = PREDICATES[name]
+            return (w.op(join, "i1", *(predicate(w, real, [part], False) for part in args[0])),)
+        case "exp":
+            return exponential(w, real, args[0])
+        case "pow":
+            return power(w, real, args[0], args[1])
+        case _ if name in LIBRARY:
+            return _function(w, name, real, args)
+    raise NotImplementedError(f"the operation {name} has no LLVM spelling on {dtype!r}")
+
+
+def multiply(w: Writer, kind: str, x: Value, y: Value) -> Value:
+    (a, b), (c, d) = x, y
+    real = w.fp("fsub", kind, w.fp("fmul", kind, a, c), w.fp("fmul", kind, b, d))
+    return real, w.fp("fadd", kind, w.fp("fmul", kind, a, d), w.fp("fmul", kind, b, c))
+
+
+def divide(w: Writer, real: DType, x: Value, y: Value) -> Value:
+    """Smith's algorithm: divides both parts of y by the larger one first. With y = 0, x / 0 in each part."""
+    kind = REGISTER[real]
+    (a, b), (c, d) = x, y
+    wide = w.let(f"fcmp oge {kind} {w.intrinsic('fabs', kind, c)}, {w.intrinsic('fabs', kind, d)}")
+    large, small = w.select(wide, kind, c, d), w.select(wide, kind, d, c)
+    ratio = w.fp("fdiv", kind, small, large)
+    zero = w.let(f"fcmp oeq {kind} {large}, {literal(0, real)[0]}")
+    ratio = w.select(zero, kind, literal(0, real)[0], ratio)
+    scale = w.fp("fdiv", kind, literal(1, real)[0], w.fp("fadd", kind, large, w.fp("fmul", kind, small, ratio)))
+    scale = w.select(zero, kind, w.fp("fdiv", kind, literal(1, real)[0], w.intrinsic("fabs", kind, c)), scale)
+    # |c| >= |d|: (a + b r, b - a r);  otherwise: (a r + b, b r - a)
+    ar, br = w.fp("fmul", kind, a, ratio), w.fp("fmul", kind, b, ratio)
+    top = w.fp("fadd", kind, w.select(wide, kind, a, ar), w.select(wide, kind, br, b))
+    bottom = w.fp("fsub", kind, w.select(wide, kind, b, br), w.select(wide, kind, ar, a))
+    return w.fp("fmul", kind, top, scale), w.fp("fmul", kind, bottom, scale)
+
+
+def exponential(w: Writer, real: DType, z: Value) -> Value:
+    """exp(x) (cos y + i sin y), which vectorises. A large x is taken in two steps, so that only the product overflows;
+    y = 0 stays, and exp(-inf) is 0 for any y, where the products would be NaN.
+    """
+    kind, (x, y) = REGISTER[real], z
+    zero, step = literal(0, real)[0], 80.0 if real is DType.f32 else 700.0
+    large = w.let(f"fcmp ogt {kind} {x}, {literal(step, real)[0]}")
+    rest = w.select(large, kind, w.fp("fsub", kind, x, literal(step, real)[0], exact=True), x)
+    scale = w.select(large, kind, literal(math.exp(step), real)[0], literal(1, real)[0])
+    e = call_libm(w, "exp", real, [rest])
+    nothing = w.let(f"fcmp oeq {kind} {e}, {zero}")
+    flat = w.let(f"fcmp oeq {kind} {y}, {zero}")
+    parts = []
+    for function, at_zero in (("cos", w.fp("fmul", kind, e, scale, exact=True)), ("sin", y)):
+        part = w.fp("fmul", kind, e, call_libm(w, function, real, [y]), exact=True)
+        part = w.select(flat, kind, at_zero, w.fp("fmul", kind, part, scale, exact=True))
+        parts.append(w.select(nothing, kind, zero, part))
+    return tuple(parts)
+
+
+def _widened(w: Writer, real: DType, value: Value) -> Value:
+    return tuple(w.let(f"fpext float {part} to double") for part in value) if real is DType.f32 else value
+
+
+def _narrowed(w: Writer, real: DType, value: Value) -> Value:
+    return tuple(w.let(f"fptrunc double {part} to float") for part in value) if real is DType.f32 else value
+
+
+def _function(w: Writer, name: str, real: DType, args: Sequence[Value]) -> Value:
+    parts = [part for arg in args for part in _widened(w, real, arg)]
+    result: Value = call_complex(w, LIBRARY[name], parts)
+    if name == "log10":
+        factor = literal(0.4342944819032518, DType.f64)[0]  # 1 / log(10)
+        result = tuple(w.fp("fmul", "double", part, factor) for part in result)
+    return _narrowed(w, real, result)
+
+
+def power(w: Writer, real: DType, x: Value, y: Value) -> Value:
+    """exp(y log(x)), except that anything to the power of 0 is 1."""
+    kind, zero = REGISTER[real], literal(0, real)[0]
+    parts = [part for arg in (x, y) for part in _widened(w, real, arg)]
+    result = _narrowed(w, real, call_complex(w, "cpow", parts))
+    one = w.op("and", "i1", *(w.let(f"fcmp oeq {kind} {part}, {zero}") for part in y))
+    return tuple(w.select(one, kind, c, r) for c, r in zip(literal(1, real.complex), result, strict=True))

@@ -1,0 +1,213 @@
+"""The `grid` loops of a program as PTX kernels, through the same emitter as the CPU's code.
+
+`ptx` takes a program and an architecture and gives the text and a `Kernel` for each grid loop, in order of appearance.
+Functions of the C library become libdevice's, which is linked in when it is found in a CUDA toolkit or a wheel.
+
+Note [Kernels]
+A kernel's parameters are the captured scalars and buffers in order (a complex scalar as two, a bool as i8), then the
+first index (i64), the number of iterations (i64) and the error record of Note [Entry]. Without a `block` loop in its
+body, each thread runs one iteration; with one, each block runs one iteration and its threads share the block loops.
+Threads, and blocks, beyond the number of iterations do nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import re
+import site
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from tapeless.backends.llvm import host, optimize
+from tapeless.backends.llvm.emit import Code, Shared, Span
+from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
+from tapeless.backends.llvm.writer import MEMORY, Module, Target, Writer, symbol
+from tapeless.ir.types import Atom, DType, Var
+from tapeless.lower.loopir import Alloc, Buffer, For, Program, Space
+
+TRIPLE = "nvptx64-nvidia-cuda"
+LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
+# The first PTX version that knows an architecture; 8.0 (CUDA 12.0) for all older ones.
+PTX_VERSIONS = ((120, "ptx87"), (100, "ptx86"), (0, "ptx80"))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Note [Kernels]. It runs over lo, lo + step, ... up to hi."""
+
+    name: str
+    params: tuple[Var | Buffer, ...]
+    lo: Atom
+    hi: Atom
+    step: int
+    blocked: bool
+
+
+def ptx(program: Program, arch: str = "sm_80") -> tuple[str, list[Kernel]]:
+    machine = _machine(arch)
+    module = Module(Target("ptx", TRIPLE, str(machine.target_data)))
+    shared = Shared(program, module)
+    kernels = [_kernel(shared, stm) for stm in _grids(program.body)]
+    parsed = optimize.parse(str(module))
+    _link_libdevice(parsed, module.externals, {kernel.name for kernel in kernels})
+    optimize.optimize(parsed, machine=machine, vectorize=False)
+    text: str = machine.emit_assembly(parsed)
+    return text, kernels
+
+
+def _machine(arch: str) -> Any:
+    host.initialize()
+    number = int(re.sub(r"\D", "", arch))
+    version = next(version for least, version in PTX_VERSIONS if number >= least)
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=f"+{version}", opt=3)
+
+
+def _grids(block: Block) -> list[For]:
+    """The outermost grid loops."""
+    found: list[For] = []
+    for stm in block:
+        if isinstance(stm, For) and stm.tag == "grid":
+            found.append(stm)
+        else:
+            for inner in inner_blocks(stm):
+                found += _grids(inner)
+    return found
+
+
+def _kernel(shared: Shared, stm: For) -> Kernel:
+    shared.regions += 1
+    name = f"{shared.program.name}_kernel{shared.regions}"
+    name = re.sub(r"\W", "_", name)
+    counts = Counts(stm.body)
+    local = counts.private(shared.mentions)
+    captured = [var for var in counts.free if var is not stm.var]
+    captured_buffers = [buffer for buffer in counts.buffers if buffer not in local]
+    blocked = any(isinstance(inner, For) and inner.tag == "block" for inner in walk(stm.body))
+
+    code = KernelCode(shared, Writer(shared.module, shared.flags), err="%err", parallel=True)
+    w = code.w
+    w.open("start")
+    params = []
+    for k, var in enumerate(captured):
+        dtype = var.type.dtype
+        names = [f"%s{k}{part}" for part in (("", "i") if dtype.is_complex else ("",))]
+        params += [f"{MEMORY[dtype]} {part}" for part in names]
+        code.values[var] = code.from_memory(dtype, names)
+    for k, buffer in enumerate(captured_buffers):
+        if buffer.space not in (Space.param, Space.heap):
+            raise NotImplementedError(
+                f"the {buffer.space.value} buffer {buffer.name} is used in and outside a grid loop"
+            )
+        code.pointers[buffer] = f"%b{k}"
+        params.append(f"ptr noalias {'' if buffer.written else 'readonly '}%b{k}")
+    code.write_kernel(stm, blocked)
+    header = f"define ptx_kernel void {symbol(name)}({', '.join([*params, 'i64 %lo', 'i64 %count', 'ptr %err'])})"
+    shared.module.add(f"{header} {shared.attributes()} {{\n{w.body()}\n}}\n")
+    return Kernel(name, (*captured, *captured_buffers), stm.lo, stm.hi, stm.step, blocked)
+
+
+class KernelCode(Code):
+    """Writes the body of one kernel."""
+
+    def special(self, register: str) -> str:
+        """A special register of PTX: tid, ntid, ctaid, nctaid, in x."""
+        callee = self.module.intrinsic(f"llvm.nvvm.read.ptx.sreg.{register}.x", "i32", "")
+        return self.w.let(f"zext i32 {self.w.let(f'call i32 {callee}()')} to i64")
+
+    def write_kernel(self, stm: For, blocked: bool) -> None:
+        w = self.w
+        t = self.special("ctaid")
+        if not blocked:
+            before = w.let(f"mul nsw i64 {t}, {self.special('ntid')}")
+            t = w.let(f"add nsw i64 {before}, {self.special('tid')}")
+        work = w.label("work")
+        w.branch(w.let(f"icmp slt i64 {t}, %count"), work, "cleanup")
+        w.open(work)
+        offset = t if stm.step == 1 else w.let(f"mul nsw i64 {t}, {stm.step}")
+        index = w.let(f"add nsw i64 %lo, {offset}", stm.var.name)
+        if stm.var.type.dtype is DType.i32:
+            index = w.let(f"trunc i64 {index} to i32")
+        self.values[stm.var] = (index,)
+        self.block(stm.body)
+        self.finish()
+
+    def loop(self, stm: For) -> None:
+        """The threads of a block take the iterations of a block loop in turn."""
+        if stm.tag != "block":
+            super().loop(stm)
+            return
+        w = self.w
+        lo, hi = self.index(stm.lo), self.index(stm.hi)
+        offset = w.let(f"mul nsw i64 {self.special('tid')}, {stm.step}")
+        start = w.let(f"add nsw i64 {lo}, {offset}")
+        stride = w.let(f"mul nsw i64 {self.special('ntid')}, {stm.step}")
+
+        def body(i: str) -> None:
+            if stm.var.type.dtype is DType.i32:
+                i = w.let(f"trunc i64 {i} to i32")
+            self.values[stm.var] = (i,)
+            self.block(stm.body)
+
+        self.counted(Span("i64", start, hi, stride, stm.step < 0), stm.var.name, body, stm.body, vectorize=False)
+
+    def barrier(self) -> None:
+        callee = self.module.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", "void", "i32")
+        self.w.do(f"call void {callee}(i32 0)")
+
+    def pointer(self, buffer: Buffer) -> str:
+        if buffer.space is Space.shared and buffer not in self.pointers:
+            components = (buffer.size or 0) * (2 if buffer.dtype.is_complex else 1)
+            name = self.module.shared_memory(buffer.name, f"[{max(components, 1)} x {MEMORY[buffer.dtype]}]")
+            self.pointers[buffer] = f"addrspacecast (ptr addrspace(3) {name} to ptr)"
+        return super().pointer(buffer)
+
+    def allocate(self, stm: Alloc) -> None:
+        raise NotImplementedError(f"allocating {stm.buffer.name} inside a kernel")
+
+
+# --- libdevice ---------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def libdevice() -> str | None:
+    """The path of libdevice, in the toolkit that the environment names, at its usual places, or in a wheel."""
+    roots = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", "")]
+    roots += ["/usr/local/cuda", *sorted(glob.glob("/usr/local/cuda-*"), reverse=True), "/opt/cuda"]
+    for packages in [*site.getsitepackages(), site.getusersitepackages()]:
+        roots += sorted(glob.glob(os.path.join(packages, "nvidia", "*")))
+    places = [os.path.join(root, LIBDEVICE) for root in roots if root]
+    for packages in site.getsitepackages():
+        places.append(os.path.join(packages, "triton/backends/nvidia/lib/libdevice.10.bc"))
+    return next((place for place in places if os.path.exists(place)), None)
+
+
+@functools.cache
+def _bitcode() -> bytes | None:
+    path = libdevice()
+    if path is None:
+        return None
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _link_libdevice(module: Any, externals: set[str], kernels: set[str]) -> None:
+    needed = sorted(name for name in externals if name.startswith("__nv_"))
+    if not needed:
+        return
+    data = _bitcode()
+    if data is None:
+        functions = ", ".join(name.removeprefix("__nv_") for name in needed)
+        raise NotImplementedError(f"{functions} on a GPU needs libdevice.10.bc of a CUDA toolkit; set CUDA_HOME to one")
+    library = llvm.parse_bitcode(data)
+    library.triple, library.data_layout = TRIPLE, module.data_layout
+    module.link_in(library)
+    for function in module.functions:
+        if not function.is_declaration and function.name not in kernels:
+            function.linkage = llvm.Linkage.internal
+
+
+__all__ = ["Kernel", "libdevice", "ptx"]

@@ -1,0 +1,354 @@
+"""Sequences of instructions for the operations that are no single instruction or call: the `Special` rows.
+
+Each takes the writer, the operands' element type, the operands, and whether the order of a reduction may change.
+The meaning of each is the `numpy` column of the ops table; the notes of ops/table.py say what happens at the edges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tapeless.backends.llvm.library import call_libm
+from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
+from tapeless.ir.types import DType
+
+Sequence_ = Callable[[Writer, DType, list[str], bool], str]
+LEAST = {DType.i32: -(2**31), DType.i64: -(2**63)}
+
+
+def _number(value: float, dtype: DType) -> str:
+    return literal(value, dtype)[0]
+
+
+# --- integers and floats: division (Note [Division] of ops/table.py) ---------------------------------------------
+
+
+def _divide(w: Writer, kind: str, x: str, y: str) -> tuple[str, str, str]:
+    """Quotient and remainder towards zero by a divisor that is never 0 or -1, and whether rounding down differs."""
+    trap = w.let(f"icmp ult {kind} {w.op('add', kind, y, '1')}, 2")  # y is 0 or -1
+    d = w.select(trap, kind, "1", y)
+    q, r = w.op("sdiv", kind, x, d), w.op("srem", kind, x, d)
+    differ = w.let(f"icmp slt {kind} {w.op('xor', kind, r, d)}, 0")
+    return q, r, w.op("and", "i1", w.let(f"icmp ne {kind} {r}, 0"), differ)
+
+
+def fmod(w: Writer, dtype: DType, args: list[str], reassoc: bool = False) -> str:
+    """The remainder towards zero, exactly.
+
+    Where the quotient is below 2^53 (2^24 for f32), x - q y with q = trunc(x / y) is exact in one fused operation: its
+    magnitude is at most |y|, also where rounding made q one too large, which shows in its sign. The library's own
+    function, which takes ten times as long, is left for the rest.
+    """
+    kind, (x, y) = REGISTER[dtype], args
+    ratio = w.fp("fdiv", kind, x, y, exact=True)
+    limit = _number(2.0**24 if dtype is DType.f32 else 2.0**53, dtype)
+    small = w.let(f"fcmp olt {kind} {w.intrinsic('fabs', kind, ratio, flags='')}, {limit}")
+    usual, rare, merge = w.label("usual"), w.label("rare"), w.label("merge")
+    w.branch(w.op("and", "i1", small, isfinite(w, dtype, [y], False)), usual, rare, w.weights(1 << 20, 1))
+    w.open(usual)
+    q = w.fp("fneg", kind, w.intrinsic("trunc", kind, ratio, flags=""), exact=True)
+    r = w.intrinsic("fma", kind, q, y, x, flags="")
+    wrong = w.let(f"fcmp olt {kind} {_signed(w, kind, r, x)}, {_number(0, dtype)}")
+    back = w.fp("fadd", kind, r, w.intrinsic("copysign", kind, y, x, flags=""), exact=True)
+    r = w.intrinsic("copysign", kind, w.select(wrong, kind, back, r), x, flags="")
+    w.jump(merge)
+    w.open(rare)
+    callee = w.module.helper(f"tapeless.fmod.{kind}", lambda: _fmod_helper(kind))  # LLVM would speculate a plain frem
+    slow = w.let(f"call {kind} {callee}({kind} {x}, {kind} {y})")
+    w.jump(merge)
+    w.open(merge)
+    return w.let(f"phi {kind} [ {r}, %{usual} ], [ {slow}, %{rare} ]")
+
+
+def _fmod_helper(kind: str) -> str:
+    return f"""
+define internal {kind} @tapeless.fmod.{kind}({kind} %x, {kind} %y) noinline cold memory(none) nounwind {{
+  %r = frem {kind} %x, %y
+  ret {kind} %r
+}}"""
+
+
+def _signed(w: Writer, kind: str, r: str, x: str) -> str:
+    """r, negated where x is negative."""
+    bits = "i32" if kind == "float" else "i64"
+    sign = w.op("and", bits, w.let(f"bitcast {kind} {x} to {bits}"), str(-(2 ** (int(bits[1:]) - 1))))
+    return w.let(f"bitcast {bits} {w.op('xor', bits, w.let(f'bitcast {kind} {r} to {bits}'), sign)} to {kind}")
+
+
+def floordiv(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind, (x, y) = REGISTER[dtype], args
+    if dtype.is_int:
+        q, _, down = _divide(w, kind, x, y)
+        q = w.op("add", kind, q, w.let(f"sext i1 {down} to {kind}"))
+        q = w.select(w.let(f"icmp eq {kind} {y}, -1"), kind, w.op("sub", kind, "0", x), q)
+        return w.select(w.let(f"icmp eq {kind} {y}, 0"), kind, "0", q)
+    zero, one = _number(0, dtype), _number(1, dtype)
+    r = fmod(w, dtype, args)
+    q = w.fp("fdiv", kind, w.fp("fsub", kind, x, r, exact=True), y, exact=True)
+    q = w.select(_opposite(w, kind, r, y, zero), kind, w.fp("fsub", kind, q, one, exact=True), q)
+    below = w.intrinsic("floor", kind, q, flags="")
+    high = w.let(f"fcmp ogt {kind} {w.fp('fsub', kind, q, below, exact=True)}, {_number(0.5, dtype)}")
+    nearest = w.select(high, kind, w.fp("fadd", kind, below, one, exact=True), below)
+    ratio = w.fp("fdiv", kind, x, y, exact=True)
+    signed = w.intrinsic("copysign", kind, zero, ratio, flags="")
+    result = w.select(w.let(f"fcmp oeq {kind} {q}, {zero}"), kind, signed, nearest)
+    return w.select(w.let(f"fcmp oeq {kind} {y}, {zero}"), kind, ratio, result)
+
+
+def _opposite(w: Writer, kind: str, r: str, y: str, zero: str) -> str:
+    """r != 0, and of the other sign than y."""
+    differ = w.op("xor", "i1", w.let(f"fcmp olt {kind} {r}, {zero}"), w.let(f"fcmp olt {kind} {y}, {zero}"))
+    return w.op("and", "i1", w.let(f"fcmp une {kind} {r}, {zero}"), differ)
+
+
+def mod(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind, (x, y) = REGISTER[dtype], args
+    if dtype.is_int:
+        _, r, down = _divide(w, kind, x, y)
+        return w.op("add", kind, r, w.select(down, kind, y, "0"))
+    zero = _number(0, dtype)
+    r = fmod(w, dtype, args)
+    moved = w.select(_opposite(w, kind, r, y, zero), kind, w.fp("fadd", kind, r, y, exact=True), r)
+    signed = w.intrinsic("copysign", kind, zero, y, flags="")
+    return w.select(w.let(f"fcmp oeq {kind} {r}, {zero}"), kind, signed, moved)
+
+
+def ipow(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind, (x, n) = REGISTER[dtype], args
+    if n.isdigit() and int(n) <= 64:
+        return power(w, kind, x, int(n))
+    callee = w.module.helper(f"tapeless.ipow.{kind}", lambda: _ipow_helper(kind))
+    return w.let(f"call {kind} {callee}({kind} {x}, {kind} {n})")
+
+
+def _ipow_helper(kind: str) -> str:
+    return f"""
+define internal {kind} @tapeless.ipow.{kind}({kind} %x, {kind} %n) memory(none) nounwind willreturn {{
+entry:
+  %negative = icmp slt {kind} %n, 0
+  br i1 %negative, label %reciprocal, label %loop
+reciprocal:
+  %odd = and {kind} %n, 1
+  %is_odd = icmp ne {kind} %odd, 0
+  %one = icmp eq {kind} %x, 1
+  %minus = icmp eq {kind} %x, -1
+  %sign = select i1 %is_odd, {kind} -1, {kind} 1
+  %r0 = select i1 %minus, {kind} %sign, {kind} 0
+  %r1 = select i1 %one, {kind} 1, {kind} %r0
+  ret {kind} %r1
+loop:
+  %left = phi {kind} [ %n, %entry ], [ %rest, %step ]
+  %base = phi {kind} [ %x, %entry ], [ %squared, %step ]
+  %acc = phi {kind} [ 1, %entry ], [ %next, %step ]
+  %done = icmp eq {kind} %left, 0
+  br i1 %done, label %exit, label %step
+step:
+  %bit = and {kind} %left, 1
+  %set = icmp ne {kind} %bit, 0
+  %factor = select i1 %set, {kind} %base, {kind} 1
+  %next = mul {kind} %acc, %factor
+  %squared = mul {kind} %base, %base
+  %rest = lshr {kind} %left, 1
+  br label %loop
+exit:
+  ret {kind} %acc
+}}"""
+
+
+def power(w: Writer, kind: str, x: str, n: int) -> str:
+    """x to a constant power, by squaring."""
+    floating = kind in ("float", "double")
+    one = literal(1, DType.f32 if kind == "float" else DType.f64)[0] if floating else "1"
+
+    def times(a: str, b: str) -> str:
+        return w.fp("fmul", kind, a, b) if floating else w.op("mul", kind, a, b)
+
+    result, base, left = "", x, abs(n)
+    while left:
+        if left & 1:
+            result = times(result, base) if result else base
+        left >>= 1
+        if left:
+            base = times(base, base)
+    result = result or one
+    return w.fp("fdiv", kind, one, result) if n < 0 else result
+
+
+# --- extrema (Note [Ties] of ops/table.py) -----------------------------------------------------------------------
+
+# name: (LLVM's intrinsic on integers, the ordered comparison after which the first operand stays,
+#        whose NaN also lets the first operand stay)
+EXTREMA = {"min": ("smin", "ole", ""), "max": ("smax", "oge", ""),
+           "minimum": ("smin", "ole", "a"), "maximum": ("smax", "oge", "a"),
+           "fmin": ("smin", "ole", "b"), "fmax": ("smax", "oge", "b")}  # fmt: skip
+REDUCTIONS = {"min": "minimum", "max": "maximum", "minimum": "minimum", "maximum": "maximum",
+              "fmin": "minnum", "fmax": "maxnum"}  # fmt: skip
+
+
+def _extremum(name: str) -> Sequence_:
+    def write(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+        kind, (a, b) = REGISTER[dtype], args
+        integer, keeps, nan = EXTREMA[name]
+        if dtype.is_int:
+            return w.intrinsic(integer, kind, a, b)
+        if reassoc:  # a reduction: LLVM vectorises its own intrinsics, which differ in the sign of zero only
+            return w.intrinsic(REDUCTIONS[name], kind, a, b)
+        if not nan:  # b if b < a else a
+            return w.select(w.let(f"fcmp {'olt' if name == 'min' else 'ogt'} {kind} {b}, {a}"), kind, b, a)
+        first = w.let(f"fcmp {keeps} {kind} {a}, {b}")
+        lost = w.let(f"fcmp uno {kind} {a if nan == 'a' else b}, {_number(0, dtype)}")
+        return w.select(w.op("or", "i1", first, lost), kind, a, b)
+
+    return write
+
+
+# --- bits, signs and representation ------------------------------------------------------------------------------
+
+
+def invert(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    return w.op("xor", REGISTER[dtype], args[0], "true" if dtype is DType.bool else "-1")
+
+
+def shl(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind, (x, n) = REGISTER[dtype], args
+    inside = w.let(f"icmp ult {kind} {n}, {8 * dtype.bytes}")
+    return w.select(inside, kind, w.op("shl", kind, x, w.select(inside, kind, n, "0")), "0")
+
+
+def shr(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind, (x, n) = REGISTER[dtype], args
+    inside = w.let(f"icmp ult {kind} {n}, {8 * dtype.bytes}")
+    return w.op("ashr", kind, x, w.select(inside, kind, n, str(8 * dtype.bytes - 1)))
+
+
+def sign(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind, (x,) = REGISTER[dtype], args
+    if dtype.is_int:
+        positive = w.let(f"zext i1 {w.let(f'icmp sgt {kind} {x}, 0')} to {kind}")
+        return w.op("sub", kind, positive, w.let(f"zext i1 {w.let(f'icmp slt {kind} {x}, 0')} to {kind}"))
+    zero = _number(0, dtype)
+    rest = w.select(w.let(f"fcmp oeq {kind} {x}, {zero}"), kind, zero, x)
+    rest = w.select(w.let(f"fcmp olt {kind} {x}, {zero}"), kind, _number(-1, dtype), rest)
+    return w.select(w.let(f"fcmp ogt {kind} {x}, {zero}"), kind, _number(1, dtype), rest)
+
+
+def isnan(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    return w.let(f"fcmp uno {REGISTER[dtype]} {args[0]}, {_number(0, dtype)}")
+
+
+def isinf(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind = REGISTER[dtype]
+    return w.let(f"fcmp oeq {kind} {w.intrinsic('fabs', kind, args[0], flags='')}, {_number(math.inf, dtype)}")
+
+
+def isfinite(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind = REGISTER[dtype]
+    return w.let(f"fcmp one {kind} {w.intrinsic('fabs', kind, args[0], flags='')}, {_number(math.inf, dtype)}")
+
+
+def signbit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    bits = "i32" if dtype is DType.f32 else "i64"
+    return w.let(f"icmp slt {bits} {w.let(f'bitcast {REGISTER[dtype]} {args[0]} to {bits}')}, 0")
+
+
+# --- functions made of others ------------------------------------------------------------------------------------
+
+
+def identity(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    return args[0]
+
+
+def square(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    return power(w, REGISTER[dtype], args[0], 2)
+
+
+def reciprocal(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    return w.fp("fdiv", REGISTER[dtype], _number(1, dtype), args[0])
+
+
+def rsqrt(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    return reciprocal(w, dtype, [w.intrinsic("sqrt", REGISTER[dtype], args[0])], reassoc)
+
+
+def _scaled(factor: float) -> Sequence_:
+    return lambda w, dtype, args, reassoc: w.fp("fmul", REGISTER[dtype], args[0], _number(factor, dtype))
+
+
+def expit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    """With e = exp(-|x|), which cannot overflow: 1 / (1 + e), or e / (1 + e) for negative x."""
+    kind, (x,) = REGISTER[dtype], args
+    e = call_libm(w, "exp", dtype, [w.fp("fneg", kind, w.intrinsic("fabs", kind, x))])
+    r = reciprocal(w, dtype, [w.fp("fadd", kind, e, _number(1, dtype))], reassoc)
+    return w.select(w.let(f"fcmp olt {kind} {x}, {_number(0, dtype)}"), kind, w.fp("fmul", kind, e, r), r)
+
+
+def logit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    """log(p / (1 - p)); near 1/2, where that is log(1 + something small), log1p((2 p - 1) / (1 - p))."""
+    kind, (p,) = REGISTER[dtype], args
+    rest = w.fp("fsub", kind, _number(1, dtype), p, exact=True)
+    far = call_libm(w, "log", dtype, [w.fp("fdiv", kind, p, rest)])
+    excess = w.fp("fsub", kind, p, rest, exact=True)
+    near = call_libm(w, "log1p", dtype, [w.fp("fdiv", kind, excess, rest)])
+    middle = w.intrinsic("fabs", kind, excess)
+    return w.select(w.let(f"fcmp olt {kind} {middle}, {_number(0.4, dtype)}"), kind, near, far)
+
+
+def logaddexp(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    """The larger one plus log1p(exp(-|x - y|)); equal ones may be infinite, so they are told apart."""
+    kind, (x, y) = REGISTER[dtype], args
+    d = w.fp("fsub", kind, x, y)
+    larger = w.select(w.let(f"fcmp ogt {kind} {d}, {_number(0, dtype)}"), kind, x, y)
+    e = call_libm(w, "exp", dtype, [w.fp("fneg", kind, w.intrinsic("fabs", kind, d))])
+    apart = w.fp("fadd", kind, larger, call_libm(w, "log1p", dtype, [e]))
+    equal = w.fp("fadd", kind, x, _number(math.log(2), dtype))
+    return w.select(w.let(f"fcmp oeq {kind} {x}, {y}"), kind, equal, apart)
+
+
+def xlogy(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind, (x, y) = REGISTER[dtype], args
+    zero = _number(0, dtype)
+    product = w.fp("fmul", kind, x, call_libm(w, "log", dtype, [y]))
+    nothing = w.op("and", "i1", w.let(f"fcmp oeq {kind} {x}, {zero}"), w.let(f"fcmp ord {kind} {y}, {zero}"))
+    return w.select(nothing, kind, zero, product)
+
+
+# --- conversions (Note [Convert] of ops/table.py) ----------------------------------------------------------------
+
+
+def convert(w: Writer, source: DType, target: DType, value: Value) -> Value:
+    if source is target:
+        return value
+    if source.is_complex:
+        if target is DType.bool:
+            parts = [convert(w, source.real, target, (part,))[0] for part in value]
+            return (w.op("or", "i1", *parts),)
+        if target.is_complex:
+            return tuple(convert(w, source.real, target.real, (part,))[0] for part in value)
+        return convert(w, source.real, target, value[:1])
+    if target.is_complex:
+        return (*convert(w, source, target.real, value), _number(0, target.real))
+    x, old, new = value[0], REGISTER[source], REGISTER[target]
+    if target is DType.bool:
+        return (w.let(f"fcmp une {old} {x}, {_number(0, source)}" if source.is_float else f"icmp ne {old} {x}, 0"),)
+    if source is DType.bool:
+        return (w.let(f"{'uitofp' if target.is_float else 'zext'} i1 {x} to {new}"),)
+    if source.is_int and target.is_int:
+        return (w.let(f"{'sext' if target is DType.i64 else 'trunc'} {old} {x} to {new}"),)
+    if source.is_int:
+        return (w.let(f"sitofp {old} {x} to {new}"),)
+    if target.is_float:
+        return (w.let(f"{'fpext' if target is DType.f64 else 'fptrunc'} {old} {x} to {new}"),)
+    magnitude = w.intrinsic("fabs", old, x, flags="")
+    inside = w.let(f"fcmp olt {old} {magnitude}, {_number(-float(LEAST[target]), source)}")
+    whole = w.let(f"fptosi {old} {w.select(inside, old, x, _number(0, source))} to {new}")
+    return (w.select(inside, new, whole, str(LEAST[target])),)
+
+
+SEQUENCES: dict[str, Sequence_] = {
+    "floordiv": floordiv, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
+    "identity": identity, "not": invert, "shl": shl, "shr": shr, "rsqrt": rsqrt, "logaddexp": logaddexp, "xlogy": xlogy,
+    "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
+    "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "signbit": signbit,
+    **{name: _extremum(name) for name in EXTREMA},
+}  # fmt: skip

@@ -1,0 +1,310 @@
+"""Array references: reading and writing through views, and element-wise operations with broadcasting.
+
+Takes front-end values, emits Core. See Note [References] in values.py. Index syntax is taken apart in `indexing.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tapeless.frontend import scalars
+from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.values import Array, Cell, Reshaped, Scalar, Sequence_, Strided, Value
+from tapeless.ir.builder import full_axes
+from tapeless.ir.core import At, Axis, Range
+from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, i64
+
+ScalarFunction = Callable[..., Scalar]
+
+
+def wrap(ctx: Context, var: Var, name: str = "") -> Value:
+    """A fresh Core result as a value: a NumPy scalar, or a new array."""
+    return Scalar(var) if var.type.is_scalar else ctx.new_cell(var, name)
+
+
+def read(ctx: Context, array: Array) -> Var:
+    """The contents seen through a reference, now."""
+    cell = array.cell
+    if cell in ctx.state.stale:
+        ctx.fail("TP105", ctx.state.stale[cell], "copy the array (.copy()) where the name is bound.")
+    var = ctx.state.cells[cell]
+    for step in array.view:
+        var = _follow(ctx, var, step)
+    return var
+
+
+def _follow(ctx: Context, var: Var, step: Strided | Reshaped) -> Var:
+    if isinstance(step, Reshaped):
+        return ctx.b.reshape(var, step.shape)
+    if not _whole(var.type, step.axes):
+        var = ctx.b.index(var, step.axes, var.name)
+    kept = [o for o in step.order if o is not None]
+    if kept != sorted(kept):
+        var = ctx.b.transpose(var, kept)
+    if None in step.order:
+        shape: list[Dim] = []
+        dims = iter(var.type.shape)
+        for o in step.order:
+            shape.append(1 if o is None else next(dims))
+        var = ctx.b.reshape(var, shape)
+    return var
+
+
+def _whole(type: Type, axes: Sequence[Axis]) -> bool:
+    return all(isinstance(a, Range) and is_full(a, d) for a, d in zip(axes, type.shape, strict=True))
+
+
+def is_full(axis: Range, dim: Dim) -> bool:
+    same = axis.length is dim or (isinstance(dim, int) and axis.length == dim)
+    return same and axis.start == i64(0) and axis.step == i64(1)
+
+
+def write(ctx: Context, array: Array, value: Atom) -> None:
+    """Replaces everything seen through a reference. `value` has the view's shape and element type, or is a scalar."""
+    cell = array.cell
+    before_write(ctx, cell)
+    ctx.state.cells[cell] = _written(ctx, ctx.state.cells[cell], array.view, value)
+
+
+def before_write(ctx: Context, cell: Cell) -> None:
+    """Refuses a write whose target is not certain, and marks the references that would miss it."""
+    if cell.readonly:
+        ctx.fail("TP105", cell.readonly, "copy the array (.copy()) before writing to it.")
+    if cell.may_be:
+        other = sorted(c.name for c in cell.may_be)[0]
+        ctx.fail(
+            "TP105",
+            f"'{cell.name}' may refer to the same array as '{other}' here, so it is not known which array this writes",
+            "copy the array (.copy()) where the name is bound.",
+        )
+    if cell in ctx.state.stale:
+        ctx.fail("TP105", ctx.state.stale[cell])
+    ctx.written_cells.add(cell)
+    for other_cell in ctx.state.cells:
+        if cell in other_cell.may_be:
+            ctx.state.stale[other_cell] = (
+                f"'{other_cell.name}' may refer to the array '{cell.name}', which has been written since"
+            )
+
+
+def _written(ctx: Context, base: Var, view: tuple[Strided | Reshaped, ...], value: Atom) -> Var:
+    """The new contents of `base` after the cells seen through `view` became `value`."""
+    if not view:
+        if isinstance(value, Var) and value.type.shape:
+            return value
+        return ctx.b.full(base.type.shape, value, base.type.dtype, base.name)
+    step, rest = view[0], view[1:]
+    inner = _follow(ctx, base, step) if rest else None
+    new = _written(ctx, inner, rest, value) if inner is not None else value
+    if isinstance(step, Reshaped):
+        if not isinstance(new, Var) or not new.type.shape:
+            return ctx.b.full(base.type.shape, new, base.type.dtype, base.name)
+        return ctx.b.reshape(new, base.type.shape, base.name)
+    if isinstance(new, Var) and new.type.shape:
+        lengths = [a.length for a in step.axes if isinstance(a, Range)]
+        if None in step.order:
+            new = ctx.b.reshape(new, [lengths[o] for o in step.order if o is not None])
+        kept = [o for o in step.order if o is not None]
+        if kept != sorted(kept):
+            new = ctx.b.transpose(new, [kept.index(k) for k in range(len(kept))])
+        if not kept:
+            new = ctx.b.index(new, [At(i64(0))] * new.type.rank)
+        elif _whole(base.type, step.axes):
+            return new
+    return ctx.b.update(base, step.axes, new, base.name)
+
+
+def view_of(array: Array, step: Strided | Reshaped, type: Type) -> Array:
+    return Array(array.cell, type, (*array.view, step))
+
+
+def transpose(ctx: Context, array: Array, perm: Sequence[int]) -> Array:
+    shape = tuple(array.type.shape[p] for p in perm)
+    step = Strided(tuple(full_axes(array.type.shape)), tuple(perm))
+    return view_of(array, step, array.type.with_shape(shape))
+
+
+def reshape(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
+    """A view when the array is stored in order (NumPy copies otherwise: then this is a new array)."""
+    target = array.type.with_shape(shape)
+    if any(isinstance(s, Strided) and not _in_order(array, s) for s in array.view):
+        copied = ctx.b.copy(read(ctx, array))
+        return view_of(ctx.new_cell(copied, array.cell.name), Reshaped(tuple(shape)), target)
+    return view_of(array, Reshaped(tuple(shape)), target)
+
+
+def _in_order(array: Array, step: Strided) -> bool:
+    """Whether a strided view still is one contiguous run: leading positions and whole trailing axes."""
+    kept = [o for o in step.order if o is not None]
+    if kept != sorted(kept):
+        return False
+    seen_range = False
+    for axis in step.axes:
+        if isinstance(axis, At):
+            if seen_range:
+                return False
+        else:
+            if seen_range and not (axis.start == i64(0) and axis.step == i64(1)):
+                return False
+            if axis.step != i64(1):
+                return False
+            seen_range = True
+    return True
+
+
+# -- element-wise operations
+
+
+def shape_of(value: Value) -> tuple[Dim, ...]:
+    return value.type.shape if isinstance(value, Array) else ()
+
+
+def broadcast_shapes(ctx: Context, shapes: Sequence[tuple[Dim, ...]], what: str) -> tuple[Dim, ...]:
+    """NumPy's rule; sizes known only at run time must be equal there (a size of 1 in an argument is known)."""
+    rank = max((len(s) for s in shapes), default=0)
+    result: list[Dim] = []
+    for k in range(rank):
+        dim: Dim = 1
+        for s in shapes:
+            if len(s) < rank - k:
+                continue
+            d = ctx.canon(s[k - rank])
+            if isinstance(d, int) and d == 1:
+                continue
+            dim = d if isinstance(dim, int) and dim == 1 else ctx.same_size(dim, d, what)
+        result.append(dim)
+    return tuple(result)
+
+
+def elementwise(ctx: Context, function: ScalarFunction, operands: Sequence[Value], what: str = "operands") -> Value:
+    """`function` on each element of the broadcast operands."""
+    operands = [as_numeric(ctx, v, what) for v in operands]
+    if all(isinstance(v, Scalar) for v in operands):
+        return function(*operands)
+    shape = broadcast_shapes(ctx, [shape_of(v) for v in operands], what)
+    values = [read(ctx, v) if isinstance(v, Array) else v for v in operands]
+    return wrap(ctx, map_nest(ctx, function, values, shape))
+
+
+def map_nest(ctx: Context, function: ScalarFunction, values: Sequence[Var | Scalar], shape: tuple[Dim, ...]) -> Var:
+    """Maps over `shape`; arrays of lower rank or size 1 are repeated."""
+    if not shape:
+        result = function(*(v if isinstance(v, Scalar) else Scalar(v) for v in values))
+        atom = result.atom
+        if isinstance(atom, Const):
+            from tapeless.ir.core import Apply
+
+            return ctx.b.let(atom.type, Apply("identity", (atom,)), "t")
+        return atom
+    width = shape[0]
+    fixed: dict[int, Var | Scalar] = {}
+    moving: list[tuple[int, Var]] = []
+    for k, v in enumerate(values):
+        if isinstance(v, Scalar) or v.type.rank < len(shape):
+            fixed[k] = v
+        elif v.type.shape[0] == 1 and not (isinstance(width, int) and width == 1):
+            fixed[k] = ctx.b.row(v, i64(0), v.name)
+        else:
+            moving.append((k, v))
+
+    def body(index: Var, *rows: Var) -> list[Atom]:
+        inner: list[Var | Scalar] = [fixed.get(k, v) for k, v in enumerate(values)]
+        for (k, _), row in zip(moving, rows, strict=True):
+            inner[k] = Scalar(row) if row.type.is_scalar else row
+        return [map_nest(ctx, function, inner, shape[1:])]
+
+    return ctx.b.map(width, [v for _, v in moving], body, "m")[0]
+
+
+def as_numeric(ctx: Context, value: Value, what: str) -> Scalar | Array:
+    """A number or an array; lists and tuples of numbers become arrays, as in NumPy."""
+    match value:
+        case Scalar() | Array():
+            return value
+        case Sequence_(kind=kind) if kind in ("tuple", "list"):
+            made = make_array(ctx, value)
+            assert isinstance(made, Array)
+            return made
+        case _:
+            ctx.fail("TP104", f"{what}: expected a number or an array, found {type_text(value)}")
+
+
+def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
+    """np.array(value): nested lists and tuples of numbers and arrays are stacked."""
+    match value:
+        case Scalar():
+            return Scalar(scalars.convert(ctx, value.atom, dtype)) if dtype else Scalar(value.atom)
+        case Array():
+            var = cast(ctx, read(ctx, value), dtype or value.type.dtype)
+            return ctx.new_cell(ctx.b.copy(var) if var.type.dtype is value.type.dtype else var)
+        case Sequence_(items=items, kind=kind) if kind in ("tuple", "list"):
+            if not items:
+                return ctx.new_cell(ctx.b.full((0,), Const(0.0, DType.f64), dtype or DType.f64))
+            parts = [make_array(ctx, v, dtype) if isinstance(v, Sequence_ | Array) else v for v in items]
+            scalars_only = [p for p in parts if isinstance(p, Scalar)]
+            if len(scalars_only) == len(parts):
+                target = dtype or _common_dtype(scalars_only)
+                return ctx.new_cell(ctx.b.array([scalars.convert(ctx, p.atom, target) for p in scalars_only]))
+            rows = [p for p in parts if isinstance(p, Array)]
+            if len(rows) != len(parts) or len({r.type.rank for r in rows}) != 1:
+                ctx.fail("TP108", "the rows of this array have different lengths or ranks")
+            target = dtype or _common_dtype([Scalar(Const(0, r.type.dtype)) for r in rows])
+            shape = rows[0].type.shape
+            for r in rows[1:]:
+                for d, e in zip(shape, r.type.shape, strict=True):
+                    if isinstance(d, int) and isinstance(e, int) and d != e:
+                        ctx.fail("TP108", f"the rows of this array have different lengths: {d} and {e}")
+                shape = tuple(ctx.same_size(d, e, "rows of an array") for d, e in zip(shape, r.type.shape, strict=True))
+            return ctx.new_cell(ctx.b.array([cast(ctx, read(ctx, r), target) for r in rows]))
+        case _:
+            ctx.fail("TP109", f"an array cannot be made of {type_text(value)}", "arrays hold numbers and bools only.")
+
+
+def _common_dtype(values: Sequence[Scalar]) -> DType:
+    from tapeless.ops.promotion import promote
+
+    dtype, is_weak = values[0].dtype, values[0].weak
+    for v in values[1:]:
+        dtype, is_weak = promote(dtype, is_weak, v.dtype, v.weak)
+    return dtype
+
+
+def cast(ctx: Context, var: Var, dtype: DType) -> Var:
+    """An array in another element type; itself when it has that type."""
+    if var.type.dtype is dtype:
+        return var
+    return map_nest(ctx, lambda s: Scalar(scalars.convert(ctx, s.atom, dtype)), [var], var.type.shape)
+
+
+def broadcast_to(ctx: Context, value: Scalar | Array, shape: tuple[Dim, ...], dtype: DType, what: str) -> Atom:
+    """A value converted to `dtype`, of exactly this shape (a scalar stays one: it fills)."""
+    if isinstance(value, Scalar):
+        if value.dtype.is_complex and not dtype.is_complex:
+            ctx.fail("TP104", f"{what}: a complex number does not fit into {dtype.value}", "take .real first.")
+        return scalars.convert(ctx, value.atom, dtype)
+    if value.type.dtype.is_complex and not dtype.is_complex:
+        ctx.fail("TP104", f"{what}: complex numbers do not fit into {dtype.value}", "take .real first.")
+    var = cast(ctx, read(ctx, value), dtype)
+    have = list(var.type.shape)
+    while len(have) > len(shape) and isinstance(have[0], int) and have[0] == 1:
+        have.pop(0)
+    if len(have) > len(shape):
+        ctx.shape_error("TP202", f"{what}: an array of rank {len(have)} does not fit into rank {len(shape)}")
+    if len(have) != var.type.rank:
+        var = ctx.b.reshape(var, have)
+    axes: list[int] = []
+    keep: list[Dim] = []
+    for k, d in enumerate(have):
+        place = len(shape) - len(have) + k
+        if isinstance(d, int) and d == 1 and not (isinstance(shape[place], int) and shape[place] == 1):
+            continue
+        ctx.same_size(shape[place], d, what)
+        axes.append(place)
+        keep.append(d)
+    if len(keep) != len(have):
+        if not keep:
+            return ctx.b.index(var, [At(i64(0))] * var.type.rank)
+        var = ctx.b.reshape(var, keep)
+    if len(axes) == len(shape):
+        return var
+    return ctx.b.broadcast(var, shape, axes)

@@ -1,0 +1,187 @@
+"""Calls: functions of the user are compiled into the caller; functions that the compiler knows have handlers.
+
+Takes a call node, gives its value. A function of the user sees its own names, those of compiled functions around it,
+its closure and its globals, as in Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tapeless.errors import CompileError
+from tapeless.frontend import source as sources
+from tapeless.frontend.context import Context, Frame, type_text
+from tapeless.frontend.expressions import evaluate
+from tapeless.frontend.fence import check_function
+from tapeless.frontend.liveness import analyse, assigned
+from tapeless.frontend.values import (
+    Builtin, Closure, Conflict, MaybeUndefined, Method, Sequence_, Static, Value,
+)  # fmt: skip
+
+_liveness: dict[ast.AST, Any] = {}
+
+
+def call(ctx: Context, node: ast.Call) -> Value:
+    function = evaluate(ctx, node.func)
+    args: list[Value] = []
+    for a in node.args:
+        if isinstance(a, ast.Starred):
+            spread = evaluate(ctx, a.value)
+            if not isinstance(spread, Sequence_):
+                ctx.fail("TP101", "'*' in a call needs a tuple of known length")
+            args.extend(spread.items)
+        else:
+            args.append(evaluate(ctx, a))
+    keywords: dict[str, Value] = {}
+    for k in node.keywords:
+        if k.arg is None:
+            ctx.fail("TP101", "'**' in a call is not part of the language", "name the arguments.")
+        keywords[k.arg] = evaluate(ctx, k.value)
+    return call_value(ctx, function, args, keywords)
+
+
+def call_value(ctx: Context, function: Value, args: Sequence[Value], keywords: Mapping[str, Value] | None = None) -> Value:
+    keywords = dict(keywords or {})
+    match function:
+        case Closure():
+            return call_closure(ctx, function, args, keywords)
+        case Builtin(handler=handler):
+            return handler(ctx, list(args), keywords)
+        case Method(receiver=receiver, name=name):
+            from tapeless.frontend.functions import call_method
+
+            return call_method(ctx, receiver, name, list(args), keywords)
+        case Static(value=target):
+            from tapeless.frontend.functions import call_known
+
+            return call_known(ctx, target, list(args), keywords)
+        case _:
+            ctx.fail("TP104", f"{type_text(function)} cannot be called")
+
+
+def python_function(ctx: Context, function: types.FunctionType) -> Closure:
+    """A function object as something that can be compiled into a caller."""
+    function = unwrap(function)
+    try:
+        source, node = sources.find(function)
+    except CompileError as error:
+        ctx.fail(error.code, error.reason, error.hint)
+    names = _positional(node)
+    defaults: dict[str, Value] = {}
+    from tapeless.frontend.names import from_python
+
+    for name, value in zip(reversed(names), reversed(function.__defaults__ or ()), strict=False):
+        defaults[name] = from_python(ctx, value, lambda v=value: v, f"{function.__name__}.{name}")  # type: ignore[misc]
+    for name, value in (function.__kwdefaults__ or {}).items():
+        defaults[name] = from_python(ctx, value, lambda v=value: v, f"{function.__name__}.{name}")  # type: ignore[misc]
+    return Closure(node, source, -1, tuple(defaults.items()), function.__name__, function)
+
+
+def unwrap(function: types.FunctionType) -> types.FunctionType:
+    while isinstance(getattr(function, "__wrapped__", None), types.FunctionType):
+        function = function.__wrapped__  # type: ignore[attr-defined]
+    return function
+
+
+def nested_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Closure:
+    names = _positional(node)
+    defaults: dict[str, Value] = {}
+    for name, default in zip(reversed(names), reversed(node.args.defaults), strict=False):
+        defaults[name] = evaluate(ctx, default)
+    for arg, kw_default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
+        if kw_default is not None:
+            defaults[arg.arg] = evaluate(ctx, kw_default)
+    frame = ctx.frames[ctx.frame]
+    label = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
+    return Closure(node, frame.source, ctx.frame, tuple(defaults.items()), label)
+
+
+def _positional(node: ast.FunctionDef | ast.Lambda) -> list[str]:
+    return [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+
+
+def call_closure(ctx: Context, function: Closure, args: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+    """Compiles the body of `function` here, with its parameters bound to the arguments."""
+    bound = bind_arguments(ctx, function, args, keywords)
+    if function.node in ctx.calls:
+        ctx.fail("TP106", f"'{function.name}' calls itself: recursion cannot be compiled", "write it as a loop.")
+    frame = enter_frame(ctx, function)
+    caller = ctx.frame
+    span = ctx.span
+    ctx.calls.append(function.node)
+    ctx.frame = frame.number
+    try:
+        for name, value in bound.items():
+            ctx.bind(name, value)
+        return run_function(ctx, function.node)
+    finally:
+        ctx.frame = caller
+        ctx.calls.pop()
+        ctx.span = ctx.b.span = span
+        for key in [k for k in ctx.state.names if k[0] == frame.number]:
+            del ctx.state.names[key]
+
+
+def enter_frame(ctx: Context, function: Closure) -> Frame:
+    python = function.python
+    node = function.node
+    if node not in _liveness:
+        check_function(node, function.source)
+        _liveness[node] = analyse(node)
+    if python is not None:
+        free = dict(zip(python.__code__.co_freevars, python.__closure__ or (), strict=True))
+        table: dict[str, Any] = python.__globals__
+    else:
+        outer = ctx.frames[function.frame]
+        free, table = outer.closure, outer.globals
+    body = node.body if isinstance(node, ast.FunctionDef) else []
+    local = frozenset(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)) | assigned(body)
+    frame = Frame(ctx.number(), function.source, node, function.name, _liveness[node], table, free, function.frame, local)
+    ctx.frames[frame.number] = frame
+    return frame
+
+
+def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
+    """The value of the body in the current frame."""
+    from tapeless.frontend.statements import RETURN, run_block
+
+    if isinstance(node, ast.Lambda):
+        return evaluate(ctx, node.body)
+    end = ast.Return(value=None)
+    ast.copy_location(end, node.body[-1])
+    run_block(ctx, [*node.body, end])
+    value = ctx.state.names.pop(ctx.key(RETURN), Static(None))
+    if isinstance(value, MaybeUndefined):
+        value = value.value
+    if isinstance(value, Conflict):
+        ctx.fail("TP104", value.reason, value.hint)
+    return value
+
+
+def bind_arguments(ctx: Context, function: Closure, args: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
+    node = function.node
+    names = _positional(node)
+    only = [a.arg for a in node.args.kwonlyargs]
+    bound: dict[str, Value] = {}
+    if len(args) > len(names) and node.args.vararg is None:
+        ctx.fail("TP112", f"'{function.name}' takes {len(names)} positional arguments, but {len(args)} were given")
+    for name, value in zip(names, args, strict=False):
+        bound[name] = value
+    if node.args.vararg is not None:
+        bound[node.args.vararg.arg] = Sequence_(tuple(args[len(names) :]))
+    for name, value in keywords.items():
+        if name in bound:
+            ctx.fail("TP112", f"'{function.name}' got several values for '{name}'")
+        if name not in names and name not in only:
+            ctx.fail("TP112", f"'{function.name}' has no parameter '{name}'")
+        bound[name] = value
+    defaults = dict(function.defaults)
+    for name in (*names, *only):
+        if name not in bound:
+            if name not in defaults:
+                ctx.fail("TP112", f"'{function.name}' is missing the argument '{name}'")
+            bound[name] = defaults[name]
+    return bound

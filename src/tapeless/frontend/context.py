@@ -1,0 +1,220 @@
+"""What the parts of the front end share: builder, bindings, where we are in the source, errors, values read from outside.
+
+Gives `Context`. Relies on `ir`. The other modules of the front end are functions over a Context.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from tapeless.errors import CompileError, ShapeError
+from tapeless.frontend.liveness import Liveness
+from tapeless.frontend.source import Source
+from tapeless.frontend.values import Array, Cell, Conflict, Key, MaybeUndefined, Scalar, State, Value
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import Check
+from tapeless.ir.span import NOWHERE, Span
+from tapeless.ir.types import Atom, Const, Dim, Type, Var, atom_dim
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A value read from outside while compiling: `get` reads it again, `seen` is what it was."""
+
+    get: Callable[[], Any]
+    seen: Any
+    name: str
+
+
+@dataclass(frozen=True)
+class Captured:
+    """An array of the surroundings, passed as a hidden argument at each call."""
+
+    get: Callable[[], Any]
+    param: Var
+    cell: Cell
+    name: str
+
+
+@dataclass
+class Frame:
+    """An inlined call: which function, and its liveness."""
+
+    number: int
+    source: Source | None
+    code: object
+    name: str
+    liveness: Liveness
+    globals: dict[str, Any]
+    closure: dict[str, Any]
+    outer: int = -1
+    locals: frozenset[str] = frozenset()
+
+
+@dataclass
+class Options:
+    check: bool = False
+    unsafe: bool = False
+    fastmath: bool = False
+
+
+@dataclass
+class Context:
+    options: Options = field(default_factory=Options)
+    b: Builder = field(default_factory=Builder)
+    state: State = field(default_factory=State)
+    frames: dict[int, Frame] = field(default_factory=dict)
+    frame: int = -1
+    span: Span = NOWHERE
+    watches: dict[str, Watch] = field(default_factory=dict)
+    captured: dict[int, Captured] = field(default_factory=dict)
+    sizes: list[Var] = field(default_factory=list)
+    calls: list[object] = field(default_factory=list)
+    written_cells: set[Cell] = field(default_factory=set)
+    inside_prelude: int = 0
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+    sources: dict[str, Source] = field(default_factory=dict)
+
+    # -- where we are
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Statements and errors inside belong to this piece of source (in library code: to the call of it)."""
+        source = self.frames[self.frame].source if self.frame in self.frames else None
+        if source is None or self.inside_prelude or not hasattr(node, "lineno"):
+            yield
+            return
+        before = self.span
+        self.span = self.b.span = source.span(node)
+        self.sources[source.file] = source
+        try:
+            yield
+        finally:
+            self.span = self.b.span = before
+
+    # -- errors
+
+    def _where(self) -> dict[str, Any]:
+        s = self.span
+        if s is NOWHERE:
+            return {}
+        source = self.sources.get(s.file)
+        text = source.text(s.line) if source else None
+        return {
+            "file": s.file, "line": s.line, "column": s.column, "end_line": s.end_line, "end_column": s.end_column,
+            "source": text or None,
+        }  # fmt: skip
+
+    def fail(self, code: str, reason: str, hint: str = "") -> NoReturn:
+        raise CompileError(reason, code=code, hint=hint, **self._where())
+
+    def shape_error(self, code: str, reason: str, hint: str = "") -> NoReturn:
+        raise ShapeError(reason, code=code, hint=hint, **self._where())
+
+    # -- names
+
+    def key(self, name: str) -> Key:
+        return (self.frame, name)
+
+    def bind(self, name: str, value: Value) -> None:
+        self.state.names[(self.frame, name)] = value
+
+    def new_cell(self, var: Var, name: str = "", **kinds: Any) -> Array:
+        """A new array, referred to as a whole."""
+        cell = Cell(name or var.name, **kinds)
+        self.state.cells[cell] = var
+        return Array(cell, var.type)
+
+    def use(self, value: Value, name: str = "") -> Value:
+        """A value read from a name: refuses what has no value here."""
+        match value:
+            case Conflict(reason=reason, hint=hint):
+                self.fail("TP104", reason, hint)
+            case MaybeUndefined(value=inner, defined=defined):
+                self.check(
+                    defined, "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
+                )
+                return inner
+            case _:
+                return value
+
+    # -- effects
+
+    def check(self, cond: Atom, error: str, message: str, *args: Atom) -> None:
+        if isinstance(cond, Const):
+            if cond.value:
+                return
+        self.b.effect(Check(cond, error, message, args))
+
+    # -- sizes
+
+    def canon(self, dim: Dim) -> Dim:
+        """The representative of a size among those known to be equal."""
+        while isinstance(dim, Var) and dim in self.state.equal:
+            dim = self.state.equal[dim]
+        return dim
+
+    def size_atom(self, dim: Dim) -> Atom:
+        from tapeless.ir.types import dim_atom
+
+        return dim_atom(self.canon(dim))
+
+    def same_size(self, a: Dim, b: Dim, what: str) -> Dim:
+        """One of two sizes that must be equal; a run-time test when that is not known."""
+        a, b = self.canon(a), self.canon(b)
+        if a is b or (isinstance(a, int) and isinstance(b, int) and a == b):
+            return a
+        if isinstance(a, int) and isinstance(b, int):
+            self.shape_error("TP201", f"{what}: sizes {a} and {b} do not fit together")
+        from tapeless.frontend.scalars import compare_atoms
+
+        x, y = self.size_atom(a), self.size_atom(b)
+        self.check(compare_atoms(self, "eq", x, y), "ShapeError", f"{what}: sizes {{0}} and {{1}} do not fit together", x, y)
+        keep, drop = (a, b) if isinstance(a, int) else (b, a)
+        if isinstance(drop, Var):
+            self.state.equal[drop] = keep
+        return keep
+
+    def dims(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        return tuple(self.canon(d) for d in shape)
+
+    def atom_dim(self, atom: Atom) -> Dim:
+        return self.canon(atom_dim(atom))
+
+    def fork(self) -> State:
+        """The state before a branch; the caller restores it."""
+        return self.state.copy()
+
+    def number(self) -> int:
+        return next(self.numbers)
+
+
+def type_text(value: Value) -> str:
+    """How a value is named in messages."""
+    match value:
+        case Scalar(atom=atom, weak=weak):
+            names = {"f64": "float", "i64": "int", "c128": "complex", "bool": "bool"}
+            return names.get(atom.type.dtype.value, atom.type.dtype.value) if weak else _scalar_text(atom.type)
+        case Array(type=t):
+            return f"{t.rank}-dimensional array of {t.dtype.value}"
+        case _:
+            from tapeless.frontend.values import Builtin, Closure, Sequence_, Static
+
+            if isinstance(value, Sequence_):
+                return f"{value.kind} of {len(value.items)}"
+            if isinstance(value, Static):
+                return f"{type(value.value).__name__} {value.value!r}" if not callable(value.value) else repr(value.value)
+            if isinstance(value, Closure | Builtin):
+                return f"function '{value.name}'"
+            return type(value).__name__.removesuffix("Value").lower()
+
+
+def _scalar_text(t: Type) -> str:
+    return {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "c64": "complex64", "c128": "complex128"}.get(
+        t.dtype.value, t.dtype.value
+    )

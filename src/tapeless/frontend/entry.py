@@ -1,0 +1,326 @@
+"""From a Python function and the kinds of its arguments to a Core function.
+
+Takes the function and one spec for each leaf of its arguments; gives `Traced`: Core, what was read from outside, and how to
+put the results together. Relies on the rest of the front end.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tapeless.errors import CompileError
+from tapeless.frontend import calls
+from tapeless.frontend.arrays import read
+from tapeless.frontend.context import Captured, Context, Options, Watch, type_text
+from tapeless.frontend.names import NewCapture, capture, from_python
+from tapeless.frontend.values import (
+    Array, Cell, Closure, RangeValue, Scalar, Sequence_, Static, Value,
+)  # fmt: skip
+from tapeless.ir import pytree
+from tapeless.ir.core import Body, Function
+from tapeless.ir.types import FROM_NUMPY, SCALAR, Atom, Dim, DType, Type, Var
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """`labels`: for each axis 1 when its size is 1, else a number; equal numbers are equal sizes, also across arguments."""
+
+    dtype: DType
+    labels: tuple[int, ...]
+    writeable: bool = True
+    same_as: int = -1  # position of an earlier argument that is the same array
+
+
+@dataclass(frozen=True)
+class ScalarSpec:
+    dtype: DType
+    weak: bool
+
+
+@dataclass(frozen=True)
+class StaticSpec:
+    """Specialised on its value: texts, None, functions, types."""
+
+    value: Any
+
+
+Spec = ArraySpec | ScalarSpec | StaticSpec
+
+# Axis labels below this mean a size of 1; all others are symbolic.
+ONE = 1
+FIRST_LABEL = 2
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A result: number `k` of the Core results; `python` for a Python number, else a NumPy one."""
+
+    k: int
+    python: bool = False
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A result that is the caller's own array."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Known:
+    value: Any
+
+
+@dataclass(frozen=True)
+class Tree:
+    kind: str
+    items: tuple[Output, ...]
+    keys: tuple[Any, ...] = ()
+    cls: Any = None
+
+
+Output = Leaf | Argument | Known | Tree
+
+
+@dataclass
+class Traced:
+    core: Function
+    output: Output
+    arguments: list[int]  # leaf positions that are parameters of Core, in order
+    captured: list[Captured] = field(default_factory=list)  # hidden parameters after those
+    watches: list[Watch] = field(default_factory=list)
+    sizes: dict[int, Var] = field(default_factory=dict)  # axis label -> size variable
+
+
+def specs_of(leaves: Sequence[Any]) -> list[Spec]:
+    """The spec of each argument leaf, with sizes that are equal now told apart from the others."""
+    labels: dict[int, int] = {}
+    seen: dict[int, int] = {}
+    specs: list[Spec] = []
+    for k, leaf in enumerate(leaves):
+        if isinstance(leaf, np.ndarray):
+            dtype = FROM_NUMPY.get(leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("="))
+            if dtype is None:
+                raise CompileError(
+                    f"argument {k + 1} is an array of {leaf.dtype}, which is not supported",
+                    code="TP109",
+                    hint="use float32, float64, int32, int64, bool, complex64 or complex128.",
+                )
+            axes = tuple(ONE if d == 1 else labels.setdefault(d, FIRST_LABEL + len(labels)) for d in leaf.shape)
+            same = seen.setdefault(id(leaf), k)
+            specs.append(ArraySpec(dtype, axes, bool(leaf.flags.writeable), same if same != k else -1))
+        else:
+            specs.append(_scalar_spec(leaf, k))
+    return specs
+
+
+def _scalar_spec(leaf: Any, k: int) -> Spec:
+    match leaf:
+        case np.generic():
+            dtype = FROM_NUMPY.get(leaf.dtype)
+            if dtype is None:
+                raise CompileError(
+                    f"argument {k + 1} is a {leaf.dtype}, which is not supported", code="TP109",
+                    hint="use float32, float64, int32, int64, bool, complex64 or complex128.",
+                )  # fmt: skip
+            return ScalarSpec(dtype, False)
+        case bool():
+            return ScalarSpec(DType.bool, False)
+        case int():
+            return ScalarSpec(DType.i64, True)
+        case float():
+            return ScalarSpec(DType.f64, True)
+        case complex():
+            return ScalarSpec(DType.c128, True)
+        case _:
+            return StaticSpec(leaf)
+
+
+def trace(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any] | None = None,
+    options: Options | None = None,
+) -> Traced:
+    """Traces for these very arguments."""
+    leaves, tree = pytree.flatten((tuple(args), dict(kwargs or {})))
+    return trace_specs(function, specs_of(leaves), tree, options)
+
+
+def trace_specs(
+    function: Callable[..., Any], specs: Sequence[Spec], tree: Any, options: Options | None = None
+) -> Traced:
+    python = getattr(function, "python", function)
+    if not isinstance(python, types.FunctionType):
+        raise CompileError(
+            f"{function!r} is not a Python function", code="TP107", hint="wrap a function written with def or lambda."
+        )
+    captures: list[NewCapture] = []
+    while True:
+        try:
+            return _trace(python, specs, tree, options or Options(), captures)
+        except NewCapture as found:
+            captures.append(found)
+
+
+def _trace(
+    python: types.FunctionType, specs: Sequence[Spec], tree: Any, options: Options, captures: Sequence[NewCapture]
+) -> Traced:
+    ctx = Context(options)
+    for c in captures:
+        capture(ctx, c.value, c.get, c.name)
+    closure = calls.python_function(ctx, python)
+    names = _leaf_names(closure, tree)
+    sizes: dict[int, Var] = {}
+    params: list[Var] = []
+    arguments: list[int] = []
+    values: list[Value] = []
+    cells: dict[int, Cell] = {}
+    for k, (spec, name) in enumerate(zip(specs, names, strict=True)):
+        value = _parameter(ctx, spec, name, k, sizes, values, cells)
+        values.append(value)
+        match spec:
+            case ArraySpec(labels=()) | ScalarSpec():
+                assert isinstance(value, Scalar) and isinstance(value.atom, Var)
+                params.append(value.atom)
+                arguments.append(k)
+            case ArraySpec(same_as=-1):
+                params.append(ctx.state.cells[cells[k]])
+                arguments.append(k)
+            case _:
+                pass
+    positional, keywords = _structure(tree, values)
+    result = calls.call_closure(ctx, closure, positional, keywords)
+    return _finish(ctx, python.__name__, result, params, arguments, cells, sizes)
+
+
+def _leaf_names(closure: Closure, tree: Any) -> list[str]:
+    """Readable names of the argument leaves: the parameter's name with the path inside it."""
+    names = [a.arg for a in (*closure.node.args.posonlyargs, *closure.node.args.args)]
+    found: list[str] = []
+    for path in pytree.leaf_paths(tree):
+        # paths look like "[0][2].w": the first index tells positional from keyword arguments
+        head, _, rest = path[1:].partition("]")
+        if head == "0":
+            number, _, inner = rest[1:].partition("]")
+            base = names[int(number)] if int(number) < len(names) else f"arg{number}"
+        else:
+            number, _, inner = rest[1:].partition("]")
+            base = number.strip("'\"")
+        clean = "".join(c if c.isalnum() or c == "_" else "_" for c in inner).strip("_")
+        found.append(f"{base}_{clean}" if clean else base)
+    return found
+
+
+def _parameter(
+    ctx: Context, spec: Spec, name: str, k: int, sizes: dict[int, Var], values: list[Value], cells: dict[int, Cell]
+) -> Value:
+    match spec:
+        case ScalarSpec(dtype=dtype, weak=is_weak):
+            return Scalar(Var(name, SCALAR[dtype]), is_weak)
+        case StaticSpec(value=value):
+            return from_python(ctx, value, lambda: value, name)
+        case ArraySpec(dtype=dtype, labels=()):
+            return Scalar(Var(name, SCALAR[dtype]))
+        case ArraySpec(same_as=same) if same >= 0:
+            return values[same]
+        case ArraySpec(dtype=dtype, labels=labels, writeable=writeable):
+            shape: list[Dim] = []
+            for label in labels:
+                if label == ONE:
+                    shape.append(1)
+                    continue
+                if label not in sizes:
+                    sizes[label] = Var(_size_name(len(sizes)), SCALAR[DType.i64])
+                    ctx.sizes.append(sizes[label])
+                shape.append(sizes[label])
+            var = Var(name, Type(dtype, tuple(shape)))
+            reason = "" if writeable else f"'{name}' is a read-only array"
+            cell = Cell(name, argument=True, readonly=reason)
+            ctx.state.cells[cell] = var
+            cells[k] = cell
+            return Array(cell, var.type)
+
+
+def _size_name(k: int) -> str:
+    return "nmpqrs"[k] if k < 6 else f"n{k}"
+
+
+def _structure(tree: Any, values: list[Value]) -> tuple[list[Value], dict[str, Value]]:
+    """The arguments with their containers."""
+    placed = pytree.unflatten(tree, [_Box(v) for v in values])
+    positional, keywords = placed
+    return [_value(p) for p in positional], {k: _value(v) for k, v in keywords.items()}
+
+
+class _Box:
+    """Keeps a value a leaf while containers are rebuilt around it."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+def _value(tree: Any) -> Value:
+    import dataclasses
+
+    match tree:
+        case _Box():
+            return tree.value
+        case None:
+            return Static(None)
+        case tuple() if hasattr(tree, "_fields"):
+            return Sequence_(tuple(_value(v) for v in tree), "namedtuple", tuple(tree._fields), type(tree))
+        case tuple():
+            return Sequence_(tuple(_value(v) for v in tree))
+        case list():
+            return Sequence_(tuple(_value(v) for v in tree), "list")
+        case dict():
+            return Sequence_(tuple(_value(v) for v in tree.values()), "dict", tuple(tree))
+    fields = tuple(f.name for f in dataclasses.fields(tree))
+    return Sequence_(tuple(_value(getattr(tree, f)) for f in fields), "dataclass", fields, type(tree))
+
+
+def _finish(
+    ctx: Context, name: str, result: Value, params: list[Var], arguments: list[int], cells: dict[int, Cell], sizes: dict[int, Var]
+) -> Traced:
+    results: list[Atom] = []
+    whole = {cell: k for k, cell in cells.items()}
+    made: dict[tuple[Cell, Any], int] = {}
+
+    def output(value: Value) -> Output:
+        match value:
+            case Scalar(atom=atom, weak=is_weak):
+                results.append(atom)
+                return Leaf(len(results) - 1, is_weak or (atom.type.dtype is DType.bool))
+            case Array(cell=cell, view=view):
+                if not view and cell in whole:
+                    return Argument(whole[cell])
+                if (cell, view) not in made:
+                    results.append(read(ctx, value))
+                    made[cell, view] = len(results) - 1
+                return Leaf(made[cell, view])
+            case Sequence_(items=items, kind=kind, keys=keys, cls=cls):
+                return Tree(kind, tuple(output(v) for v in items), keys, cls)
+            case Static(value=known) if known is None or isinstance(known, str | bool | int | float):
+                return Known(known)
+            case RangeValue():
+                ctx.fail("TP109", "a range cannot be returned", "return an array: np.arange.")
+            case _:
+                ctx.fail("TP109", f"{type_text(value)} cannot be returned from a compiled function")
+
+    out = output(result)
+    captured = list(ctx.captured.values())
+    everything = [*params, *(c.param for c in captured)]
+    all_cells: list[tuple[int, Cell]] = [(arguments.index(k), cell) for k, cell in cells.items()]
+    all_cells += [(len(params) + j, c.cell) for j, c in enumerate(captured)]
+    written = [(k, cell) for k, cell in sorted(all_cells, key=lambda p: p[0]) if cell in ctx.written_cells]
+    results.extend(ctx.state.cells[cell] for _, cell in written)
+    body = Body(tuple(ctx.b.stms), tuple(results))
+    core = Function(name, tuple(ctx.sizes), tuple(everything), body, tuple(k for k, _ in written))
+    return Traced(core, out, arguments, captured, list(ctx.watches.values()), sizes)
+

@@ -1,0 +1,361 @@
+"""Expressions: names, constants, operators, conditionals, attributes, subscripts, calls.
+
+Takes an `ast` expression, gives a value, emitting Core for what is not known at compile time.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tapeless.frontend import scalars
+from tapeless.frontend.arrays import as_numeric, elementwise
+from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.indexing import get_item
+from tapeless.frontend.merge import Arm, Join
+from tapeless.frontend.values import (
+    Array, Conflict, RangeValue, Scalar, Sequence_, SliceValue, State, Static, Value, weak,
+)  # fmt: skip
+from tapeless.ir.core import Body
+from tapeless.ir.types import Atom, Const, DType
+
+
+def evaluate(ctx: Context, node: ast.expr) -> Value:
+    with ctx.at(node):
+        return _evaluate(ctx, node)
+
+
+def _evaluate(ctx: Context, node: ast.expr) -> Value:
+    match node:
+        case ast.Constant(value=value):
+            return _constant(ctx, value)
+        case ast.Name(id=name):
+            from tapeless.frontend.names import lookup
+
+            return lookup(ctx, name)
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = evaluate(ctx, left), evaluate(ctx, right)
+            return binary_values(ctx, type(op).__name__, a, b)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return Scalar(scalars.logical_not(ctx, truth_of(ctx, evaluate(ctx, operand))))
+        case ast.UnaryOp(op=op, operand=operand):
+            name = type(op).__name__
+            value = as_numeric(ctx, evaluate(ctx, operand), f"operand of unary {name}")
+            return elementwise(ctx, lambda s: scalars.unary_op(ctx, name, s), [value])
+        case ast.BoolOp(op=op, values=values):
+            return _bool_op(ctx, isinstance(op, ast.And), values)
+        case ast.Compare(left=left, ops=ops, comparators=rights):
+            return _compare(ctx, left, ops, rights)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            cond = truth_of(ctx, evaluate(ctx, test))
+            return conditional(ctx, cond, lambda: evaluate(ctx, body), lambda: evaluate(ctx, orelse))
+        case ast.Tuple(elts=elts):
+            return Sequence_(tuple(evaluate(ctx, e) for e in _plain(ctx, elts)))
+        case ast.List(elts=elts):
+            return Sequence_(tuple(evaluate(ctx, e) for e in _plain(ctx, elts)), "list")
+        case ast.Dict(keys=keys, values=values):
+            names = [evaluate(ctx, k) for k in keys if k is not None]
+            if len(names) != len(keys):
+                ctx.fail("TP101", "'**' in a dict display is not part of the language")
+            return Sequence_(tuple(evaluate(ctx, v) for v in values), "dict", tuple(static_key(ctx, k) for k in names))
+        case ast.Subscript(value=base, slice=index):
+            return subscript(ctx, evaluate(ctx, base), evaluate(ctx, index))
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            parts = [None if p is None else evaluate(ctx, p) for p in (lower, upper, step)]
+            return SliceValue(*parts)
+        case ast.Attribute(value=base, attr=attr):
+            from tapeless.frontend.names import attribute
+
+            return attribute(ctx, evaluate(ctx, base), attr)
+        case ast.Call():
+            from tapeless.frontend.calls import call
+
+            return call(ctx, node)
+        case ast.Lambda():
+            from tapeless.frontend.calls import nested_function
+
+            return nested_function(ctx, node)
+        case ast.NamedExpr(target=ast.Name(id=name), value=value):
+            result = evaluate(ctx, value)
+            ctx.bind(name, result)
+            return result
+        case ast.ListComp() | ast.GeneratorExp():
+            return _comprehension(ctx, node)
+        case ast.JoinedStr():
+            ctx.fail("TP101", "f-strings cannot be compiled", "use a constant text, or print the values one by one.")
+        case _:
+            ctx.fail("TP101", f"this expression ({type(node).__name__}) is not part of the language")
+
+
+def _plain(ctx: Context, nodes: list[ast.expr]) -> list[ast.expr]:
+    for n in nodes:
+        if isinstance(n, ast.Starred):
+            with ctx.at(n):
+                ctx.fail("TP101", "starred elements are not part of the language", "name each element.")
+    return nodes
+
+
+def _constant(ctx: Context, value: Any) -> Value:
+    if isinstance(value, bool | float | complex):
+        return weak(value)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            ctx.fail("TP109", f"the integer {value} does not fit into 64 bits", "write it as a float.")
+        return weak(value)
+    return Static(value)
+
+
+def static_key(ctx: Context, value: Value) -> Any:
+    match value:
+        case Static(value=key):
+            return key
+        case Scalar(atom=Const(value=key)):
+            return key
+        case _:
+            ctx.fail("TP104", "a key must be known at compile time", "use constant keys.")
+
+
+# -- operators
+
+
+def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
+    """A Python binary operator on any two values."""
+    if name == "MatMult":
+        from tapeless.frontend.linalg import matmul
+
+        return matmul(ctx, a, b)
+    if isinstance(a, Sequence_) and isinstance(b, Sequence_) and name == "Add" and a.kind == b.kind in ("tuple", "list"):
+        return Sequence_((*a.items, *b.items), a.kind)
+    if isinstance(a, Sequence_) and a.kind in ("tuple", "list") and name == "Mult" and isinstance(b, Scalar):
+        if isinstance(b.atom, Const) and isinstance(b.atom.value, int):
+            return Sequence_(a.items * b.atom.value, a.kind)
+        ctx.fail("TP104", "the length of a list must be known at compile time", "use np.full or np.zeros.")
+    if isinstance(b, Sequence_) and name == "Mult" and isinstance(a, Scalar):
+        return binary_values(ctx, name, b, a)
+    symbol = scalars.SYMBOLS[name]
+    if isinstance(a, Static) and isinstance(b, Static) and isinstance(a.value, str) and isinstance(b.value, str):
+        if name == "Add":
+            return Static(a.value + b.value)
+    for v in (a, b):
+        if not isinstance(v, Scalar | Array | Sequence_):
+            ctx.fail("TP104", f"unsupported operand types for {symbol}: {type_text(a)} and {type_text(b)}")
+    if isinstance(a, Array) and isinstance(b, Array) and a.type.dtype is b.type.dtype is DType.bool:
+        name = {"Add": "BitOr", "Mult": "BitAnd"}.get(name, name)
+        if name == "Sub":
+            ctx.fail("TP104", "NumPy does not subtract bool arrays", "use ^ or np.logical_xor.")
+    return elementwise(ctx, lambda x, y: scalars.binary(ctx, name, x, y), [a, b], f"operands of {symbol}")
+
+
+def _compare(ctx: Context, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr]) -> Value:
+    a = evaluate(ctx, left)
+    if len(ops) == 1:
+        return compare_values(ctx, ops[0], a, evaluate(ctx, rights[0]))
+    b = evaluate(ctx, rights[0])
+    first = compare_values(ctx, ops[0], a, b)
+    if not isinstance(first, Scalar):
+        ctx.fail("TP120", "chained comparisons of arrays are ambiguous", "combine two comparisons with &.")
+    cond = truth_of(ctx, first)
+
+    def rest() -> Value:
+        return _chain(ctx, b, ops[1:], rights[1:])
+
+    return conditional(ctx, cond, rest, lambda: Scalar(Const(False, DType.bool)))
+
+
+def _chain(ctx: Context, a: Value, ops: list[ast.cmpop], rights: list[ast.expr]) -> Value:
+    b = evaluate(ctx, rights[0])
+    first = compare_values(ctx, ops[0], a, b)
+    if len(ops) == 1:
+        return first
+    cond = truth_of(ctx, first)
+    return conditional(ctx, cond, lambda: _chain(ctx, b, ops[1:], rights[1:]), lambda: Scalar(Const(False, DType.bool)))
+
+
+def compare_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
+    name = type(op).__name__
+    if name in ("Is", "IsNot"):
+        same = _is(ctx, a, b)
+        return weak(same if name == "Is" else not same)
+    if name in ("In", "NotIn"):
+        return _contains(ctx, a, b, name == "NotIn")
+    if not (isinstance(a, Scalar | Array) and isinstance(b, Scalar | Array)):
+        if isinstance(a, Static) and isinstance(b, Static) and name in ("Eq", "NotEq"):
+            return weak((a.value == b.value) == (name == "Eq"))
+        if isinstance(a, Sequence_) and isinstance(b, Sequence_) and name in ("Eq", "NotEq") and "list" not in (a.kind, b.kind):
+            return _equal_tuples(ctx, a, b, name)
+        a, b = as_numeric(ctx, a, "comparison"), as_numeric(ctx, b, "comparison")
+    return elementwise(ctx, lambda x, y: scalars.compare(ctx, name, x, y), [a, b], "operands of a comparison")
+
+
+def _equal_tuples(ctx: Context, a: Sequence_, b: Sequence_, name: str) -> Value:
+    result: Atom = Const(len(a.items) == len(b.items), DType.bool)
+    if len(a.items) == len(b.items):
+        for x, y in zip(a.items, b.items, strict=True):
+            result = scalars.logical_and(ctx, result, truth_of(ctx, compare_values(ctx, ast.Eq(), x, y)))
+    return Scalar(result if name == "Eq" else scalars.logical_not(ctx, result))
+
+
+def _is(ctx: Context, a: Value, b: Value) -> bool:
+    if isinstance(a, Static) and isinstance(b, Static):
+        return a.value is b.value
+    if (isinstance(a, Static) and a.value is None) or (isinstance(b, Static) and b.value is None):
+        return False
+    if isinstance(a, Array) and isinstance(b, Array):
+        return a.cell is b.cell and a.view == b.view
+    ctx.fail("TP104", "'is' only compares with None or between arrays here", "use == to compare values.")
+
+
+def _contains(ctx: Context, a: Value, b: Value, negate: bool) -> Value:
+    if not (isinstance(b, Sequence_)):
+        ctx.fail("TP104", f"'in' is not supported on {type_text(b)}", "use np.any(a == x).")
+    if b.kind == "dict":
+        return weak((static_key(ctx, a) in b.keys) != negate)
+    found: Atom = Const(False, DType.bool)
+    for item in b.items:
+        equal = truth_of(ctx, compare_values(ctx, ast.Eq(), a, item))
+        found = scalars.apply(ctx, "or", found, equal) if not isinstance(found, Const) else (found if found.value else equal)
+    return Scalar(scalars.logical_not(ctx, found) if negate else found)
+
+
+def _bool_op(ctx: Context, is_and: bool, values: list[ast.expr]) -> Value:
+    """`and` and `or` evaluate the right side only when the left one does not decide."""
+    first = evaluate(ctx, values[0])
+    for node in values[1:]:
+        cond = truth_of(ctx, first)
+        if isinstance(cond, Const):
+            if bool(cond.value) != is_and:
+                return first
+            first = evaluate(ctx, node)
+            continue
+        left = first
+
+        def right(node: ast.expr = node) -> Value:
+            return evaluate(ctx, node)
+
+        def keep(left: Value = left) -> Value:
+            return left
+
+        first = conditional(ctx, cond, right, keep) if is_and else conditional(ctx, cond, keep, right)
+    return first
+
+
+def truth_of(ctx: Context, value: Value) -> Atom:
+    match value:
+        case Scalar():
+            return scalars.truth(ctx, value)
+        case Array():
+            ctx.fail("TP120", "the truth value of an array is ambiguous", "use np.any(...) or np.all(...).")
+        case Sequence_(items=items):
+            return Const(bool(items), DType.bool)
+        case Static(value=inner):
+            return Const(bool(inner), DType.bool)
+        case _:
+            ctx.fail("TP104", f"{type_text(value)} has no truth value here")
+
+
+def conditional(ctx: Context, cond: Atom, then: Any, orelse: Any) -> Value:
+    """`a if c else b`: only the chosen side is evaluated."""
+    if isinstance(cond, Const):
+        result: Value = then() if cond.value else orelse()
+        return result
+    before: State = ctx.state
+    arms: list[Arm] = []
+    key = ctx.key(f"<value{ctx.number()}>")
+    for make in (then, orelse):
+        ctx.state = before.copy()
+        with ctx.b.region() as stms:
+            ctx.state.names[key] = make()
+        arms.append(Arm(stms, ctx.state))
+    ctx.state = before
+    join = Join(ctx, before, (arms[0], arms[1]))
+    join.run()
+    ctx.b.if_(
+        cond,
+        Body(tuple(arms[0].stms), tuple(arms[0].results)),
+        Body(tuple(arms[1].stms), tuple(arms[1].results)),
+        join.vars,
+    )
+    value = ctx.state.names.pop(key)
+    if isinstance(value, Conflict):
+        ctx.fail("TP104", value.reason, value.hint)
+    return value
+
+
+# -- containers
+
+
+def subscript(ctx: Context, base: Value, index: Value) -> Value:
+    match base:
+        case Array():
+            return get_item(ctx, base, index)
+        case Sequence_(kind="dict"):
+            key = static_key(ctx, index)
+            if key not in base.keys:
+                ctx.fail("TP112", f"the dict has no key {key!r}")
+            return base.items[base.keys.index(key)]
+        case Sequence_(items=items):
+            return _tuple_item(ctx, base, items, index)
+        case RangeValue():
+            ctx.fail("TP101", "range objects cannot be indexed", "compute start + i * step.")
+        case _:
+            ctx.fail("TP104", f"{type_text(base)} cannot be indexed")
+
+
+def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: Value) -> Value:
+    match index:
+        case Scalar(atom=Const(value=int() as k)):
+            if not -len(items) <= k < len(items):
+                ctx.fail("TP203", f"index {k} is out of range for a {base.kind} of {len(items)}")
+            return items[k]
+        case SliceValue(start=start, stop=stop, step=step):
+            parts = []
+            for p in (start, stop, step):
+                if p is None or (isinstance(p, Static) and p.value is None):
+                    parts.append(None)
+                elif isinstance(p, Scalar) and isinstance(p.atom, Const):
+                    parts.append(int(p.atom.value.real))
+                else:
+                    ctx.fail("TP104", f"slices of a {base.kind} need constant bounds", "use an array.")
+            return Sequence_(items[slice(*parts)], base.kind)
+        case _:
+            if items and all(isinstance(i, Scalar) for i in items):
+                made = as_numeric(ctx, Sequence_(items, "list"), "index")
+                assert isinstance(made, Array)
+                return get_item(ctx, made, index)
+            ctx.fail(
+                "TP104", f"the index of a {base.kind} must be known at compile time", "use an array for positions known at run time."
+            )
+
+
+def _comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value:
+    """Over something of known length: one copy of the element each."""
+    from tapeless.frontend.statements import assign
+
+    if len(node.generators) != 1 or node.generators[0].ifs or node.generators[0].is_async:
+        ctx.fail("TP101", "comprehensions with conditions or several loops cannot be compiled", "write a loop.")
+    generator = node.generators[0]
+    source = evaluate(ctx, generator.iter)
+    items: list[Value]
+    match source:
+        case Sequence_(items=known):
+            items = list(known)
+        case RangeValue() if all(isinstance(x.atom, Const) for x in (source.start, source.stop, source.step)):
+            bounds = [int(x.atom.value.real) for x in (source.start, source.stop, source.step) if isinstance(x.atom, Const)]
+            items = [weak(k) for k in range(*bounds)]
+            if len(items) > 64:
+                ctx.fail("TP101", "a comprehension over more than 64 elements cannot be compiled", "fill an array in a loop.")
+        case _:
+            ctx.fail("TP101", "comprehensions need a length known at compile time", "fill an array in a loop, or use tp.map.")
+    names = [n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)]
+    saved = {n: ctx.state.names.get(ctx.key(n)) for n in names}
+    results: list[Value] = []
+    for item in items:
+        assign(ctx, generator.target, item)
+        results.append(evaluate(ctx, node.elt))
+    for n, old in saved.items():
+        if old is None:
+            ctx.state.names.pop(ctx.key(n), None)
+        else:
+            ctx.state.names[ctx.key(n)] = old
+    return Sequence_(tuple(results), "list")
+

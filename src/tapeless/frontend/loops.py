@@ -1,0 +1,371 @@
+"""Loops: which names and arrays go around, with what types, and what they are afterwards.
+
+Takes a way to run the body once; gives a Core `for` or `while`. A trial run finds what the body changes; when a
+guess (types, written arrays) was too small the body is compiled again with the larger one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from tapeless.frontend import scalars
+from tapeless.frontend.arrays import cast, read
+from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.merge import FALSE, TRUE
+from tapeless.frontend.values import (
+    Array, Cell, Conflict, Key, MaybeUndefined, Scalar, Sequence_, State, Value, cells_of,
+)  # fmt: skip
+from tapeless.ir.core import Body, For, Full, While
+from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, zero_of
+
+
+@dataclass
+class Slot:
+    """One carried variable: its parameter, the value before the loop, how to read it at the end of the body."""
+
+    param: Var
+    init: Atom
+    result: Atom | None = None
+
+
+@dataclass
+class Carried:
+    """The guess of one attempt."""
+
+    cells: list[Cell] = field(default_factory=list)  # arrays written in place
+    dtypes: dict[tuple[Key, int], tuple[DType, bool]] = field(default_factory=dict)  # widened scalars
+    fresh: dict[Key, Value] = field(default_factory=dict)  # first bound inside: shape of the value, as seen in a trial
+
+
+class Retry(Exception):
+    """The guess was too small."""
+
+
+RunBody = Callable[[Var | None], Atom]  # takes the loop index, gives the flag or status that leaves the loop
+
+
+def compile_loop(
+    ctx: Context,
+    rebound: Iterable[Key],
+    live_after: Callable[[Key], bool],
+    run: Callable[[Var | None], None],
+    *,
+    bound: Atom | None = None,
+    test: Callable[[], Atom] | None = None,
+    plan: str = "",
+    guess_cells: Iterable[Cell] = (),
+) -> None:
+    """Emits the loop. `run` compiles the body in ctx.state; `test` the condition (a while loop) or `bound` (a for loop)."""
+    before = ctx.state
+    written_before = set(ctx.written_cells)
+    carried = Carried(cells=[c for c in guess_cells if c in before.cells])
+    keys = [k for k in dict.fromkeys(rebound)]
+    for _ in range(24):
+        attempt = _Attempt(ctx, before.copy(), keys, live_after, carried)
+        try:
+            attempt.compile(run, bound, test, plan)
+            return
+        except Retry:
+            ctx.state = before.copy()
+            ctx.written_cells = set(written_before)
+    ctx.fail("TP104", "the types of the variables of this loop do not settle", "give them their final type before the loop.")
+
+
+class _Attempt:
+    def __init__(
+        self, ctx: Context, before: State, keys: list[Key], live_after: Callable[[Key], bool], carried: Carried
+    ) -> None:
+        self.ctx, self.before, self.keys, self.live_after, self.carried = ctx, before, keys, live_after, carried
+        self.slots: list[Slot] = []
+        self.rebuild: list[Callable[[list[Var]], None]] = []
+        self.param_cells: dict[Key, list[tuple[int, Cell]]] = {}
+
+    def compile(
+        self, run: Callable[[Var | None], None], bound: Atom | None, test: Callable[[], Atom] | None, plan: str
+    ) -> None:
+        ctx = self.ctx
+        ctx.state = entry = self.before.copy()
+        cell_slots = [(cell, self._slot(entry.cells[cell], cell.name)) for cell in self.carried.cells]
+        for cell, slot in cell_slots:
+            entry.cells[cell] = slot.param
+        shapes: dict[Key, _Shape] = {}
+        for key in self.keys:
+            shape = self._enter(key, entry)
+            if shape is not None:
+                shapes[key] = shape
+        head = entry.copy()
+        test_body: Body | None = None
+        if test is not None:
+            with ctx.b.region() as stms:
+                cond = test()
+            test_body = Body(tuple(stms), (cond,))
+            self._no_writes(head)
+        ctx.state = head
+        index = Var("i", I64)
+        with ctx.b.region() as body:
+            run(index if bound is not None else None)
+            end = ctx.state
+            for cell, slot in cell_slots:
+                slot.result = end.cells[cell]
+            missed = [c for c in self.before.cells if c not in self.carried.cells and end.cells.get(c) is not entry.cells[c]]
+            if missed:
+                self.carried.cells.extend(missed)
+                raise Retry
+            for key, shape in shapes.items():
+                shape.leave(end)
+            for key in self.keys:
+                if key not in shapes and key in end.names:
+                    self._first_bound(key, end.names[key])
+        results = tuple(s.result for s in self.slots if s.result is not None)
+        assert len(results) == len(self.slots)
+        params = tuple(s.param for s in self.slots)
+        inits = tuple(s.init for s in self.slots)
+        outs = tuple(Var(p.name, p.type) for p in params)
+        if bound is not None:
+            ctx.b.bind(outs, For(index, bound, params, inits, Body(tuple(body), results), plan))
+        else:
+            assert test_body is not None
+            ctx.b.bind(outs, While(params, inits, test_body, Body(tuple(body), results), plan))
+        after = self.before.copy()
+        after.stale.update(end.stale)
+        mapping = dict(zip(params, outs, strict=True))
+        for cell, slot in cell_slots:
+            after.cells[cell] = mapping[slot.param]
+        for key, shape in shapes.items():
+            after.names[key] = shape.after(after, mapping)
+        ctx.state = after
+
+    # -- entering
+
+    def _slot(self, init: Atom, name: str) -> Slot:
+        slot = Slot(Var(name, init.type), init)
+        self.slots.append(slot)
+        return slot
+
+    def _enter(self, key: Key, entry: State) -> _Shape | None:
+        value = entry.names.get(key)
+        if value is None:
+            if key not in self.carried.fresh:
+                return None
+            value = _undefined(self.ctx, self.carried.fresh[key], self.before)
+            if not key[1].startswith("<"):
+                value = MaybeUndefined(value, FALSE)
+        shape = _Shape(self, key, value)
+        entry.names[key] = shape.entry(entry)
+        return shape
+
+    def _first_bound(self, key: Key, value: Value) -> None:
+        """A name that the body binds first: carried out only when somebody reads it afterwards."""
+        if self.live_after(key):
+            self.carried.fresh[key] = value
+            raise Retry
+
+    def _no_writes(self, head: State) -> None:
+        for cell, var in head.cells.items():
+            if self.ctx.state.cells.get(cell) is not var:
+                self.ctx.fail("TP101", "the condition of a loop must not write arrays", "write in the body of the loop.")
+
+
+class _Shape:
+    """A carried name: flattens its value into slots on entry, takes the slots' new values at the end."""
+
+    def __init__(self, attempt: _Attempt, key: Key, value: Value) -> None:
+        self.attempt, self.key, self.value = attempt, key, value
+        self.leaves: list[Slot | None] = []
+        self.flag: Slot | None = None
+        self.cells: list[Cell] = []
+        self.template: Value = value
+        self.weak: list[bool] = []
+        self.count = 0
+
+    def entry(self, entry: State) -> Value:
+        value = self.value
+        if isinstance(value, MaybeUndefined):
+            self.flag = self.attempt._slot(value.defined, "defined")
+            inner = self._enter_value(value.value, entry)
+            return MaybeUndefined(inner, self.flag.param)
+        return self._enter_value(value, entry)
+
+    def _enter_value(self, value: Value, entry: State) -> Value:
+        ctx = self.attempt.ctx
+        name = self.key[1] if not self.key[1].startswith("<") else "r"
+        match value:
+            case Scalar(atom=atom, weak=is_weak):
+                place = (self.key, self.count)
+                self.count += 1
+                dtype, is_weak = self.attempt.carried.dtypes.get(place, (atom.type.dtype, is_weak))
+                slot = self.attempt._slot(scalars.convert(ctx, atom, dtype), name)
+                self.leaves.append(slot)
+                self.weak.append(is_weak)
+                return Scalar(slot.param, is_weak)
+            case Array(cell=cell):
+                self.count += 1
+                others = self._other_references(cell)
+                var = read(ctx, value)
+                slot = self.attempt._slot(var, name)
+                self.leaves.append(slot)
+                self.weak.append(False)
+                new = Cell(name, {cell} if others else set(), cell.readonly)
+                entry.cells[new] = slot.param
+                self.cells.append(new)
+                return Array(new, slot.param.type)
+            case Sequence_():
+                items = tuple(self._enter_value(v, entry) for v in value.items)
+                return Sequence_(items, value.kind, value.keys, value.cls)
+            case _:
+                return value
+
+    def _other_references(self, cell: Cell) -> bool:
+        """Whether anything but this name can see the array during the loop."""
+        if cell.argument or cell in self.attempt.carried.cells:
+            return True
+        return any(key != self.key and cell in cells_of(v) for key, v in self.attempt.before.names.items())
+
+    # -- at the end of the body
+
+    def leave(self, end: State) -> None:
+        value = end.names.get(self.key)
+        if self.flag is not None:
+            self.flag.result = value.defined if isinstance(value, MaybeUndefined) else TRUE
+        if isinstance(value, MaybeUndefined):
+            value = value.value
+        slots = iter(self.leaves)
+        places = iter(range(len(self.leaves)))
+        target = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
+        self._leave_value(target, value, slots, places, end)
+
+    def _leave_value(self, old: Value, new: Value | None, slots: object, places: object, end: State) -> None:
+        ctx = self.attempt.ctx
+        name = self.key[1]
+        label = "the result" if name.startswith("<") else f"'{name}'"
+        if isinstance(new, Conflict):
+            ctx.fail("TP104", new.reason, new.hint)
+        match old, new:
+            case Scalar(), Scalar():
+                slot: Slot = next(slots)  # type: ignore[call-overload]
+                place: int = next(places)  # type: ignore[call-overload]
+                have = Scalar(slot.param, self.weak[place])
+                base = Scalar(slot.init, have.weak) if isinstance(slot.init, Const) else have
+                dtype, is_weak = scalars.join(ctx, base, new)
+                if dtype is not slot.param.type.dtype or is_weak != have.weak:
+                    self.attempt.carried.dtypes[(self.key, place)] = (dtype, is_weak)
+                    raise Retry
+                slot.result = scalars.convert(ctx, new.atom, dtype)
+            case Array(), Array():
+                slot = next(slots)  # type: ignore[call-overload]
+                next(places)  # type: ignore[call-overload]
+                self._leave_array(slot, new, end)
+            case Sequence_(), Sequence_() if len(old.items) == len(new.items) and old.kind == new.kind:
+                for p, q in zip(old.items, new.items, strict=True):
+                    self._leave_value(p, q, slots, places, end)
+            case _ if new is not None and (old is new or old == new):
+                return
+            case _:
+                text = type_text(new) if new is not None else "unbound"
+                ctx.fail(
+                    "TP104",
+                    f"{label} is {type_text(old)} before the loop and {text} after an iteration",
+                    "give it the same type before the loop and in it.",
+                )
+
+    def _leave_array(self, slot: Slot, new: Array, end: State) -> None:
+        ctx = self.attempt.ctx
+        want = slot.param.type
+        if new.type.rank != want.rank:
+            ctx.fail("TP104", f"'{self.key[1]}' changes its number of dimensions in the loop, from {want.rank} to {new.type.rank}")
+        var = cast(ctx, read(ctx, new), want.dtype)
+        if new.type.dtype is not want.dtype:
+            ctx.fail(
+                "TP104",
+                f"'{self.key[1]}' changes its element type in the loop, from {want.dtype.value} to {new.type.dtype.value}",
+                "give it the final element type before the loop.",
+            )
+        for d, e in zip(want.shape, new.type.shape, strict=True):
+            a, b = ctx.canon(d), ctx.canon(e)
+            if a is b or (isinstance(a, int) and a == b):
+                continue
+            if isinstance(a, int) and isinstance(b, int):
+                ctx.shape_error(
+                    "TP204", f"'{self.key[1]}' changes its size in the loop, from {a} to {b}",
+                    "allocate the largest size before the loop and keep a count.",
+                )  # fmt: skip
+            ctx.same_size(a, b, f"'{self.key[1]}' must keep its size in a loop")
+        slot.result = var
+        mine = set(self.cells)
+        outer = new.cell in self.attempt.before.cells
+        shared = new.cell not in mine and any(
+            new.cell in cells_of(v) for key, v in end.names.items() if key != self.key and key in self.attempt.keys
+        )
+        if outer or shared:
+            for cell in self.cells:
+                if cell in ctx.written_cells or (outer and new.cell in ctx.written_cells):
+                    ctx.fail(
+                        "TP105",
+                        f"'{self.key[1]}' refers to different arrays in different iterations, so it is not known which one is written",
+                        "copy the array (.copy()) where the name is bound, or copy elements with [:].",
+                    )
+
+    # -- after the loop
+
+    def after(self, state: State, mapping: dict[Var, Var]) -> Value:
+        slots = iter(self.leaves)
+        places = iter(range(len(self.leaves)))
+        inner = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
+        value = self._after_value(inner, slots, places, state, mapping)
+        if self.flag is None:
+            return value
+        return MaybeUndefined(value, mapping[self.flag.param])
+
+    def _after_value(self, old: Value, slots: object, places: object, state: State, mapping: dict[Var, Var]) -> Value:
+        match old:
+            case Scalar():
+                slot: Slot = next(slots)  # type: ignore[call-overload]
+                place: int = next(places)  # type: ignore[call-overload]
+                return Scalar(mapping[slot.param], self.weak[place])
+            case Array(cell=cell):
+                slot = next(slots)  # type: ignore[call-overload]
+                next(places)  # type: ignore[call-overload]
+                may_be = {cell} if self._other_references(cell) else set()
+                new = Cell(self.key[1], may_be, cell.readonly)
+                state.cells[new] = mapping[slot.param]
+                return Array(new, mapping[slot.param].type)
+            case Sequence_():
+                items = tuple(self._after_value(v, slots, places, state, mapping) for v in old.items)
+                return Sequence_(items, old.kind, old.keys, old.cls)
+            case _:
+                return old
+
+
+def _undefined(ctx: Context, value: Value, before: State) -> Value:
+    """A stand-in, of the type that the body gives it, for a name that is not bound before the loop."""
+    match value:
+        case MaybeUndefined(value=inner):
+            return _undefined(ctx, inner, before)
+        case Scalar(atom=atom, weak=is_weak):
+            return Scalar(zero_of(atom.type.dtype), is_weak)
+        case Array(cell=cell, type=type):
+            if cell in before.cells:
+                return value
+            dims = tuple(ctx.canon(d) for d in type.shape)
+            if any(isinstance(d, Var) and d not in _known(ctx, before) for d in dims):
+                return Conflict(
+                    f"'{cell.name}' is made inside the loop with a size that is only known there, and used after it",
+                    "allocate it before the loop.",
+                )
+            return ctx.new_cell(ctx.b.let(Type(type.dtype, dims), Full(dims, zero_of(type.dtype)), cell.name))
+        case Sequence_():
+            return Sequence_(tuple(_undefined(ctx, v, before) for v in value.items), value.kind, value.keys, value.cls)
+        case _:
+            return value
+
+
+def _known(ctx: Context, before: State) -> set[Var]:
+    known: set[Var] = set(ctx.sizes)
+    for var in before.cells.values():
+        known.update(d for d in var.type.shape if isinstance(d, Var))
+    for v in before.names.values():
+        if isinstance(v, Scalar) and isinstance(v.atom, Var):
+            known.add(v.atom)
+    return known
+

@@ -1,0 +1,273 @@
+"""Scalar arithmetic of Python and NumPy on Core operands: promotion, conversion, Python's division, folding of constants.
+
+Takes scalars, gives scalars, emitting `Apply` statements. Relies on the ops table and on `ops.promotion`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.values import Scalar, weak
+from tapeless.ir.core import Apply, Body, If
+from tapeless.ir.types import Atom, Const, DType, Type, Var, const, zero_of
+from tapeless.ops.promotion import float_dtype, promote
+from tapeless.ops.table import op as row
+
+# Python operator -> (row, the operator itself for folding, the symbol in messages)
+BINARY: dict[str, tuple[str, Callable[[Any, Any], Any], str]] = {
+    "Add": ("add", operator.add, "+"),
+    "Sub": ("sub", operator.sub, "-"),
+    "Mult": ("mul", operator.mul, "*"),
+    "Div": ("div", operator.truediv, "/"),
+    "FloorDiv": ("floordiv", operator.floordiv, "//"),
+    "Mod": ("mod", operator.mod, "%"),
+    "Pow": ("pow", operator.pow, "**"),
+    "BitAnd": ("and", operator.and_, "&"),
+    "BitOr": ("or", operator.or_, "|"),
+    "BitXor": ("xor", operator.xor, "^"),
+    "LShift": ("shl", operator.lshift, "<<"),
+    "RShift": ("shr", operator.rshift, ">>"),
+}
+COMPARE: dict[str, tuple[str, Callable[[Any, Any], Any], str]] = {
+    "Lt": ("lt", operator.lt, "<"),
+    "LtE": ("le", operator.le, "<="),
+    "Gt": ("gt", operator.gt, ">"),
+    "GtE": ("ge", operator.ge, ">="),
+    "Eq": ("eq", operator.eq, "=="),
+    "NotEq": ("ne", operator.ne, "!="),
+}
+SYMBOLS = {name: text for name, (_, _, text) in {**BINARY, **COMPARE}.items()}
+
+
+def apply(ctx: Context, name: str, *args: Atom) -> Atom:
+    """A row of the ops table on operands of fitting types, folded when all are constant."""
+    spec = row(name)
+    dtype = spec.result([a.type.dtype for a in args])
+    if all(isinstance(a, Const) for a in args):
+        return fold(name, args, dtype)
+    return ctx.b.let(Type(dtype), Apply(name, tuple(args)), "t")
+
+
+def fold(name: str, args: tuple[Atom, ...], dtype: DType) -> Const:
+    values = [a.type.dtype.numpy.type(a.value) for a in args if isinstance(a, Const)]
+    return const(row(name).numpy(*values), dtype)
+
+
+def convert(ctx: Context, atom: Atom, dtype: DType) -> Atom:
+    if atom.type.dtype is dtype:
+        return atom
+    if isinstance(atom, Const):
+        return const(atom.value, dtype) if not (atom.type.dtype.is_complex and not dtype.is_complex) else const(
+            atom.value.real, dtype
+        )
+    return ctx.b.let(Type(dtype), Apply("convert", (atom,)), "t")
+
+
+def compare_atoms(ctx: Context, name: str, a: Atom, b: Atom) -> Atom:
+    return apply(ctx, name, a, b)
+
+
+def common(ctx: Context, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
+    """Both operands in their common type."""
+    dtype, is_weak = promote(a.dtype, a.weak, b.dtype, b.weak)
+    return Scalar(convert(ctx, a.atom, dtype), is_weak), Scalar(convert(ctx, b.atom, dtype), is_weak)
+
+
+def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
+    """A Python binary operator, by its `ast` class name."""
+    op, fold_python, symbol = BINARY[name]
+    if a.static and b.static and (a.weak or a.dtype is DType.bool) and (b.weak or b.dtype is DType.bool):
+        folded = _fold_python(ctx, fold_python, a, b)
+        if folded is not None:
+            return folded
+    if name == "Div":
+        return divide(ctx, a, b)
+    if name == "Pow":
+        return power(ctx, a, b)
+    dtype, is_weak = promote(a.dtype, a.weak, b.dtype, b.weak)
+    if dtype is DType.bool and name not in ("BitAnd", "BitOr", "BitXor"):
+        # Python counts with bools; NumPy's add and multiply on them are or and and, which only arrays meet.
+        dtype, is_weak = DType.i64, True
+    if dtype not in row(op).dtypes:
+        ctx.fail("TP104", f"unsupported operand types for {symbol}: {type_text(a)} and {type_text(b)}")
+    x, y = convert(ctx, a.atom, dtype), convert(ctx, b.atom, dtype)
+    if name in ("FloorDiv", "Mod") and is_weak:
+        _refuse_zero(ctx, y, "integer division or modulo by zero" if dtype.is_int else "float floor division by zero")
+    if name in ("Add", "Sub", "Mult") and dtype.is_int and ctx.options.check:
+        _check_overflow(ctx, name, x, y)
+    return Scalar(apply(ctx, op, x, y), is_weak)
+
+
+def _fold_python(ctx: Context, fold_python: Callable[[Any, Any], Any], a: Scalar, b: Scalar) -> Scalar | None:
+    assert isinstance(a.atom, Const) and isinstance(b.atom, Const)
+    try:
+        value = fold_python(a.atom.value, b.atom.value)
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return None  # left to the run time, which raises as Python does
+    except TypeError:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+        ctx.fail("TP109", f"the integer {value} does not fit into 64 bits", "write it as a float.")
+    return weak(value)
+
+
+def divide(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
+    dtype, is_weak = promote(a.dtype, a.weak, b.dtype, b.weak)
+    target = dtype if dtype.is_float or dtype.is_complex else DType.f64
+    x, y = convert(ctx, a.atom, target), convert(ctx, b.atom, target)
+    if is_weak or (dtype is DType.bool):
+        _refuse_zero(ctx, y, "division by zero" if not dtype.is_float else "float division by zero")
+    return Scalar(apply(ctx, "div", x, y), is_weak or dtype is DType.bool)
+
+
+def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
+    dtype, is_weak = promote(a.dtype, a.weak, b.dtype, b.weak)
+    if dtype is DType.bool:
+        dtype, is_weak = DType.i64, True
+    exponent = b.atom.value if isinstance(b.atom, Const) else None
+    x = convert(ctx, a.atom, dtype)
+    if dtype.is_int:
+        if isinstance(exponent, int) and exponent < 0:
+            if is_weak:
+                return power(ctx, Scalar(convert(ctx, a.atom, DType.f64), True), b)
+            ctx.fail("TP104", "integers to negative integer powers are not allowed", "convert the base to float first.")
+        if isinstance(exponent, int) and exponent <= 4:
+            return Scalar(_small_power(ctx, x, exponent), is_weak)
+        y = convert(ctx, b.atom, dtype)
+        if exponent is None:
+            ok = apply(ctx, "ge", y, zero_of(dtype))
+            ctx.check(ok, "ValueError", "integers to negative integer powers are not allowed")
+        return Scalar(apply(ctx, "ipow", x, y), is_weak)
+    if isinstance(exponent, int | float) and not isinstance(exponent, bool):
+        if exponent in (0, 1, 2, 3, 4):
+            return Scalar(_small_power(ctx, x, int(exponent)), is_weak)
+        if exponent == -1 and not is_weak:
+            return Scalar(apply(ctx, "div", const(1, dtype), x), is_weak)
+        if exponent == 0.5 and not dtype.is_complex:
+            return Scalar(apply(ctx, "sqrt", x), is_weak)
+    return Scalar(apply(ctx, "pow", x, convert(ctx, b.atom, dtype)), is_weak)
+
+
+def _small_power(ctx: Context, x: Atom, exponent: int) -> Atom:
+    match exponent:
+        case 0:
+            return const(1, x.type.dtype)
+        case 1:
+            return x
+        case 2:
+            return apply(ctx, "mul", x, x)
+        case 3:
+            return apply(ctx, "mul", apply(ctx, "mul", x, x), x)
+    square = apply(ctx, "mul", x, x)
+    return apply(ctx, "mul", square, square)
+
+
+def _refuse_zero(ctx: Context, y: Atom, message: str) -> None:
+    """Python's own numbers raise on division by zero; NumPy's do not."""
+    if isinstance(y, Const) and y.value != 0:
+        return
+    if ctx.options.unsafe:
+        return
+    ctx.check(apply(ctx, "ne", y, zero_of(y.type.dtype)), "ZeroDivisionError", message)
+
+
+def _check_overflow(ctx: Context, name: str, x: Atom, y: Atom) -> None:
+    """check=True: the exact result, computed in floating point, must be near the range of the type."""
+    op = BINARY[name][0]
+    exact = apply(ctx, op, convert(ctx, x, DType.f64), convert(ctx, y, DType.f64))
+    limit = float(2 ** (8 * x.type.dtype.bytes - 1))
+    inside = apply(ctx, "lt", apply(ctx, "abs", exact), Const(limit, DType.f64))
+    ctx.check(inside, "OverflowError", f"integer overflow in {SYMBOLS[name]}")
+
+
+def compare(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
+    op, fold_python, symbol = COMPARE[name]
+    if isinstance(a.atom, Const) and isinstance(b.atom, Const) and not (a.dtype.is_complex or b.dtype.is_complex):
+        return Scalar(Const(bool(fold_python(a.atom.value, b.atom.value)), DType.bool))
+    x, y = common(ctx, a, b)
+    if x.dtype not in row(op).dtypes:
+        if x.dtype is DType.bool:
+            x, y = Scalar(convert(ctx, x.atom, DType.i64)), Scalar(convert(ctx, y.atom, DType.i64))
+        else:
+            ctx.fail("TP104", f"'{symbol}' is not supported between {type_text(a)} and {type_text(b)}")
+    return Scalar(apply(ctx, op, x.atom, y.atom))
+
+
+def unary_op(ctx: Context, name: str, a: Scalar) -> Scalar:
+    """Python's unary operators, by `ast` class name."""
+    match name:
+        case "UAdd":
+            return Scalar(convert(ctx, a.atom, DType.i64), True) if a.dtype is DType.bool else a
+        case "USub":
+            x = convert(ctx, a.atom, DType.i64) if a.dtype is DType.bool else a.atom
+            if isinstance(x, Const):
+                return Scalar(Const(-x.value, x.dtype), a.weak or a.dtype is DType.bool)
+            return Scalar(apply(ctx, "neg", x), a.weak or a.dtype is DType.bool)
+        case "Invert":
+            if not (a.dtype.is_int or a.dtype is DType.bool):
+                ctx.fail("TP104", f"bad operand type for unary ~: {type_text(a)}")
+            return Scalar(apply(ctx, "not", a.atom), a.weak)
+    raise AssertionError(name)
+
+
+def truth(ctx: Context, a: Scalar) -> Atom:
+    return a.atom if a.dtype is DType.bool else convert(ctx, a.atom, DType.bool)
+
+
+def logical_not(ctx: Context, cond: Atom) -> Atom:
+    return apply(ctx, "not", cond)
+
+
+def logical_and(ctx: Context, a: Atom, b: Atom) -> Atom:
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Const):
+            return y if x.value else x
+    return apply(ctx, "and", a, b)
+
+
+def select(ctx: Context, cond: Atom, a: Atom, b: Atom) -> Atom:
+    if isinstance(cond, Const):
+        return a if cond.value else b
+    return apply(ctx, "select", cond, a, b)
+
+
+def as_float(ctx: Context, a: Scalar) -> Scalar:
+    """For functions that work on floating point: integers become f64."""
+    if a.dtype.is_float or a.dtype.is_complex:
+        return a
+    return Scalar(convert(ctx, a.atom, float_dtype(a.dtype)), a.weak)
+
+
+def to_index(ctx: Context, a: Scalar, what: str = "an index") -> Atom:
+    """An integer operand as i64."""
+    if a.dtype.is_int:
+        return convert(ctx, a.atom, DType.i64)
+    if a.dtype is DType.bool:
+        return convert(ctx, a.atom, DType.i64)
+    ctx.fail("TP104", f"{what} must be an integer, not {type_text(a)}", "use int(...) or // to make it one.")
+
+
+def join(ctx: Context, a: Scalar, b: Scalar) -> tuple[DType, bool]:
+    """The type that holds either of two values: the type of a variable that two paths bind."""
+    if a.dtype is b.dtype:
+        return a.dtype, a.weak and b.weak
+    if a.weak != b.weak and a.dtype is not DType.bool and b.dtype is not DType.bool:
+        strong, soft = (b, a) if a.weak else (a, b)
+        if soft.static:  # an initial `s = 0.0` before a loop over float32 values
+            return promote(strong.dtype, False, soft.dtype, True)[0], False
+    dtype, _ = promote(a.dtype, False, b.dtype, False)
+    return dtype, a.weak and b.weak
+
+
+def lazy_if(ctx: Context, cond: Atom, then: Callable[[], Atom], orelse: Callable[[], Atom], type: Type) -> Atom:
+    """A conditional on scalars whose arms are only evaluated when taken."""
+    with ctx.b.region() as first:
+        a = then()
+    with ctx.b.region() as second:
+        c = orelse()
+    var = Var("t", type)
+    ctx.b.bind([var], If(cond, Body(tuple(first), (a,)), Body(tuple(second), (c,))))
+    return var

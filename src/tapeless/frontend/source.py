@@ -1,0 +1,125 @@
+"""Finding the syntax tree of a Python function.
+
+Takes a function object; gives its `ast` node with file and line offsets. Relies on `inspect` and code positions, so that
+several lambdas on one line, lambdas in calls and functions of notebooks or executed files are told apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import types
+from dataclasses import dataclass, field
+
+from tapeless.errors import CompileError
+from tapeless.ir.span import Span
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A parsed file (or the block of it that was found). `offset` is added to line numbers of the tree."""
+
+    file: str
+    tree: ast.Module
+    lines: tuple[str, ...]
+    offset: int = 0
+    indent: int = 0
+    function: str = ""
+    names: dict[str, str] = field(default_factory=dict)
+
+    def span(self, node: ast.AST) -> Span:
+        line = getattr(node, "lineno", 1) + self.offset
+        end = getattr(node, "end_lineno", line) or line
+        return Span(
+            self.file,
+            line,
+            getattr(node, "col_offset", 0) + self.indent,
+            end + self.offset,
+            (getattr(node, "end_col_offset", 0) or 0) + self.indent,
+        )
+
+    def text(self, line: int) -> str:
+        k = line - 1 - self.offset
+        return " " * self.indent + self.lines[k] if 0 <= k < len(self.lines) else ""
+
+
+_files: dict[tuple[str, int], Source] = {}
+
+
+def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.Lambda]:
+    """The source and the node of a function; `CompileError` TP107 when it cannot be found."""
+    code = function.__code__
+    source = _parse(function)
+    candidates = [n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+    wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
+    found = [n for n in candidates if isinstance(n, wanted) and _matches(n, code, source)]
+    if len(found) > 1:  # lambdas on one line: the columns of the code object decide
+        exact = [n for n in found if _same_place(n, code, source)]
+        found = exact or found
+    if len(found) != 1:
+        raise CompileError(
+            f"the source of '{function.__qualname__}' cannot be found in {code.co_filename}, line {code.co_firstlineno}",
+            code="TP107",
+            hint="put the function into a file or a notebook cell; code given to exec() as a string has no source.",
+        )
+    return source, found[0]
+
+
+def _parse(function: types.FunctionType) -> Source:
+    """The whole file when it is there and parses, else the block that `inspect` finds."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if lines:
+        key = (code.co_filename, hash(tuple(lines)))
+        if key not in _files:
+            try:
+                _files[key] = Source(code.co_filename, ast.parse("".join(lines)), tuple(x.rstrip("\n") for x in lines))
+            except SyntaxError:  # a notebook cell with magics, say
+                lines = []
+        if lines:
+            return _files[key]
+    try:
+        block, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise CompileError(
+            f"the source of '{function.__qualname__}' is not available",
+            code="TP107",
+            hint="put the function into a file or a notebook cell; code given to exec() as a string has no source.",
+        ) from None
+    indent = len(block[0]) - len(block[0].lstrip())
+    dedented = [x[indent:] if x[:indent].isspace() or not indent else x for x in block]
+    try:
+        tree = ast.parse("".join(dedented))
+    except SyntaxError:
+        raise CompileError(
+            f"the source of '{function.__qualname__}' cannot be parsed on its own", code="TP107", file=code.co_filename,
+            line=first, hint="give the lambda a line of its own, or use def.",
+        ) from None  # fmt: skip
+    return Source(code.co_filename, tree, tuple(x.rstrip("\n") for x in dedented), first - 1, indent)
+
+
+def _matches(node: ast.FunctionDef | ast.Lambda, code: types.CodeType, source: Source) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        if node.name != code.co_name:
+            return False
+        first = min([node.lineno, *(d.lineno for d in node.decorator_list)]) + source.offset
+        return first == code.co_firstlineno
+    arguments = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    count = code.co_argcount + code.co_kwonlyargcount
+    return node.lineno + source.offset == code.co_firstlineno and arguments == list(code.co_varnames[:count])
+
+
+def _same_place(node: ast.FunctionDef | ast.Lambda, code: types.CodeType, source: Source) -> bool:
+    """Whether the positions of the code object lie in the body of the node, and reach its end."""
+    body = node.body if isinstance(node, ast.Lambda) else node
+    assert isinstance(body, ast.AST)
+    start = (getattr(body, "lineno", 0) + source.offset, getattr(body, "col_offset", 0) + source.indent)
+    end = (getattr(body, "end_lineno", 0) + source.offset, getattr(body, "end_col_offset", 0) + source.indent)
+    places = [p for p in code.co_positions() if p[0] is not None and p[2] is not None and p[1] is not None]
+    spots = [((p[0], p[2]), (p[1], p[3])) for p in places if (p[2], p[3]) != (0, 0)]
+    if not spots:
+        return False
+    low, high = min(s[0] for s in spots), max(s[1] for s in spots)
+    return (low, high) == (start, end)

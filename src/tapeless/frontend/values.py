@@ -1,0 +1,206 @@
+"""What a Python expression stands for while its function is being compiled.
+
+Gives the value classes and `State`, the bindings at one point of the program. Relies on `ir` only.
+
+Note [References]
+A Python name refers to an array; writes through one name are seen through another. Core has only values. So an array
+value here is a `Cell` (the array that Python would have in memory) with a view into it, and the state says which
+Core variable holds the cell's contents now. A write replaces that variable; every name that refers to the cell,
+through whatever view, reads the new contents. Where two references cannot be told apart at compile time the new cell lists
+the ones it `may_be`: such a cell can be read, but writing it, or reading it after one of those was written, is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tapeless.ir.core import Axis
+from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var
+
+
+@dataclass(eq=False)
+class Cell:
+    """An array as Python sees it; compared by identity. `readonly` holds the reason why it must not be written."""
+
+    name: str
+    may_be: set[Cell] = field(default_factory=set)
+    readonly: str = ""
+    argument: bool = False
+
+
+@dataclass(frozen=True)
+class Strided:
+    """A view by basic indexing: `axes` of the array below, then its remaining axes in `order` (None: a new axis)."""
+
+    axes: tuple[Axis, ...]
+    order: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Reshaped:
+    shape: tuple[Dim, ...]
+
+
+Step = Strided | Reshaped
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number. `weak`: a Python number, which adopts the precision of what it meets (NumPy 2)."""
+
+    atom: Atom
+    weak: bool = False
+
+    @property
+    def dtype(self) -> DType:
+        return self.atom.type.dtype
+
+    @property
+    def static(self) -> bool:
+        return isinstance(self.atom, Const)
+
+
+@dataclass(frozen=True)
+class Array:
+    """A reference: a cell seen through a view. `type` is that of the view."""
+
+    cell: Cell
+    type: Type
+    view: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sequence_:
+    """A tuple, list, dict, NamedTuple or dataclass of known length. `keys` for dicts and named fields."""
+
+    items: tuple[Value, ...]
+    kind: str = "tuple"  # tuple | list | dict | namedtuple | dataclass
+    keys: tuple[Any, ...] = ()
+    cls: Any = None
+
+
+@dataclass(frozen=True)
+class Static:
+    """A Python object known at compile time: a module, a type, a built-in function, a string, None."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A function of the user: its syntax tree with the bindings it sees."""
+
+    node: ast.FunctionDef | ast.Lambda
+    source: Any  # frontend.source.Source
+    frame: int  # bindings of enclosing compiled functions; -1 when there are none
+    defaults: tuple[tuple[str, Value], ...]
+    name: str
+    python: types.FunctionType | None = None
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A function that the compiler knows: `handler(compiler, args, keywords)`."""
+
+    name: str
+    handler: Callable[..., Value]
+
+
+@dataclass(frozen=True)
+class Method:
+    """`receiver.name`, to be called."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(frozen=True)
+class RangeValue:
+    start: Scalar
+    stop: Scalar
+    step: Scalar
+    parallel: bool = False
+    recover: str = ""
+
+
+@dataclass(frozen=True)
+class Zipped:
+    """zip(...) or enumerate(...): `start` is given for enumerate."""
+
+    parts: tuple[Value, ...]
+    start: Scalar | None = None
+
+
+@dataclass(frozen=True)
+class SliceValue:
+    start: Value | None
+    stop: Value | None
+    step: Value | None
+
+
+@dataclass(frozen=True)
+class MaybeUndefined:
+    """A variable that some paths leave unbound; `defined` is true where it has the value."""
+
+    value: Value
+    defined: Atom
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A name that different paths bind to things that have no common type; using it is an error with this reason."""
+
+    reason: str
+    hint: str = ""
+
+
+Value = (
+    Scalar | Array | Sequence_ | Static | Closure | Builtin | Method | RangeValue | Zipped | SliceValue | MaybeUndefined
+    | Conflict
+)  # fmt: skip
+
+Key = tuple[int, str]
+
+
+@dataclass
+class State:
+    """The bindings at one point: names by (frame, name), cell contents, cells that must not be read, equal sizes."""
+
+    names: dict[Key, Value] = field(default_factory=dict)
+    cells: dict[Cell, Var] = field(default_factory=dict)
+    stale: dict[Cell, str] = field(default_factory=dict)
+    equal: dict[Var, Dim] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        return State(dict(self.names), dict(self.cells), dict(self.stale), dict(self.equal))
+
+
+def weak(value: bool | int | float | complex) -> Scalar:
+    """A Python number as a value."""
+    match value:
+        case bool():
+            return Scalar(Const(value, DType.bool))
+        case int():
+            return Scalar(Const(value, DType.i64), weak=True)
+        case float():
+            return Scalar(Const(value, DType.f64), weak=True)
+        case complex():
+            return Scalar(Const(value, DType.c128), weak=True)
+    raise AssertionError(f"not a number: {value!r}")
+
+
+def cells_of(value: Value) -> list[Cell]:
+    """The cells that a value refers to."""
+    match value:
+        case Array(cell=cell):
+            return [cell]
+        case Sequence_(items=items) | Zipped(parts=items):
+            return [c for item in items for c in cells_of(item)]
+        case MaybeUndefined(value=inner):
+            return cells_of(inner)
+        case _:
+            return []

@@ -1,0 +1,153 @@
+"""Making Core: a builder collects statements, names results and infers their types.
+
+Takes operands and expressions, gives variables. Relies on `ops.table` through the callers for scalar result types.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tapeless.ir.core import (
+    ArrayLit, At, Axis, Body, Broadcast, Concat, Copy, Exp, For, Full, If, Index, Iota, Lambda, Range, Reshape, Stm,
+    Sweep, Transpose, Update,
+)  # fmt: skip
+from tapeless.ir.span import NOWHERE, Span
+from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_counter = itertools.count()
+
+
+def fresh(name: str, type: Type) -> Var:
+    """A new variable; the printer makes names unique, the number only helps a person in a debugger."""
+    return Var(name or "t", type)
+
+
+class Builder:
+    """Collects the statements of the region under construction. `span` is put on each statement."""
+
+    def __init__(self, span: Span = NOWHERE) -> None:
+        self.span = span
+        self._scopes: list[list[Stm]] = [[]]
+
+    # -- regions
+
+    @contextmanager
+    def region(self) -> Iterator[list[Stm]]:
+        """Statements made inside go into the yielded list instead of the current region."""
+        stms: list[Stm] = []
+        self._scopes.append(stms)
+        try:
+            yield stms
+        finally:
+            self._scopes.pop()
+
+    @property
+    def stms(self) -> list[Stm]:
+        return self._scopes[-1]
+
+    def body(self, results: Iterable[Atom]) -> Body:
+        return Body(tuple(self.stms), tuple(results))
+
+    def lam(self, params: Sequence[Var], make: Callable[..., Iterable[Atom]]) -> Lambda:
+        with self.region() as stms:
+            results = tuple(make(*params))
+        return Lambda(tuple(params), Body(tuple(stms), results))
+
+    # -- statements
+
+    def add(self, stm: Stm) -> None:
+        self.stms.append(stm)
+
+    def bind(self, vars: Sequence[Var], exp: Exp) -> tuple[Var, ...]:
+        self.stms.append(Stm(tuple(vars), exp, self.span))
+        return tuple(vars)
+
+    def let(self, type: Type, exp: Exp, name: str = "t") -> Var:
+        var = Var(name, type)
+        self.stms.append(Stm((var,), exp, self.span))
+        return var
+
+    def effect(self, exp: Exp) -> None:
+        self.stms.append(Stm((), exp, self.span))
+
+    # -- arrays
+
+    def index(self, array: Var, axes: Sequence[Axis], name: str = "e") -> Var:
+        return self.let(indexed_type(array.type, axes), Index(array, tuple(axes)), name)
+
+    def row(self, array: Var, index: Atom, name: str = "row") -> Var:
+        """array[index], known to be inside."""
+        return self.index(array, [At(index), *full_axes(array.type.shape[1:])], name)
+
+    def update(self, array: Var, axes: Sequence[Axis], value: Atom, name: str = "") -> Var:
+        return self.let(array.type, Update(array, tuple(axes), value), name or array.name)
+
+    def full(self, shape: Sequence[Dim], value: Atom | None, dtype: DType, name: str = "full") -> Var:
+        return self.let(Type(dtype, tuple(shape)), Full(tuple(shape), value), name)
+
+    def iota(self, length: Dim, name: str = "iota") -> Var:
+        return self.let(Type(DType.i64, (length,)), Iota(length), name)
+
+    def array(self, items: Sequence[Atom], name: str = "array") -> Var:
+        item = items[0].type
+        return self.let(Type(item.dtype, (len(items), *item.shape)), ArrayLit(tuple(items)), name)
+
+    def reshape(self, array: Var, shape: Sequence[Dim], name: str = "") -> Var:
+        return self.let(array.type.with_shape(shape), Reshape(array, tuple(shape)), name or array.name)
+
+    def transpose(self, array: Var, perm: Sequence[int], name: str = "") -> Var:
+        shape = tuple(array.type.shape[p] for p in perm)
+        return self.let(array.type.with_shape(shape), Transpose(array, tuple(perm)), name or array.name)
+
+    def broadcast(self, array: Var, shape: Sequence[Dim], axes: Sequence[int], name: str = "") -> Var:
+        return self.let(array.type.with_shape(shape), Broadcast(array, tuple(shape), tuple(axes)), name or array.name)
+
+    def concat(self, arrays: Sequence[Var], axis: int, length: Dim, name: str = "concat") -> Var:
+        shape = list(arrays[0].type.shape)
+        shape[axis] = length
+        return self.let(arrays[0].type.with_shape(shape), Concat(tuple(arrays), axis), name)
+
+    def copy(self, array: Var, name: str = "") -> Var:
+        return self.let(array.type, Copy(array), name or array.name)
+
+    # -- regions as expressions
+
+    def if_(self, cond: Atom, then: Body, orelse: Body, vars: Sequence[Var]) -> tuple[Var, ...]:
+        return self.bind(vars, If(cond, then, orelse))
+
+    def map(self, width: Dim, arrays: Sequence[Var], make: Callable[..., Iterable[Atom]], name: str = "m") -> tuple[Var, ...]:
+        """`make(index, *rows)` gives the mapped results."""
+        params = [Var("i", I64), *(Var(a.name, a.type.row()) for a in arrays)]
+        lam = self.lam(params, make)
+        vars = [Var(name, Type(t.dtype, (width, *t.shape))) for t in lam.result_types]
+        return self.bind(vars, Sweep(width, tuple(arrays), lam))
+
+    def for_(
+        self, bound: Atom, inits: Sequence[Atom], make: Callable[..., Iterable[Atom]], names: Sequence[str] = ()
+    ) -> tuple[Var, ...]:
+        """`make(index, *params)` gives the next values."""
+        labels = list(names) or [getattr(a, "name", "p") for a in inits]
+        index = Var("i", I64)
+        params = tuple(Var(n, a.type) for n, a in zip(labels, inits, strict=True))
+        with self.region() as stms:
+            results = tuple(make(index, *params))
+        vars = [Var(p.name, p.type) for p in params]
+        return self.bind(vars, For(index, bound, params, tuple(inits), Body(tuple(stms), results)))
+
+
+def full_axes(shape: Sequence[Dim]) -> list[Axis]:
+    """All of each axis."""
+    from tapeless.ir.types import i64
+
+    return [Range(i64(0), d, i64(1)) for d in shape]
+
+
+def indexed_type(type: Type, axes: Sequence[Axis]) -> Type:
+    """The type of `index`: the range axes remain."""
+    return Type(type.dtype, tuple(a.length for a in axes if isinstance(a, Range)))

@@ -1,0 +1,331 @@
+"""Core: every node of the intermediate representation that the whole compiler above `lower` works on.
+
+    type   ::= f32 | f64 | c64 | c128 | i32 | i64 | bool | [dim]...scalar | acc<op, [dim]...scalar>
+    dim    ::= integer | i64 variable
+    stm    ::= v : t, ... = exp                                              {span}
+    exp    ::= op(atom, ...)                                                 a row of the ops table
+             | if atom then body else body
+             | loop (p = atom, ...) for i < atom do body                     {plan}
+             | loop (p = atom, ...) while body do body                       {plan}
+             | index a [axis, ...]                    an element, or a view when an axis is a range
+             | update a [axis, ...] = atom            consumes a
+             | iota | full | array | reshape | transpose | broadcast | concat | copy
+             | sweep n lam a...                       map, reduce and scan: Note [Sweep]
+             | hist op ne dests n lam a... | scatter dests n lam a...        consume dests
+             | with_acc (a, ...) lam | update_acc acc [axis, ...] = atom     Note [Accumulators]
+             | library(atom, ...)                     matmul, sort, solve, cholesky, ...
+             | check atom | print atom...             effects, kept in order
+    axis   ::= at(atom) | span(start, length, step)
+    body   ::= stm... in (atom, ...)          lam ::= \\p... -> body
+
+First-order, A-normal form, structured SSA: a name is bound once, regions see the names around them, arrays are values.
+
+Note [Sweep]
+One parallel pass over `width` elements. The lambda takes the index and one row of each array; its results are, in
+this order: the operands of each reduction, the operands of each scan, and the mapped outputs. The sweep's results
+are in the same order. `map` is a sweep without reductions and scans, `reduce` one whose lambda hands its rows on.
+Fusion only ever makes bigger sweeps, so differentiation and lowering meet one node.
+
+Note [Accumulators]
+`with_acc` turns arrays into write-only accumulators for the time of its lambda; `update_acc` combines into a cell.
+An accumulator cannot be read, its operator is commutative (or each cell is written once: `set`), so updates
+are effects without order and a lambda may use an accumulator of an outer scope freely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tapeless.ir.span import Span
+from tapeless.ir.types import Atom, Dim, DType, Type, Var
+
+
+@dataclass(frozen=True)
+class Body:
+    stms: tuple[Stm, ...]
+    results: tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Lambda:
+    params: tuple[Var, ...]
+    body: Body
+
+    @property
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(r.type for r in self.body.results)
+
+
+@dataclass(frozen=True)
+class Stm:
+    vars: tuple[Var, ...]
+    exp: Exp
+    span: Span
+
+
+@dataclass(frozen=True)
+class At:
+    """One position of an axis. `wrap` adds the length to negative positions, `check` raises IndexError outside."""
+
+    index: Atom
+    wrap: bool = False
+    check: bool = False
+
+
+@dataclass(frozen=True)
+class Range:
+    """`length` positions of an axis from `start` by `step`; always inside the axis, the front end clamps."""
+
+    start: Atom
+    length: Dim
+    step: Atom
+
+
+Axis = At | Range
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A row of the ops table on scalars. The result type is that of the bound variable."""
+
+    op: str
+    args: tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class If:
+    cond: Atom
+    then: Body
+    orelse: Body
+
+
+@dataclass(frozen=True)
+class For:
+    """`index` counts from 0 to `bound` - 1; `params` start at `inits` and become the body's results."""
+
+    index: Var
+    bound: Atom
+    params: tuple[Var, ...]
+    inits: tuple[Atom, ...]
+    body: Body
+    plan: str = ""
+
+
+@dataclass(frozen=True)
+class While:
+    params: tuple[Var, ...]
+    inits: tuple[Atom, ...]
+    cond: Body
+    body: Body
+    plan: str = ""
+
+
+@dataclass(frozen=True)
+class Index:
+    """One axis for each dimension of the array."""
+
+    array: Var
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True)
+class Update:
+    """`array` with the cells at `axes` replaced by `value` (a scalar, or an array of the range lengths)."""
+
+    array: Var
+    axes: tuple[Axis, ...]
+    value: Atom
+
+
+@dataclass(frozen=True)
+class Iota:
+    length: Dim
+
+
+@dataclass(frozen=True)
+class Full:
+    """An array filled with a scalar; `value` None leaves it uninitialised (every cell is written before it is read)."""
+
+    shape: tuple[Dim, ...]
+    value: Atom | None
+
+
+@dataclass(frozen=True)
+class ArrayLit:
+    """Items of equal type stacked along a new first axis."""
+
+    items: tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Reshape:
+    array: Var
+    shape: tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """Axis k of the result is axis `perm[k]` of the array."""
+
+    array: Var
+    perm: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """Axis k of the array becomes axis `axes[k]` of the result; the other axes repeat it."""
+
+    array: Var
+    shape: tuple[Dim, ...]
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Concat:
+    arrays: tuple[Var, ...]
+    axis: int
+
+
+@dataclass(frozen=True)
+class Copy:
+    array: Var
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """An associative operator: lambda of 2k parameters (left ones first), with its k neutral elements."""
+
+    op: Lambda
+    neutral: tuple[Atom, ...]
+    commutative: bool = False
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Note [Sweep]. `lam.params` are the index and one row of each array. Scans are inclusive."""
+
+    width: Dim
+    arrays: tuple[Var, ...]
+    lam: Lambda
+    reduces: tuple[Reduction, ...] = ()
+    scans: tuple[Reduction, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hist:
+    """Each element's lambda gives (key, value, ...); values are combined into `dests[key]`; keys outside are ignored."""
+
+    op: Reduction
+    dests: tuple[Var, ...]
+    width: Dim
+    arrays: tuple[Var, ...]
+    lam: Lambda
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Each element's lambda gives (index, value, ...), written to `dests[index]`; indices outside are ignored."""
+
+    dests: tuple[Var, ...]
+    width: Dim
+    arrays: tuple[Var, ...]
+    lam: Lambda
+
+
+@dataclass(frozen=True)
+class WithAcc:
+    """Note [Accumulators]. `lam.params` are the accumulators; results: the arrays, then the lambda's results."""
+
+    arrays: tuple[Var, ...]
+    lam: Lambda
+
+
+@dataclass(frozen=True)
+class UpdateAcc:
+    """Binds nothing."""
+
+    acc: Var
+    axes: tuple[Axis, ...]
+    value: Atom
+
+
+@dataclass(frozen=True)
+class Library:
+    """An operation with a rule and an implementation of its own: see `ops/library.py`."""
+
+    name: str
+    args: tuple[Atom, ...]
+    attrs: tuple[tuple[str, int | str | bool], ...] = ()
+
+    def attr(self, name: str) -> int | str | bool:
+        return dict(self.attrs)[name]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Raises `error` (a class name of builtins or of tapeless.errors) unless `cond`. `{0}` in the message is args[0]."""
+
+    cond: Atom
+    error: str
+    message: str
+    args: tuple[Atom, ...] = ()
+
+
+@dataclass(frozen=True)
+class Print:
+    """`parts` are texts and, as integers, positions in `args`."""
+
+    parts: tuple[str | int, ...]
+    args: tuple[Atom, ...]
+
+
+Exp = (
+    Apply
+    | If
+    | For
+    | While
+    | Index
+    | Update
+    | Iota
+    | Full
+    | ArrayLit
+    | Reshape
+    | Transpose
+    | Broadcast
+    | Concat
+    | Copy
+    | Sweep
+    | Hist
+    | Scatter
+    | WithAcc
+    | UpdateAcc
+    | Library
+    | Check
+    | Print
+)
+
+
+@dataclass(frozen=True)
+class Function:
+    """`sizes` are the symbolic dimensions of the parameters, known before the body runs.
+
+    The last `len(written)` results are the final values of the parameters at the positions `written`: the body writes them.
+    """
+
+    name: str
+    sizes: tuple[Var, ...]
+    params: tuple[Var, ...]
+    body: Body
+    written: tuple[int, ...] = ()
+    options: tuple[tuple[str, bool], ...] = field(default=())
+
+    @property
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(r.type for r in self.body.results)
+
+
+__all__ = [
+    "Apply", "ArrayLit", "At", "Atom", "Axis", "Body", "Broadcast", "Check", "Concat", "Copy", "DType", "Dim", "Exp",
+    "For", "Full", "Function", "Hist", "If", "Index", "Iota", "Lambda", "Library", "Print", "Range", "Reduction",
+    "Reshape", "Scatter", "Span", "Stm", "Sweep", "Transpose", "Type", "Update", "UpdateAcc", "Var", "While", "WithAcc",
+]  # fmt: skip

@@ -1,0 +1,291 @@
+"""Containers (pytrees): nested tuples, lists, dicts, NamedTuples, dataclasses and None, taken apart and put together.
+
+Takes any Python value; gives its leaves in a fixed order and a hashable `TreeDef` from which `unflatten` rebuilds it.
+Relies on nothing else of this package. All else is a leaf: arrays, strings, sets, other subclasses of tuple or dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from types import NoneType
+from typing import Any, TypeVar
+
+__all__ = [
+    "LEAF",
+    "TreeDef",
+    "broadcast_prefix",
+    "difference",
+    "flatten",
+    "leaf_paths",
+    "paths",
+    "register_leaf",
+    "tree_map",
+    "unflatten",
+]
+
+Keys = tuple[Hashable, ...]
+IsLeaf = Callable[[Any], bool]
+T = TypeVar("T")
+
+
+# Note [Order of leaves]
+# Tuples and lists give their elements in order; NamedTuples and dataclasses their fields in the order of declaration.
+# A dict gives its values by sorted key, as in JAX, so that two dicts filled in different orders are the same structure;
+# `unflatten` then makes a dict in sorted order. Keys that cannot be compared with each other (1 and "a") stay in the
+# order of insertion: such dicts are the same structure only if they were filled in the same order.
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TreeDef:
+    """The shape of a container without its leaves. Equal structures are equal and hash alike; the hash is kept.
+
+    `node_type` is None for a leaf, else the container's class; `keys` are the keys of a dict or the names of the
+    fields of a NamedTuple or dataclass, and empty for the rest.
+    """
+
+    node_type: type | None
+    keys: Keys
+    children: tuple[TreeDef, ...]
+    num_leaves: int = field(init=False)
+    _hash: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        count = 1 if self.node_type is None else sum(child.num_leaves for child in self.children)
+        object.__setattr__(self, "num_leaves", count)
+        object.__setattr__(self, "_hash", hash((self.node_type, self.keys, self.children)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, TreeDef):
+            return NotImplemented
+        return (
+            self._hash == other._hash
+            and self.node_type is other.node_type
+            and self.keys == other.keys
+            and self.children == other.children
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., TreeDef], tuple[type | None, Keys, tuple[TreeDef, ...]]]:
+        # Hashes of strings and classes differ from process to process, so the kept one must not travel.
+        return _node, (self.node_type, self.keys, self.children)
+
+    def __repr__(self) -> str:
+        """Python's own notation with `*` for a leaf: `(*, {'a': *}, Point(x=*, y=*))`."""
+        inner = [repr(child) for child in self.children]
+        if self.node_type is None:
+            return "*"
+        if self.node_type is NoneType:
+            return "None"
+        if self.node_type is tuple:
+            return f"({inner[0]},)" if len(inner) == 1 else f"({', '.join(inner)})"
+        if self.node_type is list:
+            return f"[{', '.join(inner)}]"
+        if self.node_type is dict:
+            return "{" + ", ".join(f"{key!r}: {text}" for key, text in zip(self.keys, inner, strict=True)) + "}"
+        named = (f"{key}={text}" for key, text in zip(self.keys, inner, strict=True))
+        return f"{self.node_type.__name__}({', '.join(named)})"
+
+
+LEAF = TreeDef(None, (), ())
+_SMALL = 32  # widest node that is kept, and ...
+_MANY = 4096  # ... how many of them, so that lists of ever new lengths do not fill the memory
+_FLAT_TUPLES = [TreeDef(tuple, (), (LEAF,) * n) for n in range(_SMALL + 1)]  # the structure of a tuple of n leaves
+_KNOWN: dict[tuple[type | None, Keys, tuple[TreeDef, ...]], TreeDef] = {
+    (known.node_type, known.keys, known.children): known for known in (LEAF, *_FLAT_TUPLES)
+}
+
+
+def _node(node_type: type | None, keys: Keys, children: tuple[TreeDef, ...]) -> TreeDef:
+    """The structure with these parts: the one seen before if it is kept, as looking it up is faster than making it."""
+    if len(children) > _SMALL:
+        return TreeDef(node_type, keys, children)
+    found = _KNOWN.get((node_type, keys, children))
+    if found is None:
+        found = TreeDef(node_type, keys, children)
+        if len(_KNOWN) < _MANY:
+            _KNOWN[node_type, keys, children] = found
+    return found
+
+
+# --- the kinds of container -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """How one kind of container is taken apart (`keys` and `children`) and put together (`build`)."""
+
+    open: Callable[[Any], tuple[Keys, Sequence[Any]]]
+    build: Callable[[Keys, list[Any]], Any]
+
+
+def _open_dict(tree: dict[Any, Any]) -> tuple[Keys, list[Any]]:
+    try:
+        keys = tuple(sorted(tree))
+    except TypeError:  # Note [Order of leaves]
+        keys = tuple(tree)
+    return keys, [tree[key] for key in keys]
+
+
+def _named_tuple(cls: type[Any]) -> Container:
+    names: tuple[str, ...] = cls._fields
+    return Container(lambda tree: (names, tree), lambda _, children: cls._make(children))
+
+
+def _dataclass(cls: type[Any]) -> Container:
+    names = tuple(f.name for f in fields(cls))
+
+    def build(_: Keys, children: list[Any]) -> Any:
+        # Not through __init__: the leaves may be gradients or stand-ins that a validating __post_init__ would refuse.
+        instance = object.__new__(cls)
+        for name, child in zip(names, children, strict=True):
+            object.__setattr__(instance, name, child)
+        return instance
+
+    return Container(lambda tree: (names, [getattr(tree, name) for name in names]), build)
+
+
+_CONTAINERS: dict[type, Container] = {
+    tuple: Container(lambda tree: ((), tree), lambda _, children: tuple(children)),
+    list: Container(lambda tree: ((), tree), lambda _, children: children),
+    dict: Container(_open_dict, lambda keys, children: dict(zip(keys, children, strict=True))),
+    NoneType: Container(lambda _: ((), ()), lambda _, __: None),
+}
+_LEAF_TYPES: set[type] = {int, float, complex, bool, str}  # grows with every class met, so that each is looked at once
+
+
+def register_leaf(cls: type[T]) -> type[T]:
+    """Declare a NamedTuple or dataclass a value rather than a container. Usable as a decorator."""
+    _CONTAINERS.pop(cls, None)
+    _LEAF_TYPES.add(cls)
+    return cls
+
+
+register_leaf(TreeDef)
+
+
+def _container(cls: type) -> Container | None:
+    """The container of a class, or None where its instances are leaves."""
+    found = _CONTAINERS.get(cls)
+    if found is not None or cls in _LEAF_TYPES:
+        return found
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        found = _CONTAINERS[cls] = _named_tuple(cls)
+    elif is_dataclass(cls):
+        found = _CONTAINERS[cls] = _dataclass(cls)
+    else:
+        _LEAF_TYPES.add(cls)
+    return found
+
+
+# --- taking apart and putting together --------------------------------------------------------------------------------
+
+
+def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
+    """The leaves of `tree` and its structure. Where `is_leaf(part)` is true, that part is kept whole."""
+    # The arguments of nearly every call are a short tuple of plain values, and each call comes through here.
+    if type(tree) is tuple and is_leaf is None and len(tree) <= _SMALL:
+        leaf_types = _LEAF_TYPES
+        for part in tree:
+            if type(part) not in leaf_types:
+                break
+        else:
+            return [*tree], _FLAT_TUPLES[len(tree)]
+    leaves: list[Any] = []
+    return leaves, _flatten_into(tree, leaves, is_leaf)
+
+
+def _flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> TreeDef:
+    container = _container(type(tree))
+    if container is None or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+        return LEAF
+    keys, children = container.open(tree)
+    return _node(type(tree), keys, tuple([_flatten_into(child, leaves, is_leaf) for child in children]))
+
+
+def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
+    """The container of this structure with these leaves, in the order in which `flatten` gives them."""
+    values = list(leaves)
+    if len(values) != treedef.num_leaves:
+        raise ValueError(f"{treedef} has {treedef.num_leaves} leaves, {len(values)} were given")
+    if len(values) <= _SMALL and treedef is _FLAT_TUPLES[len(values)]:
+        return tuple(values)
+    return _build(treedef, iter(values))
+
+
+def _build(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
+    if treedef.node_type is None:
+        return next(leaves)
+    children = [_build(child, leaves) for child in treedef.children]
+    container = _container(treedef.node_type)
+    assert container is not None, f"{treedef.node_type.__name__} was declared a leaf after it had been flattened"
+    return container.build(treedef.keys, children)
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """`f` of every leaf, and of the leaves at the same place in `rest`, in the structure of `tree`."""
+    leaves, treedef = flatten(tree, is_leaf)
+    columns = [leaves]
+    for position, other in enumerate(rest, start=1):
+        other_leaves, other_def = flatten(other, is_leaf)
+        if other_def != treedef:
+            raise ValueError(f"tree {position} has another structure than tree 0: {difference(other_def, treedef)}")
+        columns.append(other_leaves)
+    return unflatten(treedef, [f(*column) for column in zip(*columns, strict=True)])
+
+
+# --- places and comparisons, for messages -----------------------------------------------------------------------------
+
+
+def _step(treedef: TreeDef, position: int) -> str:
+    """How Python reaches the child at this position: `[0]`, `['a']` or `.w`."""
+    if not treedef.keys:
+        return f"[{position}]"
+    key = treedef.keys[position]
+    return f"[{key!r}]" if treedef.node_type is dict else f".{key}"
+
+
+def leaf_paths(treedef: TreeDef) -> list[str]:
+    """The place of every leaf, as one would write it after the container's name: `[0].w['a']`; a lone leaf is ``."""
+    if treedef.node_type is None:
+        return [""]
+    return [
+        _step(treedef, position) + rest for position, child in enumerate(treedef.children) for rest in leaf_paths(child)
+    ]
+
+
+def paths(tree: Any, is_leaf: IsLeaf | None = None) -> list[str]:
+    """`leaf_paths` of the structure of `tree`."""
+    return leaf_paths(flatten(tree, is_leaf)[1])
+
+
+def difference(left: TreeDef, right: TreeDef, path: str = "") -> str:
+    """The first place where two structures differ, in words; empty where they are equal."""
+    if left == right:
+        return ""
+    same_node = left.node_type is right.node_type and left.keys == right.keys
+    if not same_node or len(left.children) != len(right.children):
+        return f"{f'at {path}, ' if path else ''}{left} against {right}"
+    parts = enumerate(zip(left.children, right.children, strict=True))
+    return next(found for i, (a, b) in parts if (found := difference(a, b, path + _step(left, i))))
+
+
+def broadcast_prefix(prefix: Any, treedef: TreeDef, path: str = "") -> list[Any]:
+    """For each leaf of `treedef` the leaf of `prefix` at or above it. In `prefix`, None is a leaf like any other."""
+    container = None if prefix is None else _container(type(prefix))
+    if container is None:
+        return [prefix] * treedef.num_leaves
+    keys, children = container.open(prefix)
+    if type(prefix) is not treedef.node_type or keys != treedef.keys or len(children) != len(treedef.children):
+        structure = flatten(prefix, lambda part: part is None)[1]
+        raise ValueError(f"{f'at {path}, ' if path else ''}{structure} does not fit {treedef}")
+    return [
+        leaf
+        for position, (child, below) in enumerate(zip(children, treedef.children, strict=True))
+        for leaf in broadcast_prefix(child, below, path + _step(treedef, position))
+    ]

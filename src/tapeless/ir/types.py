@@ -1,0 +1,190 @@
+"""Types of Core and Loop IR: element types, and arrays of them with constant or symbolic dimensions.
+
+Gives `DType`, `Type`, `Var` and `Const`. Relies on nothing else in the project.
+A dimension is a Python int or an i64 `Var`; a literal shape stays constant here and ends up in registers.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+
+class DType(enum.Enum):
+    """Element types, in promotion order within a kind."""
+
+    bool = "bool"
+    i32 = "i32"
+    i64 = "i64"
+    f32 = "f32"
+    f64 = "f64"
+    c64 = "c64"
+    c128 = "c128"
+
+    # Members are compared and hashed by identity: dictionaries of types are everywhere in the compiler.
+    __hash__ = object.__hash__
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        return _NUMPY[self]
+
+    @property
+    def bytes(self) -> int:
+        return _NUMPY[self].itemsize
+
+    @property
+    def is_float(self) -> builtins.bool:
+        return self in (DType.f32, DType.f64)
+
+    @property
+    def is_int(self) -> builtins.bool:
+        return self in (DType.i32, DType.i64)
+
+    @property
+    def is_complex(self) -> builtins.bool:
+        return self in (DType.c64, DType.c128)
+
+    @property
+    def real(self) -> DType:
+        """The type of the real part of a complex type; any other type itself."""
+        return {DType.c64: DType.f32, DType.c128: DType.f64}.get(self, self)
+
+    @property
+    def complex(self) -> DType:
+        """The complex type of this precision."""
+        return DType.c64 if self in (DType.f32, DType.c64) else DType.c128
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+_NUMPY: dict[DType, np.dtype[np.generic]] = {
+    DType.bool: np.dtype(np.bool_),
+    DType.i32: np.dtype(np.int32),
+    DType.i64: np.dtype(np.int64),
+    DType.f32: np.dtype(np.float32),
+    DType.f64: np.dtype(np.float64),
+    DType.c64: np.dtype(np.complex64),
+    DType.c128: np.dtype(np.complex128),
+}
+FROM_NUMPY: dict[np.dtype[np.generic], DType] = {numpy: dtype for dtype, numpy in _NUMPY.items()}
+
+
+@dataclass(frozen=True)
+class Type:
+    """An array type; rank 0 is a scalar. `acc` names the operator of a write-only accumulator, or is empty."""
+
+    dtype: DType
+    shape: tuple[Dim, ...] = ()
+    acc: str = ""
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_scalar(self) -> bool:
+        return not self.shape and not self.acc
+
+    def row(self, axes: int = 1) -> Type:
+        """The type after indexing the first `axes` axes."""
+        return Type(self.dtype, self.shape[axes:])
+
+    def with_shape(self, shape: Iterable[Dim]) -> Type:
+        return Type(self.dtype, tuple(shape))
+
+    def with_dtype(self, dtype: DType) -> Type:
+        return Type(dtype, self.shape)
+
+    def __repr__(self) -> str:
+        dims = "".join(f"[{d.name if isinstance(d, Var) else d}]" for d in self.shape)
+        return f"acc<{self.acc},{dims}{self.dtype!r}>" if self.acc else f"{dims}{self.dtype!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Var:
+    """A name bound once. Compared by identity, so two variables may print alike until the printer tells them apart."""
+
+    name: str
+    type: Type
+
+    def __repr__(self) -> str:
+        return f"{self.name}:{self.type!r}"
+
+
+@dataclass(frozen=True)
+class Const:
+    """A scalar constant of a given element type."""
+
+    value: bool | int | float | complex
+    dtype: DType = field(default=DType.f64)
+
+    @property
+    def type(self) -> Type:
+        return SCALAR[self.dtype]
+
+    # 0.0 and -0.0 are different constants and NaN is one constant: passes that merge equal expressions rely on it.
+    def _key(self) -> tuple[object, ...]:
+        return (repr(self.value), self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"{self.value!r}:{self.dtype!r}"
+
+
+Dim = int | Var
+Atom = Var | Const
+
+SCALAR: dict[DType, Type] = {dtype: Type(dtype) for dtype in DType}
+BOOL, I32, I64 = SCALAR[DType.bool], SCALAR[DType.i32], SCALAR[DType.i64]
+F32, F64 = SCALAR[DType.f32], SCALAR[DType.f64]
+C64, C128 = SCALAR[DType.c64], SCALAR[DType.c128]
+
+
+def i64(value: int) -> Const:
+    return Const(int(value), DType.i64)
+
+
+def dim_atom(dim: Dim) -> Atom:
+    """A dimension as an operand."""
+    return dim if isinstance(dim, Var) else i64(dim)
+
+
+def atom_dim(atom: Atom) -> Dim:
+    """An i64 operand as a dimension."""
+    return atom if isinstance(atom, Var) else int(atom.value.real)
+
+
+def zero_of(dtype: DType) -> Const:
+    return Const(_cast(0, dtype), dtype)
+
+
+def one_of(dtype: DType) -> Const:
+    return Const(_cast(1, dtype), dtype)
+
+
+def const(value: bool | int | float | complex | np.generic, dtype: DType) -> Const:
+    """A constant converted to `dtype` as NumPy would convert it."""
+    return Const(_cast(value, dtype), dtype)
+
+
+def _cast(value: bool | int | float | complex | np.generic, dtype: DType) -> bool | int | float | complex:
+    if isinstance(value, int) and not isinstance(value, bool) and dtype.is_int:
+        bits = 8 * dtype.bytes  # wraps like machine integers
+        return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    with np.errstate(all="ignore"):
+        item: bool | int | float | complex = np.asarray(value).astype(dtype.numpy).item()
+    return item
+
+
+NumericArray = npt.NDArray[np.generic]

@@ -1,0 +1,279 @@
+"""Walking and rebuilding Core: operands, regions, free variables, substitution, fresh copies.
+
+Takes any node; gives sets, or a new node. Every pass is written with these, so a new node is taught here once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from tapeless.ir.core import (
+    Apply, ArrayLit, At, Axis, Body, Broadcast, Check, Concat, Copy, Exp, For, Full, Function, Hist, If, Index, Iota,
+    Lambda, Library, Print, Range, Reduction, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
+)  # fmt: skip
+from tapeless.ir.types import Atom, Const, Dim, Type, Var, atom_dim
+
+Rename = Callable[[Atom], Atom]
+OnBody = Callable[[Body], Body]
+OnLambda = Callable[[Lambda], Lambda]
+
+
+def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
+    """The same expression with every operand, direct body and direct lambda replaced."""
+
+    def var(v: Var) -> Var:
+        new = atom(v)
+        assert isinstance(new, Var), f"{v} must stay a variable, got {new}"
+        return new
+
+    def dim(d: Dim) -> Dim:
+        return atom_dim(atom(d)) if isinstance(d, Var) else d
+
+    def axis(a: Axis) -> Axis:
+        if isinstance(a, At):
+            return At(atom(a.index), a.wrap, a.check)
+        return Range(atom(a.start), dim(a.length), atom(a.step))
+
+    def atoms(many: Iterable[Atom]) -> tuple[Atom, ...]:
+        return tuple(atom(a) for a in many)
+
+    def vars(many: Iterable[Var]) -> tuple[Var, ...]:
+        return tuple(var(v) for v in many)
+
+    def reduction(r: Reduction) -> Reduction:
+        return Reduction(lam(r.op), atoms(r.neutral), r.commutative)
+
+    match exp:
+        case Apply(op, args):
+            return Apply(op, atoms(args))
+        case Index(array, axes):
+            return Index(var(array), tuple(axis(a) for a in axes))
+        case Update(array, axes, value):
+            return Update(var(array), tuple(axis(a) for a in axes), atom(value))
+        case If(cond, then, orelse):
+            return If(atom(cond), body(then), body(orelse))
+        case For(index, bound, params, inits, inner, plan):
+            new = lam(Lambda((index, *params), inner))
+            return For(new.params[0], atom(bound), new.params[1:], atoms(inits), new.body, plan)
+        case While(params, inits, cond_body, inner, plan):
+            test = lam(Lambda(params, cond_body))
+            step = lam(Lambda(params, inner))
+            if test.params is not step.params and any(a is not b for a, b in zip(test.params, step.params, strict=True)):
+                test = substitute_lambda(test, step.params)
+            return While(step.params, atoms(inits), test.body, step.body, plan)
+        case Iota(length):
+            return Iota(dim(length))
+        case Full(shape, fill):
+            return Full(tuple(dim(d) for d in shape), None if fill is None else atom(fill))
+        case ArrayLit(items):
+            return ArrayLit(atoms(items))
+        case Reshape(array, shape):
+            return Reshape(var(array), tuple(dim(d) for d in shape))
+        case Transpose(array, perm):
+            return Transpose(var(array), perm)
+        case Broadcast(array, shape, places):
+            return Broadcast(var(array), tuple(dim(d) for d in shape), places)
+        case Concat(arrays, axis_number):
+            return Concat(vars(arrays), axis_number)
+        case Copy(array):
+            return Copy(var(array))
+        case Sweep(width, arrays, f, reduces, scans):
+            return Sweep(
+                dim(width), vars(arrays), lam(f), tuple(reduction(r) for r in reduces), tuple(reduction(r) for r in scans)
+            )
+        case Hist(op, dests, width, arrays, f):
+            return Hist(reduction(op), vars(dests), dim(width), vars(arrays), lam(f))
+        case Scatter(dests, width, arrays, f):
+            return Scatter(vars(dests), dim(width), vars(arrays), lam(f))
+        case WithAcc(arrays, f):
+            return WithAcc(vars(arrays), lam(f))
+        case UpdateAcc(acc, axes, value):
+            return UpdateAcc(var(acc), tuple(axis(a) for a in axes), atom(value))
+        case Library(name, args, attrs):
+            return Library(name, atoms(args), attrs)
+        case Check(cond, error, message, args):
+            return Check(atom(cond), error, message, atoms(args))
+        case Print(parts, args):
+            return Print(parts, atoms(args))
+    raise AssertionError(f"unknown expression {type(exp).__name__}")
+
+
+def _keep_body(body: Body) -> Body:
+    return body
+
+
+def _keep_lambda(lam: Lambda) -> Lambda:
+    return lam
+
+
+def operands(exp: Exp) -> list[Atom]:
+    """The atoms that the expression itself uses, dimensions included, those inside its regions excluded."""
+    found: list[Atom] = []
+
+    def note(a: Atom) -> Atom:
+        found.append(a)
+        return a
+
+    map_exp(exp, note, _keep_body, _keep_lambda)
+    return found
+
+
+def regions(exp: Exp) -> list[Lambda]:
+    """The regions of an expression, bodies as lambdas without parameters. The test of a `while` binds its parameters."""
+    found: list[Lambda] = []
+
+    def on_body(b: Body) -> Body:
+        found.append(Lambda((), b))
+        return b
+
+    def on_lambda(lam: Lambda) -> Lambda:
+        found.append(lam)
+        return lam
+
+    map_exp(exp, lambda a: a, on_body, on_lambda)
+    return found
+
+
+def map_regions(exp: Exp, body: OnBody) -> Exp:
+    """The same expression with the body of each region replaced; parameters stay."""
+    return map_exp(exp, lambda a: a, body, lambda lam: Lambda(lam.params, body(lam.body)))
+
+
+def type_vars(type: Type) -> Iterator[Var]:
+    for d in type.shape:
+        if isinstance(d, Var):
+            yield d
+
+
+def free_in_body(body: Body) -> dict[Var, None]:
+    """Variables used and not bound inside, in order of first use (a dict keeps the order)."""
+    bound: set[Var] = set()
+    free: dict[Var, None] = {}
+
+    def use(v: Atom) -> None:
+        if isinstance(v, Var) and v not in bound:
+            free.setdefault(v)
+
+    for stm in body.stms:
+        for a in operands(stm.exp):
+            use(a)
+        for region in regions(stm.exp):
+            for v in free_in_lambda(region):
+                use(v)
+        for v in stm.vars:
+            bound.add(v)
+        for v in stm.vars:
+            for d in type_vars(v.type):
+                use(d)
+    for a in body.results:
+        use(a)
+    return free
+
+
+def free_in_lambda(lam: Lambda) -> dict[Var, None]:
+    free = free_in_body(lam.body)
+    params = set(lam.params)
+    for p in lam.params:
+        for d in type_vars(p.type):
+            if d not in params:
+                free.setdefault(d)
+    return {v: None for v in free if v not in params}
+
+
+def free_in_exp(exp: Exp) -> dict[Var, None]:
+    free: dict[Var, None] = {a: None for a in operands(exp) if isinstance(a, Var)}
+    for region in regions(exp):
+        free.update(free_in_lambda(region))
+    return free
+
+
+def all_stms(body: Body) -> Iterator[Stm]:
+    """Every statement, those of inner regions after the statement that holds them."""
+    for stm in body.stms:
+        yield stm
+        for region in regions(stm.exp):
+            yield from all_stms(region.body)
+
+
+class Substitution:
+    """Replaces variables, in types too; bound names are renamed where `refresh` asks for it."""
+
+    def __init__(self, mapping: Mapping[Var, Atom], refresh: bool = False) -> None:
+        self.map: dict[Var, Atom] = dict(mapping)
+        self.refresh = refresh
+
+    def atom(self, a: Atom) -> Atom:
+        return self.map.get(a, a) if isinstance(a, Var) else a
+
+    def type(self, t: Type) -> Type:
+        if not any(isinstance(d, Var) and d in self.map for d in t.shape):
+            return t
+        shape = tuple(atom_dim(self.map.get(d, d)) if isinstance(d, Var) else d for d in t.shape)
+        return Type(t.dtype, shape, t.acc)
+
+    def bind(self, v: Var) -> Var:
+        """A binding occurrence: renamed when fresh names are wanted or its type has changed."""
+        new_type = self.type(v.type)
+        if not self.refresh and new_type is v.type:
+            return v
+        new = Var(v.name, new_type)
+        self.map[v] = new
+        return new
+
+    def lam(self, lam: Lambda) -> Lambda:
+        params = tuple(self.bind(p) for p in lam.params)
+        return Lambda(params, self.body(lam.body))
+
+    def body(self, body: Body) -> Body:
+        return Body(tuple(self.stm(s) for s in body.stms), tuple(self.atom(a) for a in body.results))
+
+    def stm(self, stm: Stm) -> Stm:
+        exp = self.exp(stm.exp)
+        return Stm(tuple(self.bind(v) for v in stm.vars), exp, stm.span)
+
+    def exp(self, exp: Exp) -> Exp:
+        if isinstance(exp, While):  # both regions bind the same parameters
+            params = tuple(self.bind(p) for p in exp.params)
+            inits = tuple(self.atom(a) for a in exp.inits)
+            return While(params, inits, self.body(exp.cond), self.body(exp.body), exp.plan)
+        return map_exp(exp, self.atom, self.body, self.lam)
+
+
+def substitute_body(body: Body, mapping: Mapping[Var, Atom]) -> Body:
+    return Substitution(mapping).body(body) if mapping else body
+
+
+def substitute_lambda(lam: Lambda, args: Iterable[Atom]) -> Lambda:
+    """The lambda with its parameters replaced by variables (kept as its parameters)."""
+    new = tuple(args)
+    assert all(isinstance(a, Var) for a in new)
+    body = Substitution(dict(zip(lam.params, new, strict=True))).body(lam.body)
+    return Lambda(tuple(a for a in new if isinstance(a, Var)), body)
+
+
+def apply_lambda(lam: Lambda, args: Iterable[Atom]) -> Body:
+    """The body for these arguments, with fresh names, so that it may be put anywhere, any number of times."""
+    return Substitution(dict(zip(lam.params, args, strict=True)), refresh=True).body(lam.body)
+
+
+def refresh_lambda(lam: Lambda) -> Lambda:
+    """A copy with fresh names."""
+    return Substitution({}, refresh=True).lam(lam)
+
+
+def refresh_body(body: Body) -> Body:
+    return Substitution({}, refresh=True).body(body)
+
+
+def map_function(function: Function, body: OnBody) -> Function:
+    return replace(function, body=body(function.body))
+
+
+def is_const(atom: Atom, value: object = None) -> bool:
+    return isinstance(atom, Const) and (value is None or atom.value == value)
+
+
+def size_of(exp: Exp) -> int:
+    """How many statements an expression holds, itself included."""
+    return 1 + sum(size_of(s.exp) for r in regions(exp) for s in r.body.stms)

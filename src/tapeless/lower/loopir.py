@@ -1,0 +1,256 @@
+"""Loop IR: every node of the low-level representation that `lower` makes and the LLVM emitter takes.
+
+    program ::= name, params, results, body          the host program; parallel loops become kernels in the emitter
+    stm     ::= let v = op(atom...)                   a row of the ops table on scalars, v is bound once
+              | v = load buf[atom] | store buf[atom] = atom | atomic op buf[atom] atom
+              | declare v = atom | assign v = atom    a scalar that changes: carried values, results of branches
+              | for i in lo..hi step k {tag} block    tag: seq | simd | threads | grid | block
+              | while block, atom do block | if atom block else block
+              | alloc buf[atom] | free buf | swap buf buf
+              | check atom error args | call library args | give k buf | return k atom | barrier | print
+Atoms are `Var` and `Const` of ir.types, scalars only. A buffer is a flat run of elements; shapes are gone, index
+arithmetic is explicit. Two different buffers never overlap when one of them is written.
+
+Note [Tags]
+`seq`: in order. `simd`: the iterations are independent except for reductions into declared scalars, so they may be
+vectorised without asking about memory. `threads`: the iterations may run at the same time on different threads;
+the block declares all scalars that it assigns, and it allocates what it writes or writes disjoint cells.
+`grid` and `block` are the two levels of a GPU launch, with the same promise as `threads`.
+
+Note [Errors]
+A failing check records the error (first one wins) and leaves the program; each function frees its heap buffers on
+the way out. In a `threads` loop only that iteration is left, and the program is left after the loop.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from tapeless.ir.span import Span
+from tapeless.ir.types import Atom, DType, Type, Var
+
+
+class Space(enum.Enum):
+    param = "param"  # the caller's memory, contiguous; read-only unless the parameter is written
+    heap = "heap"  # allocated and freed by the program
+    stack = "stack"  # constant size, becomes registers where LLVM can
+    shared = "shared"  # of a GPU block
+
+
+@dataclass(eq=False)
+class Buffer:
+    """Compared by identity. `size` counts elements: an int for stack and shared buffers, None for parameters."""
+
+    name: str
+    dtype: DType
+    space: Space
+    size: int | None = None
+    written: bool = True
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The address of an element, as an argument of a library call."""
+
+    buffer: Buffer
+    offset: Atom
+
+
+@dataclass(frozen=True)
+class Let:
+    """`exact`: index arithmetic that cannot overflow (nsw). `reassoc`: the order of this operation may change."""
+
+    var: Var
+    op: str
+    args: tuple[Atom, ...]
+    exact: bool = False
+    reassoc: bool = False
+
+
+@dataclass(frozen=True)
+class Load:
+    var: Var
+    buffer: Buffer
+    index: Atom
+    invariant: bool = False
+
+
+@dataclass(frozen=True)
+class Store:
+    buffer: Buffer
+    index: Atom
+    value: Atom
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """Combines into a cell that several threads may meet: op is a row of the ops table (add, min, max, ...)."""
+
+    op: str
+    buffer: Buffer
+    index: Atom
+    value: Atom
+
+
+@dataclass(frozen=True)
+class Declare:
+    """A scalar that changes; in scope to the end of the enclosing block."""
+
+    var: Var
+    init: Atom
+
+
+@dataclass(frozen=True)
+class Assign:
+    var: Var
+    value: Atom
+
+
+@dataclass(frozen=True)
+class For:
+    """`var` runs over lo, lo + step, ... below hi (above for a negative step)."""
+
+    var: Var
+    lo: Atom
+    hi: Atom
+    body: tuple[Stm, ...]
+    step: int = 1
+    tag: str = "seq"
+    vectorize: bool = True
+
+
+@dataclass(frozen=True)
+class While:
+    """Runs `test`, leaves when `cond` is false, runs `body`, and again."""
+
+    test: tuple[Stm, ...]
+    cond: Atom
+    body: tuple[Stm, ...]
+
+
+@dataclass(frozen=True)
+class If:
+    cond: Atom
+    then: tuple[Stm, ...]
+    orelse: tuple[Stm, ...] = ()
+    likely: bool | None = None
+
+
+@dataclass(frozen=True)
+class Alloc:
+    """Heap only; `size` in elements. Uninitialised, 64-byte aligned. A size below 0 counts as 0."""
+
+    buffer: Buffer
+    size: Atom
+
+
+@dataclass(frozen=True)
+class Free:
+    buffer: Buffer
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Exchanges the memory of two heap buffers of equal size."""
+
+    a: Buffer
+    b: Buffer
+
+
+@dataclass(frozen=True)
+class Check:
+    """Note [Errors]. `site` is an index into the program's error sites; up to three i64 or f64 arguments are kept."""
+
+    cond: Atom
+    site: int
+    args: tuple[Atom, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A native routine by name (see backends/cpu/libraries.py); scalars by value, pointers as addresses.
+
+    The routine answers with an i64, bound to `result`, when that is given.
+    """
+
+    name: str
+    args: tuple[Atom | Pointer, ...]
+    result: Var | None = None
+
+
+@dataclass(frozen=True)
+class Give:
+    """Hands a heap buffer to the caller as result `k` (the dimensions are returned as scalars)."""
+
+    k: int
+    buffer: Buffer
+
+
+@dataclass(frozen=True)
+class Return:
+    """Sets scalar result `k`; does not leave the program."""
+
+    k: int
+    value: Atom
+
+
+@dataclass(frozen=True)
+class Barrier:
+    pass
+
+
+@dataclass(frozen=True)
+class Print:
+    parts: tuple[str | int, ...]
+    args: tuple[Atom, ...]
+
+
+Stm = (
+    Let | Load | Store | Atomic | Declare | Assign | For | While | If | Alloc | Free | Swap | Check | Call | Give | Return
+    | Barrier | Print
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a failing check raises: the class name of an exception and its message with {0}.. for the arguments."""
+
+    error: str
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result of the program: a scalar, an array written into memory the caller provides, or one handed over.
+
+    `kind`: "scalar" | "provided" | "given". For "provided" the buffer is a parameter buffer; `shape` lists its
+    dimensions: ints or size parameters. For "given", `shape` lists ints or positions (as Var) that are returned as
+    extra scalar results.
+    """
+
+    kind: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Program:
+    """Parameters in call order: scalars as Var, arrays as Buffer, then `threads` (i64): how many a region may use."""
+
+    name: str
+    params: tuple[Var | Buffer, ...]
+    threads: Var
+    scalar_results: tuple[DType, ...]  # by Return.k
+    given_results: tuple[DType, ...]  # by Give.k
+    body: tuple[Stm, ...]
+    sites: tuple[Site, ...] = ()
+    spans: dict[int, Span] = field(default_factory=dict)  # id(stm) -> where it comes from, for explain
+    fastmath: bool = False
+
+
+__all__ = [
+    "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
+    "If", "Let", "Load", "Pointer", "Print", "Program", "Result", "Return", "Site", "Space", "Stm", "Store", "Swap",
+    "Type", "Var", "While",
+]  # fmt: skip

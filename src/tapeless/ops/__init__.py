@@ -1,0 +1,1 @@
+"""The operations: one row each, with everything the compiler knows about it."""

@@ -1,0 +1,130 @@
+"""Library operations: what Core's `Library` node may name, one row each.
+
+Gives `LIBRARY` and `library_op`. A row knows its result types and a NumPy evaluation; derivatives and native routines
+live with `ad` and the backends. Operands have one element type; the front end promotes, and maps over batch axes.
+
+Note [Singular]
+`solve` and `inv` of a singular matrix and `cholesky` of one that is not positive definite raise LinAlgError, as in
+NumPy. `cholesky` reads the lower triangle only, and the upper triangle of its result is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tapeless.ir.types import DType, Type
+from tapeless.ops.op import COMPLEX, FLOATS, NUMERIC, REAL
+
+Attrs = Mapping[str, int | str | bool]
+
+
+@dataclass(frozen=True)
+class LibraryOp:
+    """`cost` counts operations in words, for people and for reports."""
+
+    name: str
+    arity: int
+    result_types: Callable[[Sequence[Type], Attrs], tuple[Type, ...]]
+    numpy: Callable[[Sequence[Any], Attrs], tuple[Any, ...]]
+    cost: str
+
+
+def library_op(name: str) -> LibraryOp:
+    return LIBRARY[name]
+
+
+# --- result types ------------------------------------------------------------------------------------------------
+# Ranks and element types are checked. Sizes are not: dimensions of different names may be equal at run time.
+
+
+def _expect(holds: bool, name: str, wanted: str, types: Sequence[Type]) -> None:
+    if not holds:
+        raise TypeError(f"{name} takes {wanted}, not {', '.join(map(repr, types))}")
+
+
+def _matmul_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    a, b = types
+    wanted = "two vectors or matrices of one numeric type"
+    _expect(a.rank in (1, 2) and b.rank in (1, 2), "matmul", wanted, types)
+    _expect(a.dtype is b.dtype and a.dtype in NUMERIC, "matmul", wanted, types)
+    return (a.with_shape((*a.shape[:-1], *b.shape[1:])),)
+
+
+def _is_matrix(type: Type) -> bool:
+    return type.rank == 2 and type.dtype in FLOATS | COMPLEX
+
+
+def _solve_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    a, b = types
+    wanted = "a float or complex matrix, and a vector or matrix of the same type"
+    _expect(_is_matrix(a) and b.rank in (1, 2) and a.dtype is b.dtype, "solve", wanted, types)
+    return (b,)
+
+
+def _of_matrix(name: str, *results: Callable[[Type], Type]) -> Callable[[Sequence[Type], Attrs], tuple[Type, ...]]:
+    def result_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        _expect(_is_matrix(types[0]), name, "a float or complex matrix", types)
+        return tuple(result(types[0]) for result in results)
+
+    return result_types
+
+
+def _of_vector(name: str, result: Callable[[Type], Type]) -> Callable[[Sequence[Type], Attrs], tuple[Type, ...]]:
+    def result_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        _expect(types[0].rank == 1 and types[0].dtype in REAL, name, "a vector of real numbers", types)
+        return (result(types[0]),)
+
+    return result_types
+
+
+def _same(type: Type) -> Type:
+    return Type(type.dtype, type.shape)
+
+
+def _element(type: Type) -> Type:
+    return Type(type.dtype)
+
+
+def _real_element(type: Type) -> Type:
+    return Type(type.dtype.real)
+
+
+def _positions(type: Type) -> Type:
+    return type.with_dtype(DType.i64)
+
+
+# --- rows --------------------------------------------------------------------------------------------------------
+
+
+def _sort(x: Any) -> Any:
+    return np.sort(x, kind="stable")  # NaN last
+
+
+def _argsort(x: Any) -> Any:
+    return np.argsort(x, kind="stable").astype(np.int64, copy=False)
+
+
+def _evaluation(function: Callable[..., Any]) -> Callable[[Sequence[Any], Attrs], tuple[Any, ...]]:
+    def evaluate(args: Sequence[Any], attrs: Attrs) -> tuple[Any, ...]:
+        with np.errstate(all="ignore"):
+            results = function(*args)
+        return tuple(results) if isinstance(results, tuple) else (results,)
+
+    return evaluate
+
+
+ROWS = (
+    LibraryOp("matmul", 2, _matmul_types, _evaluation(np.matmul), "2 m k n"),
+    LibraryOp("solve", 2, _solve_types, _evaluation(np.linalg.solve), "2/3 n^3 + 2 n^2 k"),
+    LibraryOp("inv", 1, _of_matrix("inv", _same), _evaluation(np.linalg.inv), "2 n^3"),
+    LibraryOp("det", 1, _of_matrix("det", _element), _evaluation(np.linalg.det), "2/3 n^3"),
+    LibraryOp("slogdet", 1, _of_matrix("slogdet", _element, _real_element), _evaluation(np.linalg.slogdet), "2/3 n^3"),
+    LibraryOp("cholesky", 1, _of_matrix("cholesky", _same), _evaluation(np.linalg.cholesky), "1/3 n^3"),
+    LibraryOp("sort", 1, _of_vector("sort", _same), _evaluation(_sort), "n log n"),
+    LibraryOp("argsort", 1, _of_vector("argsort", _positions), _evaluation(_argsort), "n log n"),
+)
+LIBRARY: dict[str, LibraryOp] = {row.name: row for row in ROWS}

@@ -1,0 +1,1 @@
+"""Passes over Core: each takes a verified program and gives one."""

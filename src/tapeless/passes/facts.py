@@ -1,0 +1,133 @@
+"""What several passes ask of Core: which expressions have effects, and which arrays end up being written in place.
+
+Takes expressions or a function; gives answers that err on the safe side. Relies on a verified program.
+
+Note [Effects]
+`check`, `print` and `update_acc` are effects, and so is an index or an update that tests its position: Python raises
+IndexError whether or not the element is used. Everything else is there for its results only. A `while` counts as
+ending, and a library routine that fails on its operands fails only if its result is wanted.
+
+Note [Taken arrays]
+Two names for one array are free as long as nobody writes it; once somebody does, there must be a copy. So a pass does
+not make one fresh array out of two, nor make it once instead of once an iteration, if it is *taken*: consumed, or
+handed on to where it may be (carried by a loop, a result of the function), directly or through a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tapeless.ir.core import (  # isort: skip
+    Apply, At, Axis, Body, Broadcast, Check, Exp, For, Function, Hist, If, Index, Lambda, Print, Range, Reshape,
+    Scatter, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
+)  # fmt: skip
+from tapeless.ir.types import Atom, Const, Var
+from tapeless.ir.walk import operands
+
+
+def is_effect(exp: Exp) -> bool:
+    """Must it run even if nobody uses its results? Regions are not looked at. Note [Effects]."""
+    if isinstance(exp, Apply):
+        return False
+    if isinstance(exp, Index | Update):
+        return any(isinstance(a, At) and a.check for a in exp.axes)
+    return isinstance(exp, Check | Print | UpdateAcc)
+
+
+def is_view(exp: Exp) -> bool:
+    """Is the result, if it is an array, a window on the memory of `exp.array`?"""
+    return isinstance(exp, Index | Reshape | Transpose | Broadcast)
+
+
+def is_inside(exp: Index) -> bool:
+    """Can no position be outside, whenever this runs? Only constants and whole axes are known to be inside."""
+    return all(map(_axis_is_inside, exp.axes, exp.array.type.shape))
+
+
+def _axis_is_inside(axis: Axis, length: object) -> bool:
+    match axis:
+        case At(Const(int(i))):
+            return isinstance(length, int) and 0 <= i < length
+        case Range(Const(0), n, Const(1)):
+            return n == length
+    return False
+
+
+def used_by(exp: Exp) -> Sequence[Atom]:
+    """`walk.operands`, faster for what most statements are."""
+    if isinstance(exp, Apply):
+        return exp.args
+    if isinstance(exp, Index):
+        found: list[Atom] = [exp.array]
+        for a in exp.axes:
+            if isinstance(a, At):
+                found.append(a.index)
+            else:
+                found.extend((a.start, a.step))
+                if isinstance(a.length, Var):
+                    found.append(a.length)
+        return found
+    return operands(exp)
+
+
+def taken_arrays(function: Function) -> set[Var]:
+    """Note [Taken arrays]. One walk against the order of execution: uses are met before what they use."""
+    taken = Taken()
+    taken.mark(function.body.results)
+    taken.body(function.body)
+    return taken.vars
+
+
+class Taken:
+    def __init__(self) -> None:
+        self.vars: set[Var] = set()
+
+    def mark(self, atoms: Iterable[Atom]) -> None:
+        self.vars.update([a for a in atoms if isinstance(a, Var) and a.type.shape])
+
+    def body(self, body: Body) -> None:
+        for stm in reversed(body.stms):
+            if not isinstance(stm.exp, Apply):
+                self.exp(stm.exp, stm.vars)
+
+    def exp(self, exp: Exp, vars: tuple[Var, ...]) -> None:
+        match exp:
+            case Index(array) | Reshape(array) | Transpose(array) | Broadcast(array):
+                if vars[0] in self.vars:
+                    self.mark([array])
+            case Update(array):
+                self.mark([array])
+            case If(_, then, orelse):
+                for branch in (then, orelse):
+                    self.hand_on(vars, branch.results)
+                    self.body(branch)
+            case For(_, _, params, inits, body) | While(params, inits, _, body):
+                kept = [k for k, (p, r) in enumerate(zip(params, body.results, strict=True)) if p is not r]
+                self.mark([inits[k] for k in kept])
+                self.mark([body.results[k] for k in kept])
+                self.body(body)
+                if isinstance(exp, While):
+                    self.body(exp.cond)
+                self.hand_on(params, inits)
+                self.hand_on(vars, inits)
+            case Sweep(_, arrays, lam, reduces, scans):
+                for r in (*reduces, *scans):
+                    self.body(r.op.body)
+                self.rows(lam, arrays)
+            case Hist(_, dests, _, arrays, lam) | Scatter(dests, _, arrays, lam):
+                if isinstance(exp, Hist):
+                    self.body(exp.op.op.body)
+                self.mark(dests)
+                self.rows(lam, arrays)
+            case WithAcc(arrays, lam):
+                self.hand_on(vars[len(arrays) :], lam.body.results)
+                self.body(lam.body)
+                self.mark(arrays)
+
+    def hand_on(self, vars: Sequence[Var], atoms: Sequence[Atom]) -> None:
+        """The atoms whose variables are taken."""
+        self.mark([a for v, a in zip(vars, atoms, strict=True) if v in self.vars])
+
+    def rows(self, lam: Lambda, arrays: Sequence[Var]) -> None:
+        self.body(lam.body)
+        self.hand_on(lam.params[1:], arrays)

@@ -1,0 +1,98 @@
+"""Each row of the ops table on each of its element types: compiled code against the row's NumPy column."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tapeless.ir.types import SCALAR, DType, Var, i64
+from tapeless.lower.loopir import For, Let, Load, Store
+from tapeless.ops.op import Instruction, Intrinsic, Special
+from tapeless.ops.table import TABLE
+from tests.backends.native import call, param, prepare, program, var
+
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -2.5, 0.3, 0.7, 1e-9, 7.25, -7.25, 12.5, 1e10, -3e5, 1e-30,
+          np.inf, -np.inf, np.nan]  # fmt: skip
+INTEGERS = {DType.i32: [0, 1, -1, 2, -2, 3, 7, -7, 10, 31, 32, 63, -64, 1000, 2**31 - 1, -(2**31)],
+            DType.i64: [0, 1, -1, 2, -2, 3, 7, -7, 10, 31, 32, 63, 64, -64, 10**12, 2**63 - 1, -(2**63)]}  # fmt: skip
+ULPS = {DType.f32: 8e-7, DType.f64: 2e-15}
+LOOSE = {"gamma": 20, "gammaln": 20, "digamma": 50, "erfc": 20, "pow": 4, "logit": 8, "log1p": 2, "tan": 4}
+# LLVM's own minimum and maximum of integers and the like: nothing to round.
+CASES = [(name, d) for name, row in TABLE.items() for d in DType if d in row.dtypes and name != "convert"]
+
+
+def values(dtype):
+    if dtype is DType.bool:
+        return [False, True]
+    if dtype.is_int:
+        return INTEGERS[dtype]
+    if dtype.is_complex:
+        parts = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 0.3, 3.0, 12.5]
+        return [complex(a, b) for a in parts for b in parts]
+    return FLOATS
+
+
+def inputs(name, row, dtype):
+    """Columns of all combinations of the interesting values, one for each operand."""
+    columns = [[False, True]] if name == "select" else []
+    columns += [values(dtype)[: 21 if row.arity < 3 else 8]] * (row.arity - len(columns))
+    rows = list(itertools.product(*columns))
+    dtypes = [DType.bool] * (name == "select") + [dtype] * 3
+    return [np.array([r[k] for r in rows], dtypes[k].numpy) for k in range(row.arity)], dtypes[: row.arity]
+
+
+def evaluate(name, columns, dtypes, result):
+    """Compiles a loop over the columns."""
+    buffers = [param(f"x{k}", d, written=False) for k, d in enumerate(dtypes)]
+    out, n, i, y = param("out", result), var("n"), var("i"), Var("y", SCALAR[result])
+    args = [Var(f"a{k}", SCALAR[d]) for k, d in enumerate(dtypes)]
+    body = [Load(a, b, i) for a, b in zip(args, buffers)] + [Let(y, name, tuple(args)), Store(out, i, y)]
+    prog = program([*buffers, out, n], [For(i, i64(0), n, tuple(body), tag="simd")])
+    answer = np.zeros(len(columns[0]), result.numpy)
+    assert call(prog, *prepare(prog), *columns, answer, len(answer)).code == 0
+    return answer
+
+
+def is_exact(name, row, result):
+    return not (result.is_float or result.is_complex) or (
+        isinstance(row.llvm, (Instruction, Intrinsic, Special))
+        and name not in ("expit", "logit", "logaddexp", "xlogy", "deg2rad", "rad2deg", "rsqrt", "reciprocal")
+        and not result.is_complex
+    )
+
+
+@pytest.mark.parametrize("name, dtype", CASES, ids=lambda v: v if isinstance(v, str) else v.value)
+def test_row(name, dtype):
+    row = TABLE[name]
+    columns, dtypes = inputs(name, row, dtype)
+    result = row.result(dtypes)
+    got, want = evaluate(name, columns, dtypes, result), np.asarray(row.numpy(*columns))
+    if is_exact(name, row, result) and not dtype.is_complex:
+        np.testing.assert_array_equal(got, want)
+        if result.is_float:
+            finite = ~np.isnan(want)
+            np.testing.assert_array_equal(np.signbit(got[finite]), np.signbit(want[finite]))
+        return
+    tolerance = ULPS.get(result.real, 0) * LOOSE.get(name, 1)
+    if result.is_complex:
+        compare_complex(columns, got, want, tolerance * 8)
+    else:
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * 1e-3)
+
+
+def compare_complex(columns, got, want, tolerance):
+    """By the distance of the numbers; where NumPy gives NaN or infinity, only that neither is finite."""
+    finite = np.isfinite(want)
+    np.testing.assert_array_equal(np.isfinite(got), finite, err_msg=str(columns))
+    distance = np.abs(got[finite] - want[finite])
+    bad = distance > tolerance * np.maximum(np.abs(want[finite]), 1e-3)
+    assert not bad.any(), [(c[finite][bad], got[finite][bad], want[finite][bad]) for c in columns]
+
+
+@pytest.mark.parametrize("source", list(DType), ids=lambda d: d.value)
+@pytest.mark.parametrize("target", list(DType), ids=lambda d: d.value)
+def test_convert(source, target):
+    x = np.array(values(source) + ([] if source.is_complex or not source.is_float else [2.0**31, -(2.0**63), 2.0**70]),
+                 source.numpy)  # fmt: skip
+    got = evaluate("convert", [x], [source], target)
+    np.testing.assert_array_equal(got, TABLE["convert"].numpy(x, target.numpy))

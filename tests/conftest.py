@@ -1,0 +1,57 @@
+"""What all tests share: a compile cache of their own, and the `golden` fixture.
+
+Takes TAPELESS_UPDATE_GOLDEN=1 from the environment to rewrite golden files instead of comparing with them.
+Relies on being loaded before any test imports tapeless, so that the cache directory is set in time.
+"""
+
+import difflib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Workers of xdist inherit the variable from the process that started them, which alone makes and removes the directory.
+IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+if not IS_WORKER:
+    CACHE_DIR = os.environ["TAPELESS_CACHE_DIR"] = tempfile.mkdtemp(prefix="tapeless-tests-")
+
+# The first example of a program compiles it and takes far longer than the others.
+settings.register_profile("tapeless", deadline=None)
+settings.load_profile("tapeless")
+
+
+def pytest_unconfigure() -> None:
+    if not IS_WORKER:
+        shutil.rmtree(CACHE_DIR, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Compares text with `golden/<name>.txt` in the directory of the test."""
+
+    directory: Path
+
+    def __call__(self, text: str, name: str) -> None:
+        self.check(name, text)
+
+    def check(self, name: str, text: str) -> None:
+        __tracebackhide__ = True
+        path = self.directory / f"{name}.txt"
+        text = text.rstrip("\n") + "\n"
+        if os.environ.get("TAPELESS_UPDATE_GOLDEN") == "1":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists():
+            pytest.fail(f"{path} is missing; TAPELESS_UPDATE_GOLDEN=1 writes it.")
+        elif (expected := path.read_text(encoding="utf-8")) != text:
+            lines = difflib.unified_diff(expected.splitlines(), text.splitlines(), str(path), "this run", lineterm="")
+            pytest.fail("\n".join(lines) + "\n\nIf this run is right, TAPELESS_UPDATE_GOLDEN=1 writes it.")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    return Golden(request.path.parent / "golden")
