@@ -68,6 +68,12 @@ class ShapeError(SourceError, ValueError):
     code = "TP200"
 
 
+class ArgumentError(TapelessError, ValueError):
+    """The arguments of a call cannot be used together."""
+
+    code = "TP130"
+
+
 class RecoveryError(SourceError):
     """A recovery was asked for that does not apply."""
 

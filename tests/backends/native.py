@@ -40,10 +40,6 @@ class Outcome:
     args: tuple
 
 
-class Failure(Exception):
-    pass
-
-
 def prepare(prog):
     native = compile_program(prog)
     types = []

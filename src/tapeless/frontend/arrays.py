@@ -127,25 +127,40 @@ def transpose(ctx: Context, array: Array, perm: Sequence[int]) -> Array:
 def reshape(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
     """A view when the array is stored in order (NumPy copies otherwise: then this is a new array)."""
     target = array.type.with_shape(shape)
-    if any(isinstance(s, Strided) and not _in_order(array, s) for s in array.view):
+    if not in_order(ctx, array):
         copied = ctx.b.copy(read(ctx, array))
         return view_of(ctx.new_cell(copied, array.cell.name), Reshaped(tuple(shape)), target)
     return view_of(array, Reshaped(tuple(shape)), target)
 
 
-def _in_order(array: Array, step: Strided) -> bool:
-    """Whether a strided view still is one contiguous run: leading positions and whole trailing axes."""
+def in_order(ctx: Context, array: Array) -> bool:
+    """Whether a view is one contiguous run of its array."""
+    shape = ctx.state.cells[array.cell].type.shape
+    for step in array.view:
+        if isinstance(step, Reshaped):
+            shape = step.shape
+            continue
+        if not _contiguous(shape, step):
+            return False
+        lengths = [a.length for a in step.axes if isinstance(a, Range)]
+        shape = tuple(1 if o is None else lengths[o] for o in step.order)
+    return True
+
+
+def _contiguous(shape: tuple[Dim, ...], step: Strided) -> bool:
+    """Leading positions, then one range, then whole axes."""
     kept = [o for o in step.order if o is not None]
     if kept != sorted(kept):
         return False
     seen_range = False
-    for axis in step.axes:
-        if isinstance(axis, At):
-            if seen_range:
+    for axis, dim in zip(step.axes, shape, strict=True):
+        if isinstance(axis, At) or axis.length == 1:
+            if seen_range and dim != 1:
+                return False
+        elif seen_range:
+            if not is_full(axis, dim):
                 return False
         else:
-            if seen_range and not (axis.start == i64(0) and axis.step == i64(1)):
-                return False
             if axis.step != i64(1):
                 return False
             seen_range = True

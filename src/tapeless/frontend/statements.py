@@ -414,32 +414,39 @@ def _run_for(ctx: Context, s: ast.For) -> Flow:
     with ctx.at(s.iter):
         iterable = evaluate(ctx, s.iter)
     if isinstance(iterable, RangeValue) and iterable.parallel:
-        from tapeless.frontend.prange import run_prange
-
-        return run_prange(ctx, s, iterable)
+        if may_leave(s.body):
+            ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")
+        run_plain_for(ctx, s, iterable, "prange")
+        return _after_loop(ctx, s, False, None)
     if isinstance(iterable, Sequence_) and iterable.kind in ("tuple", "list", "namedtuple"):
         return _unrolled(ctx, s, list(iterable.items))
     if isinstance(iterable, Sequence_) and iterable.kind == "dict":
         return _unrolled(ctx, s, [_static(k) for k in iterable.keys])
     if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
         return _unrolled(ctx, s, _zipped_items(ctx, iterable))
+    if not may_leave(s.body):
+        run_plain_for(ctx, s, iterable)
+        return _after_loop(ctx, s, False, None)
     count, element = iteration(ctx, iterable)
     plan = iterable.recover if isinstance(iterable, RangeValue) else ""
-    leaves = may_leave(s.body)
-    if not leaves:
-        keys, live_after = _loop_keys(ctx, s)
-
-        def run(index: Var | None) -> None:
-            assert index is not None
-            with ctx.at(s.target):
-                assign(ctx, s.target, element(index))
-            run_block(ctx, s.body)
-
-        compile_loop(
-            ctx, _array_keys(ctx, keys, s), live_after, run, bound=count, plan=plan, guess_cells=_guess_cells(ctx, s)
-        )
-        return _after_loop(ctx, s, False, None)
     return _for_with_exits(ctx, s, count, element, plan)
+
+
+def run_plain_for(ctx: Context, s: ast.For, iterable: Value, plan: str = "") -> None:
+    """A `for` that runs to its end: one Core loop. `plan` "prange" asks a later pass to make it parallel."""
+    count, element = iteration(ctx, iterable)
+    plan = plan or (iterable.recover if isinstance(iterable, RangeValue) else "")
+    keys, live_after = _loop_keys(ctx, s)
+
+    def run(index: Var | None) -> None:
+        assert index is not None
+        with ctx.at(s.target):
+            assign(ctx, s.target, element(index))
+        run_block(ctx, s.body)
+
+    compile_loop(
+        ctx, _array_keys(ctx, keys, s), live_after, run, bound=count, plan=plan, guess_cells=_guess_cells(ctx, s)
+    )
 
 
 def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], plan: str) -> Flow:

@@ -219,6 +219,7 @@ class Site:
     error: str
     message: str
     span: Span
+    kinds: tuple[DType, ...] = ()  # of the arguments
 
 
 @dataclass(frozen=True)

@@ -372,7 +372,7 @@ def _conj(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
 RULES: dict[str, Rule] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "floordiv": _floordiv, "mod": _mod, "pow": _pow, "ipow": _pow,
     "neg": _neg, "abs": _even("abs"), "square": _even("square"),
-    **{op: _idempotent for op in ("min", "max", "minimum", "maximum", "fmin", "fmax")},
+    **dict.fromkeys(("min", "max", "minimum", "maximum", "fmin", "fmax"), _idempotent),
     **{op: _compare(op) for op in INVERSE},
     "and": _and, "or": _or, "xor": _xor, "not": _not, "shl": _shift, "shr": _shift, "select": _select,
     "identity": _identity, "real": _part(0), "imag": _part(1), "complex": _complex, "conj": _conj,

@@ -176,4 +176,3 @@ class Rewriter:
 
         new = map_exp(exp, _same_atom, on_body, on_lambda)
         return new if changed else exp
-

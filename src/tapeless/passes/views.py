@@ -82,7 +82,7 @@ def _index(exp: Index, near: Surroundings) -> Atom | Exp | None:
             return _index_of_broadcast(source, places, axes)
         case Transpose(source, perm) if not near.is_gone(source):
             return _index_of_transpose(source, perm, axes)
-        case Index(source, outer) if not near.is_gone(source) and _untested(outer) and _composable(outer, axes):
+        case Index(source, outer) if not near.is_gone(source) and _untested(outer) and _composable(axes):
             return Index(source, tuple(_compose(outer, axes, near)))
     return None
 
@@ -160,7 +160,7 @@ def _index_of_transpose(source: Var, perm: tuple[int, ...], axes: tuple[Axis, ..
     return Index(source, tuple(axes[perm.index(k)] for k in range(len(perm))))
 
 
-def _composable(outer: tuple[Axis, ...], axes: tuple[Axis, ...]) -> bool:
+def _composable(axes: tuple[Axis, ...]) -> bool:
     """Negative positions count from the end of the view."""
     return not any(isinstance(a, At) and (a.wrap or a.check) for a in axes)
 

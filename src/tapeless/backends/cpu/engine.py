@@ -6,6 +6,7 @@ stays for the life of the process: callers hold plain addresses.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import threading
@@ -28,7 +29,8 @@ def _engine() -> Any:
     global _jit
     if _jit is None:
         host.initialize()
-        ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)  # the process may have it out of sight
+        with contextlib.suppress(OSError):  # the process may have it out of sight
+            ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)
         _jit = llvm.create_lljit_compiler(host.machine())
     return _jit
 
@@ -39,6 +41,8 @@ def load(data: bytes, name: str, externals: tuple[str, ...]) -> int:
 
 
 def load_all(data: bytes, names: tuple[str, ...], externals: tuple[str, ...]) -> dict[str, int]:
+    with _lock:
+        jit = _engine()
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     for name in names:
         builder.export_symbol(name)
@@ -47,7 +51,7 @@ def load_all(data: bytes, names: tuple[str, ...], externals: tuple[str, ...]) ->
         if found is not None:
             builder.import_symbol(external, found)
     with _lock:
-        tracker = builder.link(_engine(), f"tapeless.{next(_numbers)}")
+        tracker = builder.link(jit, f"tapeless.{next(_numbers)}")
         _loaded.append(tracker)
     return {name: tracker[name] for name in names}
 

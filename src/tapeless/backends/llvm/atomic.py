@@ -14,7 +14,7 @@ from tapeless.ir.types import DType, Var
 from tapeless.lower.loopir import Atomic
 
 if TYPE_CHECKING:
-    from tapeless.backends.llvm.emit import Code
+    from tapeless.backends.llvm.code import Code
 
 INTEGER = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "min": "min", "max": "max",
            "minimum": "min", "maximum": "max", "fmin": "min", "fmax": "max"}  # fmt: skip
@@ -26,7 +26,7 @@ def combine(code: Code, stm: Atomic) -> None:
     dtype = stm.buffer.dtype
     value = code.value(stm.value)
     if not code.parallel:
-        suffix = code.metadata(stm.buffer)
+        suffix = code.shared.scopes(stm.buffer)  # in no access group: iterations of a simd loop may meet in a cell
         addresses = code.addresses(stm.buffer, stm.index)
         old = code.from_memory(dtype, [code.load_part(dtype, address, suffix) for address in addresses])
         code.store_value(dtype, _combined(code, stm, old, value), addresses, suffix)

@@ -15,7 +15,7 @@ from tapeless.ir.types import Atom, Const, DType
 from tapeless.lower.loopir import Call, Pointer, Print
 
 if TYPE_CHECKING:
-    from tapeless.backends.llvm.emit import Code
+    from tapeless.backends.llvm.code import Code
 
 ARGUMENT = "\x01"  # before the letter of an argument's type, in the text for tp_print
 LETTERS = {DType.bool: "b", DType.i32: "i", DType.i64: "l", DType.f32: "f", DType.f64: "d",

@@ -2,6 +2,7 @@
 
 Products follow the schoolbook and quotients Smith's way, as NumPy's do. Functions are those of <complex.h> on doubles,
 whose edges NumPy shares; c64 goes through them too, since the ABI of single-precision pairs differs among machines.
+Where there is no such library, the formulas of complexformulas.py serve.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tapeless.backends.llvm.complexformulas import FORMULAS
 from tapeless.backends.llvm.library import call_complex, call_libm
 from tapeless.backends.llvm.special import isfinite, isinf, isnan
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
@@ -67,7 +69,7 @@ def apply_complex(w: Writer, name: str, dtype: DType, args: Sequence[Value]) -> 
         case "pow":
             return power(w, real, args[0], args[1])
         case _ if name in LIBRARY:
-            return _function(w, name, real, args)
+            return _function(w, name, real, args[0])
     raise NotImplementedError(f"the operation {name} has no LLVM spelling on {dtype!r}")
 
 
@@ -123,19 +125,37 @@ def _narrowed(w: Writer, real: DType, value: Value) -> Value:
     return tuple(w.let(f"fptrunc double {part} to float") for part in value) if real is DType.f32 else value
 
 
-def _function(w: Writer, name: str, real: DType, args: Sequence[Value]) -> Value:
-    parts = [part for arg in args for part in _widened(w, real, arg)]
-    result: Value = call_complex(w, LIBRARY[name], parts)
+def _function(w: Writer, name: str, real: DType, z: Value) -> Value:
+    if has_library(w):
+        result = _narrowed(w, real, call_complex(w, LIBRARY[name], _widened(w, real, z)))
+    elif name in FORMULAS:
+        result = FORMULAS[name](w, real, z)
+    else:
+        raise NotImplementedError(f"complex {name} on this target")
     if name == "log10":
-        factor = literal(0.4342944819032518, DType.f64)[0]  # 1 / log(10)
-        result = tuple(w.fp("fmul", "double", part, factor) for part in result)
-    return _narrowed(w, real, result)
+        factor = literal(1 / math.log(10), real)[0]
+        result = tuple(w.fp("fmul", REGISTER[real], part, factor) for part in result)
+    return result
+
+
+def has_library(w: Writer) -> bool:
+    return w.target.kind == "cpu"
 
 
 def power(w: Writer, real: DType, x: Value, y: Value) -> Value:
-    """exp(y log(x)), except that anything to the power of 0 is 1."""
+    """exp(y log(x)), except that anything to the power of 0 is 1, and 0 to a positive one 0."""
     kind, zero = REGISTER[real], literal(0, real)[0]
-    parts = [part for arg in (x, y) for part in _widened(w, real, arg)]
-    result = _narrowed(w, real, call_complex(w, "cpow", parts))
-    one = w.op("and", "i1", *(w.let(f"fcmp oeq {kind} {part}, {zero}") for part in y))
+    if has_library(w):
+        parts = (*_widened(w, real, x), *_widened(w, real, y))
+        result = _narrowed(w, real, call_complex(w, "cpow", parts))
+    else:
+        result = exponential(w, real, multiply(w, kind, y, FORMULAS["log"](w, real, x)))
+        positive = w.let(f"fcmp ogt {kind} {y[0]}, {zero}")
+        nothing = w.op("and", "i1", _is_zero(w, kind, x, zero), positive)
+        result = tuple(w.select(nothing, kind, zero, part) for part in result)
+    one = _is_zero(w, kind, y, zero)
     return tuple(w.select(one, kind, c, r) for c, r in zip(literal(1, real.complex), result, strict=True))
+
+
+def _is_zero(w: Writer, kind: str, z: Value, zero: str) -> str:
+    return w.op("and", "i1", *(w.let(f"fcmp oeq {kind} {part}, {zero}") for part in z))

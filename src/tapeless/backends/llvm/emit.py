@@ -1,59 +1,22 @@
-"""Loop IR to LLVM IR: statements, control flow, memory and errors.
+"""Loop IR to LLVM IR text.
 
-`emit` takes a `Program` and a `Target` and gives the text and the external names it calls. Operations are spelled in
-scalar.py; loops over threads leave for functions of their own in region.py.
+`emit` takes a `Program` and a `Target` and gives the text and the external names that it calls. The statements are
+written by code.py.
 
 Note [Entry]
 `void NAME(parameters, i64 threads, ptr results, ptr err)`. Scalars come by value (a complex one as two, a bool as i8),
 arrays as pointers to their first element. `results` has an 8-byte slot for each scalar result (two for a complex
 one), then a pointer for each given array, which the caller frees with `free`. `err` has four i64: the code (site + 1,
 0 without an error, -1 out of memory) and three arguments (floats as the bits of a double).
-
-Note [Alias scopes]
-Each alias class (uses.py) has a scope; an access names its own scope and that it does not overlap the others. A class
-holds one buffer unless buffers are swapped. Accesses of a `simd` loop are in an access group that the loop declares
-parallel; a buffer that lives inside one iteration stays out of it, since the iterations share its memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from tapeless.backends.llvm import atomic, calls, region
-from tapeless.backends.llvm.scalar import apply
-from tapeless.backends.llvm.uses import Block, Counts, alias_classes
-from tapeless.backends.llvm.writer import MEMORY, REGISTER, Module, Target, Value, Writer, constant, symbol
-from tapeless.ir.types import Atom, Const, DType, Var
-from tapeless.lower.loopir import (
-    Alloc,
-    Assign,
-    Atomic,
-    Barrier,
-    Buffer,
-    Call,
-    Check,
-    Declare,
-    For,
-    Free,
-    Give,
-    If,
-    Let,
-    Load,
-    Print,
-    Program,
-    Return,
-    Space,
-    Stm,
-    Store,
-    Swap,
-    While,
-)
-
-MAX_VECTOR_BODY = 1500  # instructions; the loop vectoriser takes more than linear time in them
-MAX_SCOPES = 128
-OUT_OF_MEMORY = -1
-LIKELY, UNLIKELY = 1 << 20, 1
+from tapeless.backends.llvm.code import Code, Shared
+from tapeless.backends.llvm.writer import MEMORY, Module, Target, Writer, symbol
+from tapeless.lower.loopir import Buffer, Program
 
 
 @dataclass(frozen=True)
@@ -65,425 +28,34 @@ class Emitted:
 def emit(program: Program, target: Target) -> Emitted:
     module = Module(target)
     shared = Shared(program, module)
-    writer = Writer(module, shared.flags)
-    code = Code(shared, writer, err="%err")
-    code.write_entry()
+    _write_entry(Code(shared, Writer(module, shared.flags), err="%err"))
     return Emitted(str(module), tuple(sorted(module.externals)))
 
 
-class Shared:
-    """What all functions of a program share."""
-
-    def __init__(self, program: Program, module: Module) -> None:
-        self.program, self.module = program, module
-        self.flags = "fast " if program.fastmath else "contract "
-        self.mentions = Counts(program.body).buffers
-        self.classes = alias_classes(program.params, program.body)
-        self.regions = 0
-        self._scopes: list[str] = []
-        self._scope_text: dict[int, str] = {}
-        number = len(set(self.classes.values()))
-        if 1 < number <= MAX_SCOPES:
-            domain = module.node('@self, !"buffers"', distinct=True)
-            self._scopes = [module.node(f"@self, {domain}", distinct=True) for _ in range(number)]
-
-    def scopes(self, buffer: Buffer) -> str:
-        """Metadata of an access: Note [Alias scopes]."""
-        if not self._scopes:
-            return ""
-        k = self.classes[buffer]
-        text = self._scope_text.get(k)
-        if text is None:
-            others = ", ".join(scope for j, scope in enumerate(self._scopes) if j != k)
-            own, rest = self.module.node(self._scopes[k]), self.module.node(others)
-            text = self._scope_text[k] = f", !alias.scope {own}, !noalias {rest}"
-        return text
-
-    def attributes(self, more: str = "") -> str:
-        width = self.module.target.vector_width
-        wide = f' "prefer-vector-width"="{width}"' if width else ""
-        return self.module.attributes(f"{more}nounwind{wide}")
-
-    def slots_of_results(self) -> tuple[list[int], int]:
-        """The first slot of each scalar result, and of the given arrays."""
-        starts, n = [], 0
-        for dtype in self.program.scalar_results:
-            starts.append(n)
-            n += 2 if dtype.is_complex else 1
-        return starts, n
-
-
-@dataclass
-class Group:
-    """An access group of a parallel loop, and the buffers that stay out of it."""
-
-    node: str
-    private: frozenset[Buffer] = field(default=frozenset())
-
-
-@dataclass(frozen=True)
-class Span:
-    """lo, lo + step, ... below hi, or above it when the step is negative (`down`)."""
-
-    kind: str
-    lo: str
-    hi: str
-    step: str = "1"
-    down: bool = False
-
-
-class Code:
-    """Writes the statements of one function."""
-
-    def __init__(self, shared: Shared, w: Writer, err: str, parallel: bool = False) -> None:
-        self.shared, self.w, self.err = shared, w, err
-        self.module = w.module
-        self.parallel = parallel  # other threads run this function at the same time
-        self.values: dict[Var, Value] = {}
-        self.slots: dict[Var, Value] = {}  # of declared scalars
-        self.pointers: dict[Buffer, str] = {}
-        self.heap: dict[Buffer, str] = {}  # slots that hold the pointers of this function's own heap buffers
-        self.groups: list[Group] = []
-        self.can_fail = False
-
-    # --- functions ---
-
-    def write_entry(self) -> None:
-        program, w = self.shared.program, self.w
-        w.open("start")
-        params = []
-        for k, param in enumerate(program.params):
-            if isinstance(param, Buffer):
-                name = self.pointers[param] = f"%{_safe(param.name)}.p{k}"
-                params.append(f"ptr noalias {'' if param.written else 'readonly '}{name}")
-                continue
-            dtype = param.type.dtype
-            names = [f"%{_safe(param.name)}.p{k}{part}" for part in (("", "i") if dtype.is_complex else ("",))]
-            params += [f"{MEMORY[dtype]} {name}" for name in names]
-            self.values[param] = self.from_memory(dtype, names)
-        self.values[program.threads] = ("%threads",)
-        _, given = self.shared.slots_of_results()
-        for k in range(len(program.given_results)):
-            w.do(f"store ptr null, ptr {w.slot('%results', given + k)}, align 8")
-        self.block(program.body)
-        self.finish(given, len(program.given_results))
-        params += ["i64 %threads", "ptr noalias %results", "ptr %err"]
-        header = f"define void {symbol(program.name)}({', '.join(params)}) {self.shared.attributes()} {{"
-        self.module.add(f"{header}\n{w.body()}\n}}\n")
-
-    def finish(self, given: int = 0, given_count: int = 0) -> None:
-        """Frees what is left, on the ordinary way out and on that of an error, which gives nothing to the caller."""
-        w = self.w
-        w.jump("cleanup")
-        if self.can_fail:
-            w.open("failed")
-            for k in range(given_count):
-                slot = w.slot("%results", given + k)
-                self.free_slot(slot)
-                w.do(f"store ptr null, ptr {slot}, align 8")
-            w.jump("cleanup")
-        w.open("cleanup")
-        for slot in self.heap.values():
-            self.free_slot(slot)
-        w.do("ret void")
-
-    # --- atoms and memory ---
-
-    def value(self, atom: Atom) -> Value:
-        if isinstance(atom, Const):
-            return constant(atom)
-        value = self.values.get(atom)
-        if value is not None:
-            return value
-        slots = self.slots.get(atom)
-        if slots is None:
-            raise KeyError(f"{atom!r} is read before it is bound")
-        return self.from_memory(atom.type.dtype, [self.load_part(atom.type.dtype, slot) for slot in slots])
-
-    def index(self, atom: Atom) -> str:
-        value = self.value(atom)[0]
-        return value if atom.type.dtype is DType.i64 else self.w.let(f"sext {REGISTER[atom.type.dtype]} {value} to i64")
-
-    def from_memory(self, dtype: DType, parts: list[str]) -> Value:
-        return (self.w.let(f"icmp ne i8 {parts[0]}, 0"),) if dtype is DType.bool else tuple(parts)
-
-    def to_memory(self, dtype: DType, value: Value) -> Value:
-        return (self.w.let(f"zext i1 {value[0]} to i8"),) if dtype is DType.bool else value
-
-    def load_part(self, dtype: DType, address: str, suffix: str = "") -> str:
-        return self.w.let(f"load {MEMORY[dtype]}, ptr {address}, align {dtype.real.bytes}{suffix}")
-
-    def store_value(self, dtype: DType, value: Value, addresses: Value, suffix: str = "") -> None:
-        for part, address in zip(self.to_memory(dtype, value), addresses, strict=True):
-            self.w.do(f"store {MEMORY[dtype]} {part}, ptr {address}, align {dtype.real.bytes}{suffix}")
-
-    def pointer(self, buffer: Buffer) -> str:
-        pointer = self.pointers.get(buffer)
-        if pointer is not None:
-            return pointer
-        if buffer.space is Space.heap:
-            return self.w.let(f"load ptr, ptr {self.heap_slot(buffer)}, align 8", buffer.name)
-        if buffer.space is Space.stack:
-            components = (buffer.size or 0) * (2 if buffer.dtype.is_complex else 1)
-            align = 64 if buffer.dtype.bytes * (buffer.size or 0) >= 64 else 16
-            pointer = self.w.alloca(f"[{max(components, 1)} x {MEMORY[buffer.dtype]}]", buffer.name, align)
-            self.pointers[buffer] = pointer
-            return pointer
-        raise KeyError(f"buffer {buffer.name} ({buffer.space.value}) is not a parameter")
-
-    def heap_slot(self, buffer: Buffer) -> str:
-        slot = self.heap.get(buffer)
-        if slot is None:
-            if buffer in self.pointers or buffer.space is not Space.heap:
-                raise ValueError(f"buffer {buffer.name} belongs to the code around this region, or is not on the heap")
-            slot = self.heap[buffer] = self.w.alloca("ptr", buffer.name + ".slot")
-            self.w.allocas.append(f"  store ptr null, ptr {slot}, align 8")
-        return slot
-
-    def addresses(self, buffer: Buffer, index: Atom) -> Value:
-        """Of an element, or of its real and its imaginary part."""
-        kind, pointer, at = MEMORY[buffer.dtype], self.pointer(buffer), self.index(index)
-        if not buffer.dtype.is_complex:
-            return (self.w.gep(kind, pointer, at),)
-        real = self.w.gep(f"[2 x {kind}]", pointer, at)
-        return real, self.w.gep(kind, real, "1")
-
-    def metadata(self, buffer: Buffer) -> str:
-        groups = [group.node for group in self.groups if buffer not in group.private]
-        text = self.shared.scopes(buffer)
-        if groups:
-            text += ", !llvm.access.group " + (groups[0] if len(groups) == 1 else self.module.node(", ".join(groups)))
-        return text
-
-    # --- statements ---
-
-    def block(self, block: Block) -> None:
-        for stm in block:
-            self.statement(stm)
-
-    def statement(self, stm: Stm) -> None:
-        w = self.w
-        match stm:
-            case Let():
-                w.flags = self.shared.flags
-                if stm.reassoc and not self.shared.program.fastmath:
-                    w.flags += "reassoc nsz "
-                args = [self.value(arg) for arg in stm.args]
-                result = stm.var.type.dtype
-                self.values[stm.var] = apply(w, stm.op, stm.args, args, result, stm.exact, stm.reassoc)
-                w.flags = self.shared.flags
-            case Load():
-                suffix = self.metadata(stm.buffer)
-                if stm.invariant:
-                    suffix += ", !invariant.load " + self.module.node("")
-                dtype = stm.buffer.dtype
-                parts = [self.load_part(dtype, a, suffix) for a in self.addresses(stm.buffer, stm.index)]
-                self.values[stm.var] = self.from_memory(dtype, parts)
-            case Store():
-                value = self.value(stm.value)
-                suffix = self.metadata(stm.buffer)
-                self.store_value(stm.buffer.dtype, value, self.addresses(stm.buffer, stm.index), suffix)
-            case Declare():
-                dtype = stm.var.type.dtype
-                init = self.value(stm.init)
-                if stm.var not in self.slots:
-                    self.slots[stm.var] = tuple(
-                        w.alloca(MEMORY[dtype], stm.var.name) for _ in range(2 if dtype.is_complex else 1)
-                    )
-                self.store_value(dtype, init, self.slots[stm.var])
-            case Assign():
-                self.store_value(stm.var.type.dtype, self.value(stm.value), self.slots[stm.var])
-            case For():
-                self.loop(stm)
-            case If():
-                self.choice(stm)
-            case While():
-                self.repeat(stm)
-            case Check():
-                self.check(stm)
-            case Alloc():
-                self.allocate(stm)
-            case Free():
-                slot = self.heap_slot(stm.buffer)
-                self.free_slot(slot)
-                w.do(f"store ptr null, ptr {slot}, align 8")
-            case Swap():
-                a, b = self.heap_slot(stm.a), self.heap_slot(stm.b)
-                x, y = w.let(f"load ptr, ptr {a}, align 8"), w.let(f"load ptr, ptr {b}, align 8")
-                w.do(f"store ptr {y}, ptr {a}, align 8")
-                w.do(f"store ptr {x}, ptr {b}, align 8")
-            case Give():
-                _, first = self.shared.slots_of_results()
-                slot = self.heap_slot(stm.buffer)
-                pointer = w.let(f"load ptr, ptr {slot}, align 8")
-                w.do(f"store ptr {pointer}, ptr {w.slot('%results', first + stm.k)}, align 8")
-                w.do(f"store ptr null, ptr {slot}, align 8")
-            case Return():
-                starts, _ = self.shared.slots_of_results()
-                value = self.value(stm.value)
-                places = tuple(w.slot("%results", starts[stm.k] + part) for part in range(len(value)))
-                self.store_value(stm.value.type.dtype, value, places)
-            case Atomic():
-                atomic.combine(self, stm)
-            case Call():
-                calls.call(self, stm)
-            case Print():
-                calls.show(self, stm)
-            case Barrier():
-                self.barrier()
-
-    def barrier(self) -> None:
-        """Nothing to wait for: on a CPU the iterations of a block loop run one after the other."""
-
-    # --- control flow ---
-
-    def loop(self, stm: For) -> None:
-        if stm.tag == "threads" and not self.parallel:
-            region.write(self, stm)
-            return
-        kind = REGISTER[stm.var.type.dtype]
-        lo, hi = self.value(stm.lo)[0], self.value(stm.hi)[0]
-
-        def body(i: str) -> None:
-            self.values[stm.var] = (i,)
-            self.block(stm.body)
-
-        independent = stm.body if stm.tag != "seq" else None
-        span = Span(kind, lo, hi, str(stm.step), down=stm.step < 0)
-        self.counted(span, stm.var.name, body, independent, stm.vectorize)
-
-    def counted(
-        self, span: Span, hint: str, body: Callable[[str], None], independent: Block | None, vectorize: bool
-    ) -> None:
-        """A loop with its test at the end and a guard before it. `independent` is the block when iterations are."""
-        w, kind = self.w, span.kind
-        head, exit_ = w.label("loop"), w.label("done")
-        before = w.block
-        compare = f"icmp {'sgt' if span.down else 'slt'} {kind}"
-        w.branch(w.let(f"{compare} {span.lo}, {span.hi}"), head, exit_)
-        w.open(head)
-        i, start = w.fresh(hint), len(w.lines)
-        w.lines.append("")  # the phi, once the latch is known
-        if independent is not None:
-            private = Counts(independent).private(self.shared.mentions)
-            self.groups.append(Group(self.module.node("", distinct=True), private))
-        body(i)
-        following = w.let(f"add nsw {kind} {i}, {span.step}", hint)
-        w.lines[start] = f"  {i} = phi {kind} [ {span.lo}, %{before} ], [ {following}, %{w.block} ]"
-        hints = ['!{!"llvm.loop.mustprogress"}']
-        if independent is not None:
-            hints.append(f'!{{!"llvm.loop.parallel_accesses", {self.groups.pop().node}}}')
-        if not vectorize or len(w.lines) - start > MAX_VECTOR_BODY:
-            hints.append('!{!"llvm.loop.vectorize.enable", i1 false}')
-        node = self.module.node(", ".join(["@self", *hints]), distinct=True)
-        w.branch(w.let(f"{compare} {following}, {span.hi}"), head, exit_, f", !llvm.loop {node}")
-        w.open(exit_)
-
-    def choice(self, stm: If) -> None:
-        w = self.w
-        then, merge = w.label("then"), w.label("merge")
-        orelse = w.label("else") if stm.orelse else merge
-        weights = ""
-        if stm.likely is not None:
-            weights = w.weights(LIKELY, UNLIKELY) if stm.likely else w.weights(UNLIKELY, LIKELY)
-        w.branch(self.value(stm.cond)[0], then, orelse, weights)
-        w.open(then)
-        self.block(stm.then)
-        w.jump(merge)
-        if stm.orelse:
-            w.open(orelse)
-            self.block(stm.orelse)
-            w.jump(merge)
-        w.open(merge)
-
-    def repeat(self, stm: While) -> None:
-        w = self.w
-        head, body, exit_ = w.label("test"), w.label("while"), w.label("done")
-        w.jump(head)
-        w.open(head)
-        self.block(stm.test)
-        w.branch(self.value(stm.cond)[0], body, exit_)
-        w.open(body)
-        self.block(stm.body)
-        w.jump(head)
-        w.open(exit_)
-
-    # --- errors and allocation ---
-
-    def check(self, stm: Check) -> None:
-        if stm.cond == Const(True, DType.bool):
-            return
-        cond = self.value(stm.cond)[0]
-        self.fail_unless(cond, stm.site + 1, [(arg.type.dtype, self.value(arg)[0]) for arg in stm.args])
-
-    def fail_unless(self, cond: str, code: int, args: list[tuple[DType, str]]) -> None:
-        w = self.w
-        ok, fail = w.label("ok"), w.label("fail")
-        w.branch(cond, ok, fail, w.weights(LIKELY, UNLIKELY))
-        hot, w.lines = w.lines, w.cold
-        w.open(fail)
-        operands = "".join(f", i64 {self.bits(dtype, arg)}" for dtype, arg in args) + ", i64 0" * (3 - len(args))
-        fail_function = self.module.helper("tapeless.fail", _fail_helper)
-        w.do(f"call void {fail_function}(ptr {self.err}, i64 {code}{operands})")
-        w.jump("failed")
-        w.lines = hot
-        w.open(ok)
-        self.can_fail = True
-
-    def bits(self, dtype: DType, value: str) -> str:
-        w = self.w
-        if dtype.is_float:
-            value = w.let(f"fpext float {value} to double") if dtype is DType.f32 else value
-            return w.let(f"bitcast double {value} to i64")
-        if dtype is DType.i64:
-            return value
-        return w.let(f"{'zext' if dtype is DType.bool else 'sext'} {REGISTER[dtype]} {value} to i64")
-
-    def allocate(self, stm: Alloc) -> None:
-        """An allocation that is still in the slot is freed: the statement may stand in a loop."""
-        w = self.w
-        slot = self.heap_slot(stm.buffer)
-        self.free_slot(slot)
-        n = w.intrinsic("smax", "i64", self.index(stm.size), "0")
-        size = w.let(f"mul i64 {n}, {stm.buffer.dtype.bytes}")
-        size = w.let(f"and i64 {w.let(f'add i64 {size}, 64')}, -64")  # a multiple of 64, and not 0
-        size = w.select(w.let(f"icmp ugt i64 {n}, {2**57}"), "i64", str(2**62), size)
-        callee = self.module.declare(
-            "aligned_alloc",
-            'noalias ptr @(i64 allocalign, i64) nounwind willreturn allockind("alloc,uninitialized,aligned") '
-            'allocsize(1) "alloc-family"="malloc"',
-        )
-        pointer = w.let(f"call noalias align 64 ptr {callee}(i64 64, i64 {size})", stm.buffer.name)
-        w.do(f"store ptr {pointer}, ptr {slot}, align 8")
-        self.fail_unless(w.let(f"icmp ne ptr {pointer}, null"), OUT_OF_MEMORY, [])
-
-    def free_slot(self, slot: str) -> None:
-        callee = self.module.declare(
-            "free", 'void @(ptr allocptr captures(none)) nounwind willreturn allockind("free") "alloc-family"="malloc"'
-        )
-        pointer = self.w.let(f"load ptr, ptr {slot}, align 8")
-        self.w.do(f"call void {callee}(ptr {pointer})")
+def _write_entry(code: Code) -> None:
+    shared, w = code.shared, code.w
+    program = shared.program
+    w.open("start")
+    params = []
+    for k, param in enumerate(program.params):
+        if isinstance(param, Buffer):
+            name = code.pointers[param] = f"%{_safe(param.name)}.p{k}"
+            params.append(f"ptr noalias {'' if param.written else 'readonly '}{name}")
+            continue
+        dtype = param.type.dtype
+        names = [f"%{_safe(param.name)}.p{k}{part}" for part in (("", "i") if dtype.is_complex else ("",))]
+        params += [f"{MEMORY[dtype]} {name}" for name in names]
+        code.values[param] = code.from_memory(dtype, names)
+    code.values[program.threads] = ("%threads",)
+    _, given = shared.slots_of_results()
+    for k in range(len(program.given_results)):
+        w.do(f"store ptr null, ptr {w.slot('%results', given + k)}, align 8")
+    code.block(program.body)
+    code.finish(given, len(program.given_results))
+    params += ["i64 %threads", "ptr noalias %results", "ptr %err"]
+    header = f"define void {symbol(program.name)}({', '.join(params)}) {shared.attributes()} {{"
+    shared.module.add(f"{header}\n{w.body()}\n}}\n")
 
 
 def _safe(name: str) -> str:
     return name if name.isascii() and name.isidentifier() else "v"
-
-
-def _fail_helper() -> str:
-    """Records an error unless another thread was first."""
-    return """
-define internal void @tapeless.fail(ptr %err, i64 %code, i64 %a, i64 %b, i64 %c) noinline cold nounwind {
-  %pair = cmpxchg ptr %err, i64 0, i64 %code acq_rel monotonic, align 8
-  %first = extractvalue { i64, i1 } %pair, 1
-  br i1 %first, label %record, label %exit
-record:
-  %p1 = getelementptr inbounds i64, ptr %err, i64 1
-  store i64 %a, ptr %p1, align 8
-  %p2 = getelementptr inbounds i64, ptr %err, i64 2
-  store i64 %b, ptr %p2, align 8
-  %p3 = getelementptr inbounds i64, ptr %err, i64 3
-  store i64 %c, ptr %p3, align 8
-  br label %exit
-exit:
-  ret void
-}"""

@@ -72,3 +72,10 @@ def variants(function: str, arity: int) -> tuple[tuple[str, int], ...]:
         if features().get(feature) and hasattr(library, name):
             found.append((name, width // size))
     return tuple(found)
+
+
+@functools.cache
+def identity() -> str:
+    """What code made here depends on: the processor with its features, LLVM, and the C library's vector functions."""
+    parts = [llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), str(llvm.llvm_version_info)]
+    return "|".join([*parts, platform.machine(), str(_libmvec() is not None)])

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.backends.llvm.writer import PURE, REGISTER, Writer, symbol
+from tapeless.backends.llvm.writer import PURE, REGISTER, Writer
 from tapeless.ir.types import DType
 
 
 def call_libm(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:
     if w.target.kind == "ptx":
         return call_libdevice(w, name, dtype, args)
+    w.calls += 1
     kind = REGISTER[dtype]
     function = name + ("f" if dtype is DType.f32 else "")
     params = ", ".join([kind] * len(args))
@@ -43,8 +44,6 @@ def _variants(w: Writer, function: str, kind: str, arity: int) -> str:
 
 def call_complex(w: Writer, name: str, args: Sequence[str]) -> tuple[str, str]:
     """A function of <complex.h> on doubles: each part of an operand is an argument of its own."""
-    if w.target.kind == "ptx":
-        raise NotImplementedError(f"complex {name} on a GPU")
     pair = "{ double, double }"
     callee = w.module.declare(name, f"{pair} @({', '.join(['double'] * len(args))}) {PURE}")
     both = w.let(f"call {pair} {callee}({', '.join(f'double {arg}' for arg in args)})")
@@ -64,7 +63,6 @@ def call_foreign(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str
 
 # What libdevice calls differently; psi is not there.
 LIBDEVICE = {"gamma": "tgamma", "gammaln": "lgamma"}
-NATIVE_ON_PTX = frozenset({"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "copysign"})
 
 
 def call_libdevice(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:
@@ -74,6 +72,3 @@ def call_libdevice(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> s
     function = f"__nv_{LIBDEVICE.get(name, name)}" + ("f" if dtype is DType.f32 else "")
     callee = w.module.declare(function, f"{kind} @({', '.join([kind] * len(args))}) {PURE}")
     return w.let(f"call {w.flags}{kind} {callee}({', '.join(f'{kind} {arg}' for arg in args)})")
-
-
-__all__ = ["call_complex", "call_foreign", "call_libdevice", "call_libm", "symbol"]

@@ -23,9 +23,9 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tapeless.backends.llvm import host, optimize
-from tapeless.backends.llvm.emit import Code, Shared, Span
+from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
-from tapeless.backends.llvm.writer import MEMORY, Module, Target, Writer, symbol
+from tapeless.backends.llvm.writer import MEMORY, Bounds, Module, Target, Writer, symbol
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.lower.loopir import Alloc, Buffer, For, Program, Space
 
@@ -152,7 +152,7 @@ class KernelCode(Code):
             self.values[stm.var] = (i,)
             self.block(stm.body)
 
-        self.counted(Span("i64", start, hi, stride, stm.step < 0), stm.var.name, body, stm.body, vectorize=False)
+        self.counted(Bounds("i64", start, hi, stride, stm.step < 0), stm.var.name, body, stm.body, vectorize=False)
 
     def barrier(self) -> None:
         callee = self.module.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", "void", "i32")

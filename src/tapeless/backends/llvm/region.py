@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tapeless.backends.llvm.uses import Counts
-from tapeless.backends.llvm.writer import MEMORY, REGISTER, Writer, symbol
+from tapeless.backends.llvm.writer import MEMORY, REGISTER, Bounds, Writer, symbol
 from tapeless.ir.types import DType, Var
 from tapeless.lower.loopir import Buffer, For
 
 if TYPE_CHECKING:
-    from tapeless.backends.llvm.emit import Code
+    from tapeless.backends.llvm.code import Code
 
 
 def write(outer: Code, stm: For) -> None:
@@ -85,7 +85,7 @@ def _write_function(code: Code, name: str, stm: For, first: str) -> None:
         code.values[stm.var] = (index,)
         code.block(stm.body)
 
-    code.counted(Span("i64", "%t0", "%t1"), "t", iteration, stm.body, stm.vectorize)
+    code.counted(Bounds("i64", "%t0", "%t1"), "t", iteration, stm.body, stm.vectorize)
     code.finish()
     header = f"define internal void {symbol(name)}(ptr noalias readonly %context, i64 %t0, i64 %t1)"
     w.module.add(f"{header} {code.shared.attributes('noinline ')} {{\n{w.body()}\n}}\n")

@@ -54,8 +54,11 @@ def fmod(w: Writer, dtype: DType, args: list[str], reassoc: bool = False) -> str
     r = w.intrinsic("copysign", kind, w.select(wrong, kind, back, r), x, flags="")
     w.jump(merge)
     w.open(rare)
-    callee = w.module.helper(f"tapeless.fmod.{kind}", lambda: _fmod_helper(kind))  # LLVM would speculate a plain frem
-    slow = w.let(f"call {kind} {callee}({kind} {x}, {kind} {y})")
+    if w.target.kind == "ptx":  # where LLVM's frem is not exact
+        slow = call_libm(w, "fmod", dtype, args)
+    else:  # in a function, since LLVM would speculate a plain frem
+        callee = w.module.helper(f"tapeless.fmod.{kind}", lambda: _fmod_helper(kind))
+        slow = w.let(f"call {kind} {callee}({kind} {x}, {kind} {y})")
     w.jump(merge)
     w.open(merge)
     return w.let(f"phi {kind} [ {r}, %{usual} ], [ {slow}, %{rare} ]")
@@ -211,8 +214,12 @@ def invert(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 
 def shl(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    kind, (x, n) = REGISTER[dtype], args
-    inside = w.let(f"icmp ult {kind} {n}, {8 * dtype.bytes}")
+    kind, (x, n), width = REGISTER[dtype], args, 8 * dtype.bytes
+    if w.target.kind == "ptx":  # LLVM's code for the select below looks at 32 bits of n alone: two halves of a shift
+        whole = w.intrinsic("umin", kind, n, str(width))
+        half = w.op("lshr", kind, whole, "1")
+        return w.op("shl", kind, w.op("shl", kind, x, half), w.op("sub", kind, whole, half))
+    inside = w.let(f"icmp ult {kind} {n}, {width}")
     return w.select(inside, kind, w.op("shl", kind, x, w.select(inside, kind, n, "0")), "0")
 
 

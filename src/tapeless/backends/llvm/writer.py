@@ -38,6 +38,17 @@ class Target:
     variants: Callable[[str, int], Sequence[tuple[str, int]]] = field(default=lambda name, arity: ())
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """lo, lo + step, ... below hi, or above it when the step is negative (`down`)."""
+
+    kind: str
+    lo: str
+    hi: str
+    step: str = "1"
+    down: bool = False
+
+
 def literal(value: complex | np.generic, dtype: DType) -> Value:
     if dtype is DType.bool:
         return ("true" if value else "false",)
@@ -166,6 +177,7 @@ class Writer:
         self.allocas: list[str] = []
         self.cold: list[str] = []
         self.block = "entry"
+        self.calls = 0  # of library functions so far
         self._names = 0
 
     def fresh(self, hint: str = "v") -> str:

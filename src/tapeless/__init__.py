@@ -1,0 +1,37 @@
+"""Tapeless: numeric Python compiled to native code, and differentiated without a tape."""
+
+from tapeless.api.function import Function, function
+from tapeless.api.operators import hist, loop, map, prange, reduce, scan, scatter, vmap
+from tapeless.errors import (
+    ArgumentError,
+    CompileError,
+    DeviceError,
+    InversionDrift,
+    InvertibilityError,
+    RecoveryError,
+    ShapeError,
+    TapelessError,
+)
+from tapeless.version import VERSION as __version__
+
+__all__ = [
+    "ArgumentError",
+    "CompileError",
+    "DeviceError",
+    "Function",
+    "InversionDrift",
+    "InvertibilityError",
+    "RecoveryError",
+    "ShapeError",
+    "TapelessError",
+    "__version__",
+    "function",
+    "hist",
+    "loop",
+    "map",
+    "prange",
+    "reduce",
+    "scan",
+    "scatter",
+    "vmap",
+]

@@ -1,0 +1,226 @@
+"""`tp.function`: a Python function that compiles itself for the arguments it meets.
+
+Specialises on element types, ranks, sizes of 1, which sizes are equal, and static values; never on sizes as such.
+Relies on `runtime` for compiling and calling. The plain function stays reachable as `.python`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from tapeless.frontend.context import Options, Watch
+from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
+from tapeless.ir import pytree
+from tapeless.runtime.calling import Caller
+from tapeless.runtime.compile import Compiled, compile_specs
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def default_threads() -> int:
+    given = os.environ.get("TAPELESS_THREADS")
+    if given:
+        return max(1, int(given))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Function(Generic[P, R]):
+    """A compiled function. Calling it runs native code; `.python` is the function as written."""
+
+    def __init__(
+        self,
+        python: Callable[P, R],
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+        fastmath: bool = False,
+        memory: str | None = None,
+        cache: bool = True,
+        check: bool = False,
+        unsafe: bool = False,
+        debug_nans: bool = False,
+        coarsen: bool = True,
+    ) -> None:
+        if device != "cpu":
+            from tapeless.errors import DeviceError
+
+            raise DeviceError(f"device {device!r} is not available: only 'cpu' is supported so far")
+        functools.update_wrapper(self, python)
+        self.python = python
+        self.options = Options(check=check, unsafe=unsafe, fastmath=fastmath)
+        self.threads = threads if threads is not None else default_threads()
+        self.cache = cache
+        self._fast: dict[Any, Caller] = {}
+        self._versions: dict[Any, list[tuple[tuple[Any, ...], Caller]]] = {}
+        self._lock = threading.RLock()
+
+    # -- calls
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not kwargs:
+            key = _fast_key(args)
+            if key is not None:
+                caller = self._fast.get(key)
+                if caller is not None and _unchanged(caller.compiled.traced.watches):
+                    return caller(args)  # type: ignore[no-any-return]
+        return self._slow_call(args, kwargs)
+
+    def _slow_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        caller, leaves = self._caller(args, kwargs)
+        if not kwargs:
+            key = _fast_key(args)
+            if key is not None:
+                self._fast[key] = caller
+        return caller(leaves)  # type: ignore[no-any-return]
+
+    def _caller(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Caller, list[Any]]:
+        """The specialisation for these arguments, compiled when there is none yet."""
+        leaves, tree = pytree.flatten((args, kwargs))
+        specs = specs_of(leaves)
+        key = (tree, tuple(_loose(s) for s in specs))
+        with self._lock:
+            versions = self._versions.setdefault(key, [])
+            labels = [s.labels if isinstance(s, ArraySpec) else () for s in specs]
+            for required, caller in versions:
+                if _holds(required, labels) and _unchanged(caller.compiled.traced.watches) and _captures_fit(caller):
+                    return caller, leaves
+            versions[:] = [(r, c) for r, c in versions if _unchanged(c.compiled.traced.watches) and _captures_fit(c)]
+            self._fast = {k: c for k, c in self._fast.items() if any(c is v for _, v in versions)}
+            if versions:  # only what held for an earlier call too is assumed
+                specs = _weaken(specs, versions[-1][0])
+            compiled = compile_specs(self.python, specs, tree, self.options, self.cache)
+            caller = Caller(compiled, specs, self.threads)
+            versions.append((tuple(s.labels if isinstance(s, ArraySpec) else () for s in specs), caller))
+            return caller, leaves
+
+    # -- looking inside
+
+    def compiled(self, *args: P.args, **kwargs: P.kwargs) -> Compiled:
+        """The specialisation for these arguments, without running it."""
+        return self._caller(args, kwargs)[0].compiled
+
+    def ir(self, *args: Any, stage: str = "core", **kwargs: Any) -> str:
+        """The program as text: "core", "optimized", "loops", "llvm", "asm" or "ptx"."""
+        return self._caller(args, kwargs)[0].compiled.text(stage)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
+        """A report about the code for these arguments."""
+        from tapeless.tools.explain import explain
+
+        return explain(self._caller(args, kwargs)[0].compiled)
+
+    def __repr__(self) -> str:
+        return f"<tapeless function {getattr(self.python, '__qualname__', self.python)!r}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+@overload
+def function(python: Callable[P, R], /, **options: Any) -> Function[P, R]: ...
+@overload
+def function(python: None = None, /, **options: Any) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+def function(python: Any = None, /, **options: Any) -> Any:
+    """Compiles a Python function on first use. Also as a decorator with options: @tp.function(threads=8)."""
+    if python is None:
+        return lambda f: function(f, **options)
+    if isinstance(python, Function):
+        python = python.python
+    return Function(python, **options)
+
+
+# -- keys
+
+
+def _fast_key(args: tuple[Any, ...]) -> Any:
+    """A key that fixes the specialisation, from the arguments as they are; None when there are containers."""
+    key: list[Any] = []
+    for a in args:
+        kind = type(a)
+        if kind is float or kind is int or kind is bool:
+            key.append(kind)
+        elif kind is np.ndarray:
+            key.append(a.dtype)
+            key.append(a.shape)
+            key.append(a.flags.writeable)
+        else:
+            return None
+    if len(args) > 1 and len({id(a) for a in args if type(a) is np.ndarray}) != sum(type(a) is np.ndarray for a in args):
+        return None  # one array passed twice
+    return tuple(key)
+
+
+def _loose(spec: Spec) -> Any:
+    """The part of a spec that every specialisation is keyed on."""
+    match spec:
+        case ArraySpec(dtype=dtype, labels=labels, writeable=writeable, same_as=same):
+            return (dtype, tuple(x == 1 for x in labels), writeable, same)
+        case StaticSpec(value=value):
+            try:
+                hash(value)
+            except TypeError:
+                return ("unhashable", id(value))
+            return value
+        case _:
+            return spec
+
+
+def _holds(required: tuple[Any, ...], labels: list[tuple[int, ...]]) -> bool:
+    """Whether the sizes that a version takes to be equal are equal in this call."""
+    seen: dict[int, int] = {}
+    for want, have in zip(required, labels, strict=True):
+        for w, h in zip(want, have, strict=True):
+            if w != 1 and seen.setdefault(w, h) != h:
+                return False
+    return True
+
+
+def _weaken(specs: list[Spec], earlier: tuple[Any, ...]) -> list[Spec]:
+    """Sizes count as equal only when they were in the earlier version too."""
+    pairs: dict[tuple[int, int], int] = {}
+    new: list[Spec] = []
+    for spec, old in zip(specs, earlier, strict=True):
+        if isinstance(spec, ArraySpec):
+            labels = tuple(1 if x == 1 else pairs.setdefault((x, y), 2 + len(pairs)) for x, y in zip(spec.labels, old, strict=True))
+            new.append(ArraySpec(spec.dtype, labels, spec.writeable, spec.same_as))
+        else:
+            new.append(spec)
+    return new
+
+
+def _unchanged(watches: list[Watch]) -> bool:
+    """Whether what was read from outside is still the same."""
+    for w in watches:
+        try:
+            now = w.get()
+        except (KeyError, AttributeError, ValueError, IndexError):
+            return False
+        if now is w.seen:
+            continue
+        if type(now) is not type(w.seen) or isinstance(now, Callable):  # type: ignore[arg-type]
+            return False
+        if not (now == w.seen) and not (now != now and w.seen != w.seen):
+            return False
+    return True
+
+
+def _captures_fit(caller: Caller) -> bool:
+    """Whether the arrays of the surroundings still have the types they were compiled for."""
+    for c in caller.captured:
+        try:
+            now = c.get()
+        except (KeyError, AttributeError, ValueError, IndexError):
+            return False
+        shape = c.param.type.shape
+        if not isinstance(now, np.ndarray) or now.ndim != len(shape) or now.dtype != c.param.type.dtype.numpy:
+            return False
+        if any((d == 1) != (n == 1) for d, n in zip(shape, now.shape, strict=True)):
+            return False
+    return True

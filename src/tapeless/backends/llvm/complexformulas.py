@@ -1,0 +1,83 @@
+"""Functions of complex numbers from functions of real ones, for targets without <complex.h>.
+
+`FORMULAS` maps an operation to a function of the writer, the real element type and the operand. They agree with the C
+library to rounding for finite operands of moderate size; at infinities and far from the origin only it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tapeless.backends.llvm.library import call_libm
+from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
+from tapeless.ir.types import DType
+
+Formula = Callable[[Writer, DType, Value], Value]
+
+
+def _product(w: Writer, real: DType, a: str, b: str) -> str:
+    return w.fp("fmul", REGISTER[real], a, b)
+
+
+def log(w: Writer, real: DType, z: Value) -> Value:
+    modulus = call_libm(w, "hypot", real, z)
+    return call_libm(w, "log", real, [modulus]), call_libm(w, "atan2", real, [z[1], z[0]])
+
+
+def sqrt(w: Writer, real: DType, z: Value) -> Value:
+    """With t = sqrt((|z| + |x|) / 2), the parts are t and |y| / 2t, in the order that the sign of x says."""
+    kind, (x, y) = REGISTER[real], z
+    zero, half = literal(0, real)[0], literal(0.5, real)[0]
+    total = w.fp("fadd", kind, call_libm(w, "hypot", real, z), w.intrinsic("fabs", kind, x))
+    t = w.intrinsic("sqrt", kind, _product(w, real, half, total))
+    rest = w.fp("fdiv", kind, _product(w, real, half, w.intrinsic("fabs", kind, y)), t)
+    rest = w.select(w.let(f"fcmp oeq {kind} {t}, {zero}"), kind, zero, rest)
+    right = w.let(f"fcmp oge {kind} {x}, {zero}")
+    imaginary = w.intrinsic("copysign", kind, w.select(right, kind, rest, t), y)
+    return w.select(right, kind, t, rest), imaginary
+
+
+def _mixed(first: str, second: str, sign: bool = False) -> Formula:
+    """f(x) g(y) + i f'(x) g'(y) for products of a circular and a hyperbolic function."""
+    (f, g), (df, dg) = first.split(), second.split()
+
+    def write(w: Writer, real: DType, z: Value) -> Value:
+        x, y = z
+        re = _product(w, real, call_libm(w, f, real, [x]), call_libm(w, g, real, [y]))
+        im = _product(w, real, call_libm(w, df, real, [x]), call_libm(w, dg, real, [y]))
+        return re, w.fp("fneg", REGISTER[real], im) if sign else im
+
+    return write
+
+
+def tanh(w: Writer, real: DType, z: Value) -> Value:
+    """With s = sinh x and u = tan y: (tanh x (1 + u^2) + i u / cosh^2 x) / (1 + u^2 tanh^2 x), by cosines of y."""
+    kind, (x, y) = REGISTER[real], z
+    one = literal(1, real)[0]
+    t = call_libm(w, "tanh", real, [x])
+    c, s = call_libm(w, "cos", real, [y]), call_libm(w, "sin", real, [y])
+    squares = [_product(w, real, v, v) for v in (t, c, s)]
+    below = w.fp("fadd", kind, squares[1], _product(w, real, squares[0], squares[2]))
+    flat = w.fp("fsub", kind, one, squares[0])  # 1 / cosh^2 x
+    im = _product(w, real, _product(w, real, s, c), flat)
+    return w.fp("fdiv", kind, t, below), w.fp("fdiv", kind, im, below)
+
+
+def tan(w: Writer, real: DType, z: Value) -> Value:
+    """tan z = -i tanh(i z)."""
+    kind = REGISTER[real]
+    re, im = tanh(w, real, (w.fp("fneg", kind, z[1]), z[0]))
+    return im, w.fp("fneg", kind, re)
+
+
+FORMULAS: dict[str, Formula] = {
+    "log": log,
+    "log10": log,
+    "sqrt": sqrt,
+    "sin": _mixed("sin cosh", "cos sinh"),
+    "cos": _mixed("cos cosh", "sin sinh", sign=True),
+    "sinh": _mixed("sinh cos", "cosh sin"),
+    "cosh": _mixed("cosh cos", "sinh sin"),
+    "tan": tan,
+    "tanh": tanh,
+}

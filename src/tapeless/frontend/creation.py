@@ -1,0 +1,470 @@
+"""Making arrays: np.zeros and its kind, arange and linspace, eye, diag and triangles, np.array and dtype constructors.
+
+Takes shapes and values, gives new arrays. Sizes known at compile time stay constants in the type. A negative size
+raises ValueError when the program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tapeless.frontend import scalars
+from tapeless.frontend.arrays import broadcast_to, cast, elementwise, make_array, read, wrap
+from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.elementwise import borrowed
+from tapeless.frontend.registry import array, dtype, dtype_of, flag, integer, known, numeric, register, text
+from tapeless.frontend.scalars import apply, convert, select
+from tapeless.frontend.values import Array, RangeValue, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir.core import At
+from tapeless.ir.types import FROM_NUMPY, Atom, Const, Dim, DType, Var, const, i64, one_of, zero_of
+from tapeless.ops.promotion import float_dtype, promote
+
+# -- sizes
+
+
+def total_size(ctx: Context, shape: Sequence[Dim]) -> Atom:
+    """The number of elements."""
+    constant, rest = 1, []
+    for d in map(ctx.canon, shape):
+        if isinstance(d, int):
+            constant *= d
+        else:
+            rest.append(d)
+    if constant == 0 or not rest:
+        return i64(constant)
+    total: Atom = rest[0]
+    for v in rest[1:]:
+        total = apply(ctx, "mul", total, v)
+    return total if constant == 1 else apply(ctx, "mul", total, i64(constant))
+
+
+def dim_of(ctx: Context, value: Value, what: str = "a dimension") -> Dim:
+    """A size given by the user: not negative."""
+    if not isinstance(value, Scalar):
+        ctx.fail("TP104", f"{what} must be an integer, not {type_text(value)}")
+    atom = scalars.to_index(ctx, value, what)
+    if isinstance(atom, Const):
+        if int(atom.value.real) >= 0:
+            return int(atom.value.real)
+        ctx.check(Const(False, DType.bool), "ValueError", "negative dimensions are not allowed")
+        return 0
+    if not _is_size(ctx, atom):
+        ctx.check(apply(ctx, "ge", atom, i64(0)), "ValueError", "negative dimensions are not allowed")
+    return ctx.atom_dim(atom)
+
+
+def _is_size(ctx: Context, var: Var) -> bool:
+    """Whether it is known to be the size of something."""
+    return var in ctx.sizes or any(var in v.type.shape for v in ctx.state.cells.values())
+
+
+def shape_of(ctx: Context, value: Value) -> tuple[Dim, ...]:
+    """The argument shape=: an integer or a tuple of them."""
+    items = value.items if isinstance(value, Sequence_) else (value,)
+    return tuple(dim_of(ctx, item) for item in items)
+
+
+# -- filled arrays
+
+
+def full_array(ctx: Context, shape: tuple[Dim, ...], value: Atom | None, dtype: DType) -> Value:
+    if not shape:
+        return Scalar(value if value is not None else zero_of(dtype))
+    return ctx.new_cell(ctx.b.full(shape, value, dtype))
+
+
+def _filled(name: str, fill: Callable[[DType], Atom | None]) -> None:
+    """np.NAME(shape, dtype) and np.NAME_like(a, dtype, shape=)."""
+
+    @known(f"np.{name}")
+    def make(ctx: Context, shape: Value, dtype: Value | None = None, order: Value | None = None) -> Value:
+        check_order(ctx, f"np.{name}", order)
+        kind = dtype_argument(ctx, dtype) or DType.f64
+        return full_array(ctx, shape_of(ctx, shape), fill(kind), kind)
+
+    @known(f"np.{name}_like")
+    def like(ctx: Context, a: Value, dtype: Value | None = None, *, shape: Value | None = None) -> Value:
+        model = numeric(ctx, f"np.{name}_like", a)
+        kind = dtype_argument(ctx, dtype) or dtype_of(model)
+        if shape is not None:
+            dims = shape_of(ctx, shape)
+        else:
+            dims = ctx.dims(model.type.shape) if isinstance(model, Array) else ()
+        return full_array(ctx, dims, fill(kind), kind)
+
+
+dtype_argument = dtype  # the parameter of the same name hides it
+
+_filled("zeros", zero_of)
+_filled("ones", one_of)
+_filled("empty", lambda _: None)
+
+
+def check_order(ctx: Context, name: str, order: Value | None) -> None:
+    if text(ctx, f"{name}: the order", order, "C") not in ("C", "K", "A"):
+        ctx.fail("TP112", f"{name}: only the order 'C' can be compiled", "leave the order out.")
+
+
+@known("np.full")
+def _full(ctx: Context, shape: Value, fill_value: Value, dtype: Value | None = None) -> Value:
+    value = numeric(ctx, "np.full", fill_value)
+    kind = dtype_argument(ctx, dtype) or dtype_of(value)
+    return _filled_with(ctx, shape_of(ctx, shape), value, kind)
+
+
+@known("np.full_like")
+def _full_like(ctx: Context, a: Value, fill_value: Value, dtype: Value | None = None) -> Value:
+    model = numeric(ctx, "np.full_like", a)
+    kind = dtype_argument(ctx, dtype) or dtype_of(model)
+    dims = ctx.dims(model.type.shape) if isinstance(model, Array) else ()
+    return _filled_with(ctx, dims, numeric(ctx, "np.full_like", fill_value), kind)
+
+
+def _filled_with(ctx: Context, shape: tuple[Dim, ...], value: Scalar | Array, kind: DType) -> Value:
+    atom = broadcast_to(ctx, value, shape, kind, "np.full")
+    if atom.type.shape:
+        assert isinstance(atom, Var)
+        return ctx.new_cell(ctx.b.copy(atom))
+    return full_array(ctx, shape, atom, kind)
+
+
+# -- arrays of other values
+
+
+@known("np.array")
+def np_array(
+    ctx: Context, object: Value, dtype: Value | None = None, *, copy: Value | None = None, order: Value | None = None,
+    ndmin: Value | None = None,
+) -> Value:  # fmt: skip
+    check_order(ctx, "np.array", order)
+    kind = dtype_argument(ctx, dtype)
+    keep = copy is not None and not flag(ctx, "np.array: copy", copy, True)
+    found = _asarray(ctx, object, kind) if keep else make_array(ctx, _spread(ctx, object), kind)
+    return at_least(ctx, found, integer(ctx, "np.array: ndmin", ndmin))
+
+
+@known("np.asarray", "np.asanyarray")
+def _np_asarray(ctx: Context, a: Value, dtype: Value | None = None) -> Value:
+    return _asarray(ctx, a, dtype_argument(ctx, dtype))
+
+
+def _asarray(ctx: Context, value: Value, kind: DType | None) -> Value:
+    """An array that has the element type already is not copied."""
+    if isinstance(value, Array) and kind in (None, value.type.dtype):
+        return value
+    return make_array(ctx, _spread(ctx, value), kind)
+
+
+def _spread(ctx: Context, value: Value) -> Value:
+    if isinstance(value, RangeValue):
+        return arange_of(ctx, value)
+    return value
+
+
+@known("np.ascontiguousarray")
+def _ascontiguousarray(ctx: Context, a: Value, dtype: Value | None = None) -> Value:
+    made = _asarray(ctx, a, dtype_argument(ctx, dtype))
+    if isinstance(made, Array) and made.view:
+        from tapeless.frontend.arrays import in_order
+
+        return made if in_order(ctx, made) else ctx.new_cell(ctx.b.copy(read(ctx, made)))
+    return at_least(ctx, made, 1)
+
+
+@known("np.copy")
+def np_copy(ctx: Context, a: Value) -> Value:
+    return make_array(ctx, numeric(ctx, "np.copy", a))
+
+
+def at_least(ctx: Context, value: Value, rank: int) -> Value:
+    """New axes in front until there are `rank` of them."""
+    found = numeric(ctx, "np.array", value)
+    missing = rank - (found.type.rank if isinstance(found, Array) else 0)
+    if missing <= 0:
+        return found
+    whole = array(ctx, "np.array", found)
+    if isinstance(found, Scalar):
+        missing -= 1
+    from tapeless.frontend.indexing import get_item
+
+    return get_item(ctx, whole, Sequence_((*[Static(None)] * missing, Static(Ellipsis)))) if missing else whole
+
+
+@known("np.atleast_1d")
+def _atleast_1d(ctx: Context, a: Value) -> Value:
+    return at_least(ctx, a, 1)
+
+
+@known("np.atleast_2d")
+def _atleast_2d(ctx: Context, a: Value) -> Value:
+    return at_least(ctx, a, 2)
+
+
+def _constructor(kind: DType) -> None:
+    """np.float32(x) and the like."""
+    name = f"np.{kind.numpy.type.__name__}" if kind is not DType.bool else "np.bool_"
+
+    def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+        if keywords or len(args) > 1:
+            ctx.fail("TP112", f"{name} takes one argument")
+        if not args:
+            return Scalar(zero_of(kind))
+        if isinstance(args[0], Static) and isinstance(args[0].value, str):
+            return Scalar(const(kind.numpy.type(args[0].value), kind))  # np.float32("inf")
+        value = numeric(ctx, name, args[0])
+        return elementwise(ctx, lambda s: Scalar(convert(ctx, s.atom, kind)), [value], name)
+
+    register(name, handler)
+
+
+for _kind in FROM_NUMPY.values():
+    _constructor(_kind)
+
+
+# -- sequences of numbers
+
+
+@known("np.arange")
+def _arange(
+    ctx: Context, start: Value, stop: Value | None = None, step: Value | None = None, dtype: Value | None = None
+) -> Value:
+    if stop is None:
+        start, stop = weak(0), start
+    bounds = []
+    for v in (start, stop, step or weak(1)):
+        if not isinstance(v, Scalar) or v.dtype.is_complex:
+            ctx.fail("TP104", f"the bounds of np.arange must be numbers, not {type_text(v)}")
+        bounds.append(v)
+    natural = DType.bool
+    for v in bounds:
+        natural, _ = promote(natural, False, v.dtype, False)
+    kind = dtype_argument(ctx, dtype) or natural
+    if natural.is_int or natural is DType.bool:
+        return _cast(ctx, arange_of(ctx, RangeValue(*(Scalar(convert(ctx, v.atom, DType.i64), True) for v in bounds))), kind)
+    low, high, by = (convert(ctx, v.atom, DType.f64) for v in bounds)
+    ctx.check(apply(ctx, "ne", by, const(0.0, DType.f64)), "ZeroDivisionError", "division by zero")
+    exact = apply(ctx, "ceil", apply(ctx, "div", apply(ctx, "sub", high, low), by))
+    usable = apply(ctx, "lt", exact, const(2.0**62, DType.f64))
+    ctx.check(usable, "ValueError", "Maximum allowed size exceeded")
+    count = convert(ctx, apply(ctx, "max", exact, const(0.0, DType.f64)), DType.i64)
+    first, second = convert(ctx, low, kind), convert(ctx, apply(ctx, "add", low, by), kind)
+    delta = apply(ctx, "sub", second, first)
+
+    def element(i: Var) -> list[Atom]:
+        return [apply(ctx, "add", first, apply(ctx, "mul", convert(ctx, i, kind), delta))]
+
+    return wrap(ctx, ctx.b.map(ctx.atom_dim(count), [], element, "m")[0])
+
+
+def arange_of(ctx: Context, r: RangeValue) -> Array:
+    """The numbers of a range."""
+    from tapeless.frontend.statements import range_count
+
+    if r.step.atom == i64(0):
+        ctx.check(Const(False, DType.bool), "ZeroDivisionError", "division by zero")
+        r = RangeValue(r.start, r.start, weak(1))
+    count = range_count(ctx, r)
+    if isinstance(count, Const) or not _is_size(ctx, count):
+        count = apply(ctx, "max", count, i64(0))
+    width = ctx.atom_dim(count)
+    if r.start.atom == i64(0) and r.step.atom == i64(1):
+        return ctx.new_cell(ctx.b.iota(width, "array"))
+
+    def element(i: Var) -> list[Atom]:
+        value: Atom = i
+        if r.step.atom != i64(1):
+            value = apply(ctx, "mul", value, r.step.atom)
+        return [apply(ctx, "add", r.start.atom, value) if r.start.atom != i64(0) else value]
+
+    return ctx.new_cell(ctx.b.map(width, [], element, "m")[0])
+
+
+def _cast(ctx: Context, made: Array, kind: DType) -> Array:
+    return made if kind is made.type.dtype else ctx.new_cell(cast(ctx, read(ctx, made), kind))
+
+
+@known("np.linspace")
+def _linspace(
+    ctx: Context, start: Value, stop: Value, num: Value | None = None, endpoint: Value | None = None,
+    retstep: Value | None = None, dtype: Value | None = None,
+) -> Value:  # fmt: skip
+    if not (isinstance(start, Scalar) and isinstance(stop, Scalar)):
+        ctx.fail("TP104", "np.linspace takes two numbers", "use broadcasting for arrays of ends.")
+    common, _ = promote(start.dtype, start.weak, stop.dtype, stop.weak)
+    inner = float_dtype(common)
+    kind = dtype_argument(ctx, dtype) or inner
+    closed = flag(ctx, "np.linspace: endpoint", endpoint, True)
+    width = dim_of(ctx, num or weak(50), "np.linspace: num")
+    count = ctx.size_atom(width)
+    first, last = convert(ctx, start.atom, inner), convert(ctx, stop.atom, inner)
+    delta = apply(ctx, "sub", last, first)
+    parts = apply(ctx, "sub", count, i64(1)) if closed else count
+    several = apply(ctx, "gt", parts, i64(0))
+    step = apply(ctx, "div", delta, convert(ctx, apply(ctx, "max", parts, i64(1)), inner))
+    step = select(ctx, several, step, delta)
+
+    def element(i: Var) -> list[Atom]:
+        value = apply(ctx, "add", apply(ctx, "mul", convert(ctx, i, inner), step), first)
+        if closed:  # the last one is exactly `stop`
+            at_end = apply(ctx, "and", apply(ctx, "eq", i, parts), several)
+            value = select(ctx, at_end, last, value)
+        if kind.is_int:
+            value = apply(ctx, "floor", value)
+        return [convert(ctx, value, kind)]
+
+    made = wrap(ctx, ctx.b.map(width, [], element, "m")[0])
+    if flag(ctx, "np.linspace: retstep", retstep):
+        nothing = const(np.nan, inner)
+        return Sequence_((made, Scalar(select(ctx, several, step, nothing))))
+    return made
+
+
+# -- matrices by position
+
+
+def by_position(ctx: Context, rows: Dim, columns: Dim, element: Callable[[Atom, Atom], Atom]) -> Array:
+    """A matrix from a function of row and column."""
+
+    def row(i: Var) -> list[Atom]:
+        return list(ctx.b.map(columns, [], lambda j: [element(i, j)]))
+
+    return ctx.new_cell(ctx.b.map(rows, [], row, "m")[0])
+
+
+@known("np.eye")
+def _eye(ctx: Context, N: Value, M: Value | None = None, k: Value | None = None, dtype: Value | None = None) -> Value:  # noqa: N803
+    rows = dim_of(ctx, N)
+    columns = rows if M is None else dim_of(ctx, M)
+    kind = dtype_argument(ctx, dtype) or DType.f64
+    offset = index_of(ctx, "np.eye", k)
+
+    def element(i: Atom, j: Atom) -> Atom:
+        on = apply(ctx, "eq", j, i if offset == i64(0) else apply(ctx, "add", i, offset))
+        return select(ctx, on, one_of(kind), zero_of(kind))
+
+    return by_position(ctx, rows, columns, element)
+
+
+@known("np.identity")
+def _identity(ctx: Context, n: Value, dtype: Value | None = None) -> Value:
+    return _eye(ctx, n, None, None, dtype)
+
+
+@known("np.tri")
+def _tri(ctx: Context, N: Value, M: Value | None = None, k: Value | None = None, dtype: Value | None = None) -> Value:  # noqa: N803
+    rows = dim_of(ctx, N)
+    columns = rows if M is None else dim_of(ctx, M)
+    kind = dtype_argument(ctx, dtype) or DType.f64
+    offset = index_of(ctx, "np.tri", k)
+    return by_position(
+        ctx, rows, columns, lambda i, j: select(ctx, _below(ctx, i, j, offset), one_of(kind), zero_of(kind))
+    )
+
+
+def _below(ctx: Context, i: Atom, j: Atom, offset: Atom) -> Atom:
+    """On or below the diagonal."""
+    return apply(ctx, "le", j, i if offset == i64(0) else apply(ctx, "add", i, offset))
+
+
+def index_of(ctx: Context, name: str, value: Value | None) -> Atom:
+    if value is None:
+        return i64(0)
+    if not isinstance(value, Scalar):
+        ctx.fail("TP104", f"{name}: an integer is needed, not {type_text(value)}")
+    return scalars.to_index(ctx, value, f"{name}: the number of the diagonal")
+
+
+def _triangle(name: str, lower: bool) -> None:
+    @known(name)
+    def triangle(ctx: Context, m: Value, k: Value | None = None) -> Value:
+        from tapeless.frontend.batch import over_leading
+
+        matrix = array(ctx, name, m)
+        if matrix.type.rank < 2:
+            ctx.fail("TP202", f"{name} takes a matrix")
+        shift = index_of(ctx, name, k)
+        offset = shift if lower else apply(ctx, "sub", shift, i64(1))
+
+        def keep(i: Atom, j: Atom, x: Atom) -> Atom:
+            zero = zero_of(x.type.dtype)
+            below = _below(ctx, i, j, offset)
+            return select(ctx, below, x, zero) if lower else select(ctx, below, zero, x)
+
+        def body(var: Var) -> list[Atom]:
+            def row(i: Var, r: Var) -> list[Atom]:
+                return list(ctx.b.map(r.type.shape[0], [r], lambda j, x: [keep(i, j, x)]))
+
+            return list(ctx.b.map(var.type.shape[0], [var], row))
+
+        return over_leading(ctx, [(read(ctx, matrix), 2)], body)
+
+
+_triangle("np.tril", True)
+_triangle("np.triu", False)
+
+
+@known("np.diag")
+def diag(ctx: Context, v: Value, k: Value | None = None) -> Value:
+    source = array(ctx, "np.diag", v)
+    offset = index_of(ctx, "np.diag", k)
+    if source.type.rank == 2:
+        return diagonal(ctx, source, offset)
+    if source.type.rank != 1:
+        ctx.fail("TP202", "np.diag takes a vector or a matrix")
+    return diagflat(ctx, source, offset)
+
+
+def diagflat(ctx: Context, source: Array, offset: Atom) -> Array:
+    """A square matrix with the vector on a diagonal."""
+    var = read(ctx, source)
+    n = ctx.canon(source.type.shape[0])
+    size = ctx.atom_dim(apply(ctx, "add", ctx.size_atom(n), apply(ctx, "abs", offset))) if offset != i64(0) else n
+    zeros = ctx.b.full((size, size), zero_of(var.type.dtype), var.type.dtype)
+    down = apply(ctx, "max", apply(ctx, "neg", offset), i64(0)) if offset != i64(0) else i64(0)
+    right = apply(ctx, "max", offset, i64(0)) if offset != i64(0) else i64(0)
+
+    def body(i: Var, matrix: Var) -> list[Atom]:
+        place = [At(apply(ctx, "add", i, down)), At(apply(ctx, "add", i, right))]
+        return [ctx.b.update(matrix, place, ctx.b.row(var, i))]
+
+    return ctx.new_cell(ctx.b.for_(ctx.size_atom(n), [zeros], body, ["m"])[0])
+
+
+def diagonal(ctx: Context, matrix: Array, offset: Atom) -> Array:
+    """A diagonal of a matrix, which NumPy has as a read-only view."""
+    rows, columns = (ctx.size_atom(d) for d in matrix.type.shape)
+    down = apply(ctx, "max", apply(ctx, "neg", offset), i64(0)) if offset != i64(0) else i64(0)
+    right = apply(ctx, "max", offset, i64(0)) if offset != i64(0) else i64(0)
+    if offset == i64(0) and rows == columns:
+        count = rows
+    else:
+        count = apply(ctx, "min", apply(ctx, "sub", rows, down), apply(ctx, "sub", columns, right))
+        count = apply(ctx, "max", count, i64(0))
+    var = read(ctx, matrix)
+
+    def element(i: Var) -> list[Atom]:
+        r, c = (i if s == i64(0) else apply(ctx, "add", i, s) for s in (down, right))
+        return [ctx.b.index(var, [At(r), At(c)])]
+
+    made = ctx.new_cell(ctx.b.map(ctx.atom_dim(count), [], element, "m")[0])
+    return borrowed(ctx, made, matrix, "a diagonal taken from a matrix cannot be written")
+
+
+@known("np.meshgrid")
+def _meshgrid(ctx: Context, *xi: Value, indexing: Value | None = None) -> Value:
+    order = text(ctx, "np.meshgrid: indexing", indexing, "xy")
+    vectors = [array(ctx, "np.meshgrid", x) for x in xi]
+    if any(v.type.rank != 1 for v in vectors):
+        ctx.fail("TP202", "np.meshgrid takes vectors")
+    places = list(range(len(vectors)))
+    if order == "xy" and len(vectors) > 1:
+        places[:2] = [1, 0]
+    shape: list[Dim] = [0] * len(vectors)
+    for v, p in zip(vectors, places, strict=True):
+        shape[p] = ctx.canon(v.type.shape[0])
+    grids = [ctx.new_cell(ctx.b.broadcast(read(ctx, v), shape, [p])) for v, p in zip(vectors, places, strict=True)]
+    return Sequence_(tuple(grids))
+
+

@@ -1,0 +1,193 @@
+"""The functions that compiled code may call, and how their arguments are read.
+
+Gives `known`, which registers a handler under dotted names ("np.sum", "math.sin", "len"), and readers for arguments that
+must be known at compile time. A handler's own parameters are the signature: a parameter with a default may be left out.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import special
+
+from tapeless.frontend.arrays import as_numeric
+from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value
+from tapeless.ir.types import FROM_NUMPY, Const, DType
+
+Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
+Body = TypeVar("Body", bound=Callable[..., Value])
+
+MODULES: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "special": special}
+BY_NAME: dict[str, Handler] = {}
+BY_ID: dict[int, tuple[object, Handler]] = {}  # the object is kept, so that its id stays its own
+ALLOWED_DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
+
+
+def known(*names: str) -> Callable[[Body], Body]:
+    """Registers a handler `body(ctx, ...)` for the functions of these names; those that this NumPy lacks are skipped."""
+
+    def decorate(body: Body) -> Body:
+        for name in names:
+            register(name, with_signature(name, body))
+        return body
+
+    return decorate
+
+
+def register(name: str, handler: Handler) -> None:
+    target = resolve(name)
+    if target is not None:
+        BY_NAME[name] = handler
+        BY_ID[id(target)] = (target, handler)
+
+
+def resolve(name: str) -> object | None:
+    """The object of a dotted name; a name without a module is a built-in."""
+    module, *path = name.split(".")
+    found: Any = MODULES[module] if path else builtins
+    for part in path or [module]:
+        found = getattr(found, part, None)
+    return found  # type: ignore[no-any-return]
+
+
+def with_signature(name: str, body: Callable[..., Value]) -> Handler:
+    """Sorts the arguments of a call into the parameters of `body`. None counts as left out, except among *arguments."""
+    code = body.__code__
+    positional = code.co_varnames[1 : code.co_argcount]
+    named = (*positional, *code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+    required = positional[: len(positional) - len(body.__defaults__ or ())]
+    variadic = bool(code.co_flags & inspect.CO_VARARGS)
+    rewritable = not variadic and "out" not in named
+
+    def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+        out = keywords.get("out", Static(None)) if rewritable else Static(None)
+        if len(args) > len(positional) and not variadic:
+            ctx.fail("TP112", f"{name} takes at most {len(positional)} arguments here, but {len(args)} were given")
+        bound: dict[str, Value | None] = {}
+        for key, value in (*zip(positional, args, strict=False), *keywords.items()):
+            if key == "out" and rewritable:
+                continue
+            if key not in named:
+                ctx.fail("TP112", f"{name}: the argument '{key}' cannot be compiled", "leave it out.")
+            if key in bound:
+                ctx.fail("TP112", f"{name} got several values for '{key}'")
+            bound[key] = None if isinstance(value, Static) and value.value is None else value
+        for key in required:
+            if key not in bound and not variadic:
+                ctx.fail("TP112", f"{name} is missing the argument '{key}'")
+        if variadic:
+            head = [bound.pop(key) for key in positional[: len(args)]]
+            return body(ctx, *head, *args[len(positional) :], **bound)
+        result = body(ctx, **bound)
+        return result if out == Static(None) else write_out(ctx, name, out, result)
+
+    return handler
+
+
+def write_out(ctx: Context, name: str, out: Value, result: Value) -> Value:
+    """f(..., out=a): `a` takes the result."""
+    from tapeless.frontend.indexing import set_item
+    from tapeless.ops.promotion import KIND
+
+    if not (isinstance(out, Array) and isinstance(result, Array | Scalar)):
+        ctx.fail("TP104", f"{name}: 'out' must be an array, not {type_text(out)}")
+    dtype = dtype_of(result)
+    if KIND[dtype] > KIND[out.type.dtype]:
+        ctx.fail("TP104", f"{name}: results of {dtype.value} do not fit into 'out', an array of {out.type.dtype.value}")
+    set_item(ctx, out, Static(Ellipsis), result)
+    return out
+
+
+# -- arguments
+
+
+def numeric(ctx: Context, name: str, value: Value | None) -> Scalar | Array:
+    if value is None:
+        ctx.fail("TP104", f"{name}: expected a number or an array, found None")
+    return as_numeric(ctx, value, name)
+
+
+def dtype_of(value: Scalar | Array) -> DType:
+    return value.type.dtype if isinstance(value, Array) else value.dtype
+
+
+def array(ctx: Context, name: str, value: Value | None) -> Array:
+    """An array; a number counts as an array of one element."""
+    found = numeric(ctx, name, value)
+    if isinstance(found, Array):
+        return found
+    return ctx.new_cell(ctx.b.array([found.atom]))
+
+
+def optional_number(ctx: Context, name: str, value: Value | None) -> int | float | None:
+    """A number known at compile time, or None."""
+    if value is None:
+        return None
+    if isinstance(value, Scalar) and isinstance(value.atom, Const):
+        number = value.atom.value
+        if not isinstance(number, complex):
+            return number
+    ctx.fail("TP104", f"{name} must be a number known at compile time", "write it as a constant.")
+
+
+def integer(ctx: Context, name: str, value: Value | None, default: int = 0) -> int:
+    """An integer known at compile time."""
+    number = optional_number(ctx, name, value)
+    if number is None:
+        return default
+    if not isinstance(number, int):
+        ctx.fail("TP104", f"{name} must be an integer, not {number}")
+    return int(number)
+
+
+def flag(ctx: Context, name: str, value: Value | None, default: bool = False) -> bool:
+    number = optional_number(ctx, name, value)
+    return default if number is None else bool(number)
+
+
+def text(ctx: Context, name: str, value: Value | None, default: str = "") -> str:
+    if value is None:
+        return default
+    if isinstance(value, Static) and isinstance(value.value, str):
+        return value.value
+    ctx.fail("TP104", f"{name} must be a text known at compile time")
+
+
+def dtype(ctx: Context, value: Value | None) -> DType | None:
+    """The argument of dtype=: a NumPy or Python type, a dtype, or its name."""
+    if value is None:
+        return None
+    try:
+        named = np.dtype(value.value) if isinstance(value, Static) else None
+    except TypeError:
+        named = None
+    found = FROM_NUMPY.get(named) if named is not None else None
+    if found is None:
+        ctx.fail("TP109", f"the element type {named or type_text(value)} is not supported", ALLOWED_DTYPES)
+    return found
+
+
+def axis(ctx: Context, name: str, value: Value | None, rank: int, default: int = 0) -> int:
+    """One axis, counted from the front."""
+    number = integer(ctx, f"{name}: the axis", value, default)
+    if not -rank <= number < rank:
+        ctx.fail("TP202", f"{name}: axis {number} is out of bounds for an array of {rank} dimensions")
+    return number % rank
+
+
+def axes(ctx: Context, name: str, value: Value | None, rank: int) -> tuple[int, ...]:
+    """axis=None (all), an axis, or a tuple of them; in increasing order."""
+    if value is None:
+        return tuple(range(rank))
+    items = value.items if isinstance(value, Sequence_) else (value,)
+    found = [axis(ctx, name, item, rank) for item in items]
+    if len(set(found)) != len(found):
+        ctx.fail("TP202", f"{name}: an axis is given twice")
+    return tuple(sorted(found))

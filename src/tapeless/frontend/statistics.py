@@ -1,0 +1,167 @@
+"""Mean, variance, weighted average, and sums of exponentials that do not overflow.
+
+Takes an array with axis and keepdims, gives floats: one small program for each lane, built from `reductions.fold`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tapeless.frontend.arrays import elementwise, map_nest
+from tapeless.frontend.batch import along
+from tapeless.frontend.context import Context
+from tapeless.frontend.creation import total_size
+from tapeless.frontend.elementwise import ROWS, apply_row
+from tapeless.frontend.reductions import fold, no_complex, over_lanes, sum_
+from tapeless.frontend.registry import array, axes, axis, dtype, known, optional_number
+from tapeless.frontend.scalars import apply, convert, select
+from tapeless.frontend.values import Scalar, Value
+from tapeless.ir.types import Atom, DType, Var, const, one_of, zero_of
+from tapeless.ops.promotion import float_dtype
+
+dtype_argument, axis_argument = dtype, axis  # parameters of the same names hide them
+
+
+def mean_of(ctx: Context, lane: Var, kind: DType) -> Atom:
+    total = fold(ctx, "add", [lane], lambda x: convert(ctx, x, kind))
+    return apply(ctx, "div", total, convert(ctx, total_size(ctx, lane.type.shape), kind))
+
+
+@known("np.mean")
+def mean(
+    ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None
+) -> Value:
+    value = array(ctx, "np.mean", a)
+    kind = dtype_argument(ctx, dtype) or float_dtype(value.type.dtype)
+    where = axes(ctx, "np.mean", axis, value.type.rank)
+    return over_lanes(ctx, "np.mean", value, where, keepdims, lambda lane: [mean_of(ctx, lane, kind)])
+
+
+@known("np.nanmean")
+def nanmean(
+    ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None
+) -> Value:
+    value = array(ctx, "np.nanmean", a)
+    kind = dtype_argument(ctx, dtype) or float_dtype(value.type.dtype)
+
+    def there(x: Atom, y: Atom) -> Atom:
+        return select(ctx, apply(ctx, "isnan", x), zero_of(kind), y)
+
+    def lane(row: Var) -> list[Atom]:
+        total = fold(ctx, "add", [row], lambda x: there(convert(ctx, x, kind), convert(ctx, x, kind)))
+        count = fold(ctx, "add", [row], lambda x: there(convert(ctx, x, kind), one_of(kind)))
+        return [apply(ctx, "div", total, count)]
+
+    where = axes(ctx, "np.nanmean", axis, value.type.rank)
+    return over_lanes(ctx, "np.nanmean", value, where, keepdims, lane)
+
+
+def variance(ctx: Context, lane: Var, kind: DType, ddof: float) -> Atom:
+    """In two passes, as NumPy does it."""
+    center = mean_of(ctx, lane, kind)
+
+    def square(x: Atom) -> Atom:
+        return absolute_square(ctx, apply(ctx, "sub", convert(ctx, x, kind), center))
+
+    total = fold(ctx, "add", [lane], square)
+    count = convert(ctx, total_size(ctx, lane.type.shape), kind.real)
+    if ddof:
+        count = apply(ctx, "max", apply(ctx, "sub", count, const(ddof, kind.real)), zero_of(kind.real))
+    return apply(ctx, "div", total, count)
+
+
+def absolute_square(ctx: Context, x: Atom) -> Atom:
+    if x.type.dtype.is_complex:
+        parts = [apply(ctx, p, x) for p in ("real", "imag")]
+        return apply(ctx, "add", *(apply(ctx, "mul", p, p) for p in parts))
+    return apply(ctx, "mul", x, x)
+
+
+def _spread(name: str, finish: Callable[[Context, Atom], Atom]) -> Callable[..., Value]:
+    @known(name)
+    def body(
+        ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, ddof: Value | None = None,
+        keepdims: Value | None = None,
+    ) -> Value:  # fmt: skip
+        value = array(ctx, name, a)
+        kind = dtype_argument(ctx, dtype) or float_dtype(value.type.dtype)
+        less = float(optional_number(ctx, f"{name}: ddof", ddof) or 0)
+        where = axes(ctx, name, axis, value.type.rank)
+        return over_lanes(
+            ctx, name, value, where, keepdims, lambda lane: [finish(ctx, variance(ctx, lane, kind, less))]
+        )
+
+    return body
+
+
+var = _spread("np.var", lambda ctx, x: x)
+std = _spread("np.std", lambda ctx, x: apply(ctx, "sqrt", x))
+
+
+@known("np.average")
+def average(ctx: Context, a: Value, axis: Value | None = None, weights: Value | None = None) -> Value:
+    from tapeless.frontend.expressions import binary_values
+    from tapeless.frontend.shapes import reshaped
+
+    if weights is None:
+        return mean(ctx, a, axis)
+    value, factor = array(ctx, "np.average", a), array(ctx, "np.average", weights)
+    if value.type.rank != factor.type.rank:
+        if axis is None or factor.type.rank != 1:
+            ctx.fail("TP202", "np.average: the weights must have the shape of the array, or be a vector along the axis")
+        place = axis_argument(ctx, "np.average", axis, value.type.rank)
+        shape = [1] * value.type.rank
+        ctx.same_size(value.type.shape[place], factor.type.shape[0], "np.average")
+        factor = reshaped(ctx, factor, [*shape[:place], ctx.canon(factor.type.shape[0]), *shape[place + 1 :]])
+    total, weight = sum_(ctx, binary_values(ctx, "Mult", value, factor), axis), sum_(ctx, factor, axis)
+    return elementwise(ctx, lambda x, y: apply_row(ctx, "np.average", ROWS["divide"], x, y), [total, weight])
+
+
+# -- exponentials
+
+
+def sum_of_exponentials(ctx: Context, lane: Var, kind: DType) -> tuple[Atom, Atom]:
+    """The largest element (0 where it is not finite), and sum(exp(x - it))."""
+    top = fold(ctx, "maximum", [lane], lambda x: convert(ctx, x, kind))
+    top = select(ctx, apply(ctx, "isfinite", top), top, zero_of(kind))
+    total = fold(ctx, "add", [lane], lambda x: apply(ctx, "exp", apply(ctx, "sub", convert(ctx, x, kind), top)))
+    return top, total
+
+
+@known("special.logsumexp")
+def logsumexp(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
+    name = "scipy.special.logsumexp"
+    value = array(ctx, name, a)
+    no_complex(ctx, name, value)
+    kind = float_dtype(value.type.dtype)
+
+    def lane(row: Var) -> list[Atom]:
+        top, total = sum_of_exponentials(ctx, row, kind)
+        return [apply(ctx, "add", top, apply(ctx, "log", total))]
+
+    return over_lanes(ctx, name, value, axes(ctx, name, axis, value.type.rank), keepdims, lane)
+
+
+def _normalised(name: str, finish: Callable[[Context, Atom, Atom], Atom]) -> None:
+    """`finish` takes x - top and the sum of exponentials."""
+
+    @known(f"special.{name}")
+    def body(ctx: Context, x: Value, axis: Value | None = None) -> Value:
+        full = f"scipy.special.{name}"
+        value = array(ctx, full, x)
+        no_complex(ctx, full, value)
+        kind = float_dtype(value.type.dtype)
+
+        def lane(row: Var) -> Atom:
+            top, total = sum_of_exponentials(ctx, row, kind)
+
+            def element(v: Scalar) -> Scalar:
+                return Scalar(finish(ctx, apply(ctx, "sub", convert(ctx, v.atom, kind), top), total))
+
+            return map_nest(ctx, element, [row], row.type.shape)
+
+        return along(ctx, value, axes(ctx, full, axis, value.type.rank), lane)
+
+
+_normalised("softmax", lambda ctx, x, total: apply(ctx, "div", apply(ctx, "exp", x), total))
+_normalised("log_softmax", lambda ctx, x, total: apply(ctx, "sub", x, apply(ctx, "log", total)))

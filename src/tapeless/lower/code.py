@@ -1,0 +1,222 @@
+"""Writing Loop IR: statements, scalars that fold, and where an array lies in memory.
+
+Gives `Code` (the statements under construction, with index arithmetic) and `Loc` (buffer, offset, strides, shape).
+Relies on `lower.loopir`. Lowering is written over these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tapeless.ir.span import NOWHERE, Span
+from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64
+from tapeless.lower.loopir import (  # isort: skip
+    Alloc, Assign, Buffer, Check, Declare, For, Free, If, Let, Load, Site, Space, Stm, Store,
+)  # fmt: skip
+from tapeless.ops.table import op as row
+
+STACK_LIMIT = 1024  # elements of constant size up to which an array lives on the stack
+
+
+@dataclass(frozen=True)
+class Loc:
+    """Element [i, j, ...] lies at offset + i * strides[0] + j * strides[1] + ... of the buffer."""
+
+    buffer: Buffer
+    dtype: DType
+    shape: tuple[Atom, ...]
+    strides: tuple[Atom, ...]
+    offset: Atom = i64(0)
+    ordered: bool = True  # in row-major order without gaps
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+class Code:
+    """The statements under construction."""
+
+    def __init__(self) -> None:
+        self._blocks: list[list[Stm]] = [[]]
+        self.sites: list[Site] = []
+        self.span: Span = NOWHERE
+        self.spans: dict[int, Span] = {}
+        self.reassoc = False
+
+    # -- statements
+
+    @property
+    def block(self) -> list[Stm]:
+        return self._blocks[-1]
+
+    def emit(self, stm: Stm) -> None:
+        self.block.append(stm)
+
+    @contextmanager
+    def nested(self) -> Iterator[list[Stm]]:
+        inner: list[Stm] = []
+        self._blocks.append(inner)
+        try:
+            yield inner
+        finally:
+            self._blocks.pop()
+
+    def mark(self, stm: Stm) -> None:
+        self.spans[id(stm)] = self.span
+
+    # -- scalars
+
+    def let(self, name: str, dtype: DType, *args: Atom, label: str = "t", exact: bool = False) -> Atom:
+        """A row of the ops table; constants fold."""
+        if name != "convert" and all(isinstance(a, Const) for a in args):
+            values = [a.dtype.numpy.type(a.value) for a in args if isinstance(a, Const)]
+            return const(row(name).numpy(*values), dtype)
+        if name == "convert" and isinstance(args[0], Const):
+            return const(row(name).numpy(args[0].dtype.numpy.type(args[0].value), dtype.numpy), dtype)
+        var = Var(label, Type(dtype))
+        reassoc = self.reassoc and dtype not in (DType.bool, DType.i32, DType.i64)
+        self.emit(Let(var, name, args, exact, reassoc))
+        return var
+
+    def add(self, a: Atom, b: Atom) -> Atom:
+        if a == ZERO:
+            return b
+        if b == ZERO:
+            return a
+        return self.let("add", DType.i64, a, b, label="at", exact=True)
+
+    def sub(self, a: Atom, b: Atom) -> Atom:
+        return a if b == ZERO else self.let("sub", DType.i64, a, b, label="at", exact=True)
+
+    def mul(self, a: Atom, b: Atom) -> Atom:
+        if a == ZERO or b == ZERO:
+            return ZERO
+        if a == ONE:
+            return b
+        if b == ONE:
+            return a
+        return self.let("mul", DType.i64, a, b, label="at", exact=True)
+
+    def compare(self, name: str, a: Atom, b: Atom) -> Atom:
+        return self.let(name, DType.bool, a, b, label="c")
+
+    def declare(self, init: Atom, label: str = "v") -> Var:
+        var = Var(label, init.type)
+        self.emit(Declare(var, init))
+        return var
+
+    def assign(self, var: Var, value: Atom) -> None:
+        if value is not var:
+            self.emit(Assign(var, value))
+
+    # -- control
+
+    @contextmanager
+    def loop(self, hi: Atom, lo: Atom | None = None, tag: str = "seq", label: str = "i", vectorize: bool = True) -> Iterator[Var]:
+        var = Var(label, I64)
+        with self.nested() as body:
+            yield var
+        stm = For(var, ZERO if lo is None else lo, hi, tuple(body), 1, tag, vectorize)
+        self.mark(stm)
+        self.emit(stm)
+
+    def branch(self, cond: Atom, then: Callable[[], None], orelse: Callable[[], None] | None = None) -> None:
+        with self.nested() as first:
+            then()
+        with self.nested() as second:
+            if orelse is not None:
+                orelse()
+        self.emit(If(cond, tuple(first), tuple(second)))
+
+    def check(self, cond: Atom, error: str, message: str, *args: Atom) -> None:
+        if isinstance(cond, Const) and cond.value:
+            return
+        self.sites.append(Site(error, message, self.span, tuple(a.type.dtype for a in args[:3])))
+        self.emit(Check(cond, len(self.sites) - 1, tuple(args[:3])))
+
+    # -- memory
+
+    def size(self, shape: Sequence[Atom]) -> Atom:
+        total: Atom = ONE
+        for d in shape:
+            total = self.mul(total, d)
+        return total
+
+    def row_major(self, shape: Sequence[Atom]) -> tuple[Atom, ...]:
+        strides: list[Atom] = []
+        step: Atom = ONE
+        for d in reversed(shape):
+            strides.append(step)
+            step = self.mul(step, d)
+        return tuple(reversed(strides))
+
+    def allocate(self, dtype: DType, shape: Sequence[Atom], label: str = "buf") -> Loc:
+        """New memory, in order; small arrays of constant shape on the stack."""
+        total = self.size(shape)
+        strides = self.row_major(shape)
+        if isinstance(total, Const) and int(total.value.real) <= STACK_LIMIT:
+            buffer = Buffer(label, dtype, Space.stack, max(1, int(total.value.real)))
+        else:
+            buffer = Buffer(label, dtype, Space.heap)
+            self.emit(Alloc(buffer, total))
+        return Loc(buffer, dtype, tuple(shape), strides)
+
+    def free(self, buffer: Buffer) -> None:
+        if buffer.space is Space.heap:
+            self.emit(Free(buffer))
+
+    def address(self, loc: Loc, indices: Sequence[Atom]) -> Atom:
+        at = loc.offset
+        for i, stride in zip(indices, loc.strides, strict=True):
+            at = self.add(at, self.mul(i, stride))
+        return at
+
+    def load(self, loc: Loc, indices: Sequence[Atom], label: str = "e") -> Var:
+        var = Var(label, Type(loc.dtype))
+        self.emit(Load(var, loc.buffer, self.address(loc, indices)))
+        return var
+
+    def store(self, loc: Loc, indices: Sequence[Atom], value: Atom) -> None:
+        self.emit(Store(loc.buffer, self.address(loc, indices), value))
+
+    def inside(self, loc: Loc, index: Atom) -> Loc:
+        """The row at `index`."""
+        offset = self.add(loc.offset, self.mul(index, loc.strides[0]))
+        return Loc(loc.buffer, loc.dtype, loc.shape[1:], loc.strides[1:], offset, loc.ordered)
+
+    # -- whole arrays
+
+    def each(self, shape: Sequence[Atom], body: Callable[[list[Atom]], None], simd: bool = True) -> None:
+        """A nest of loops over a shape, innermost last."""
+
+        def level(indices: list[Atom]) -> None:
+            k = len(indices)
+            if k == len(shape):
+                body(indices)
+                return
+            tag = "simd" if simd and k == len(shape) - 1 else "seq"
+            with self.loop(shape[k], tag=tag, label="ijklmnop"[min(k, 7)]) as i:
+                level([*indices, i])
+
+        level([])
+
+    def copy(self, source: Loc, target: Loc) -> None:
+        if source.buffer is target.buffer and source.offset == target.offset and source.strides == target.strides:
+            return
+        if source.ordered and target.ordered and source.rank != 1:
+            total = self.size(source.shape)
+            flat = (ONE,)
+            source = Loc(source.buffer, source.dtype, (total,), flat, source.offset)
+            target = Loc(target.buffer, target.dtype, (total,), flat, target.offset)
+        self.each(target.shape, lambda i: self.store(target, i, self.load(source, i)))
+
+    def fill(self, target: Loc, value: Atom) -> None:
+        if target.ordered and target.rank != 1:
+            target = Loc(target.buffer, target.dtype, (self.size(target.shape),), (ONE,), target.offset)
+        self.each(target.shape, lambda i: self.store(target, i, value))
+
+
+ZERO, ONE = i64(0), i64(1)

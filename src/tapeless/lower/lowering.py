@@ -1,0 +1,321 @@
+"""Core to Loop IR.
+
+Takes Core in which every consumption is legal (`passes.consumption`); gives a `Program` and how to call it.
+Regions, sweeps and library operations are lowered in modules of their own, over the `Lowerer` made here.
+
+Note [Destinations]
+An array is best made where it will end up: a row of a map's result inside that result, a carried array in the spare buffer,
+the result of the function in the caller's memory. Before a region is lowered, `plan` walks backwards from what is wanted:
+a result made by a fresh statement takes the wanted place; one that updates an array hands the wish on to that array.
+Memory that is wished for is not read by anybody else while the region runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tapeless.ir.core import (  # isort: skip
+    Apply, ArrayLit, Atom, Body, Broadcast, Check, Concat, Copy, For, Full, Function, Hist, If, Index, Iota,
+    Lambda, Library, Print, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
+)  # fmt: skip
+from tapeless.ir.types import Dim, DType, Type, Var, const, dim_atom
+from tapeless.lower import loopir
+from tapeless.lower.code import ZERO, Code, Loc
+from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
+from tapeless.lower.places import in_place
+
+
+@dataclass(frozen=True)
+class ArrayResult:
+    """An array result: `provided` when the caller allocates it, with its dimensions as ints or size parameters."""
+
+    k: int
+    type: Type
+    provided: bool
+    shape: tuple[int | Var, ...]  # provided: known before the call
+    scalars: tuple[int, ...] = ()  # given: the scalar results that hold the dimensions
+    given: int = -1
+
+
+@dataclass
+class Lowered:
+    """A program with its calling convention: what to pass, and where each Core result comes back."""
+
+    program: Program
+    sizes: tuple[Var, ...]
+    scalar_results: dict[int, int] = field(default_factory=dict)  # Core result -> scalar slot
+    array_results: dict[int, ArrayResult] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What happened to a sweep or loop, for `explain`."""
+
+    span: object
+    what: str
+
+
+@dataclass
+class Acc:
+    """An accumulator in scope: where it accumulates. `shared`: one copy for each chunk, along a first axis."""
+
+    op: str
+    loc: Loc
+    shared: bool = False
+
+    def private(self, lo: Lowerer, chunk: Atom) -> Acc:
+        """The copy of one chunk, empty."""
+        mine = lo.code.inside(self.loc, chunk)
+        neutral = {"add": 0, "mul": 1}.get(self.op)
+        assert neutral is not None, f"no private copies for {self.op}"
+        lo.code.fill(mine, const(neutral, mine.dtype))
+        return Acc(self.op, mine)
+
+
+class Lowerer:
+    def __init__(self, function: Function, target: str = "cpu") -> None:
+        self.function, self.target = function, target
+        self.code = Code()
+        self.scalars: dict[Var, Atom] = {}
+        self.arrays: dict[Var, Loc] = {}
+        self.accs: dict[Var, Acc] = {}
+        self.wanted: dict[Var, Loc] = {}
+        self.threads = Var("threads", Type(DType.i64))
+        self.parallel = False  # inside a parallel region
+        self.notes: list[Note] = []
+        self.owned: list[list[Buffer]] = [[]]
+
+    # -- operands
+
+    def atom(self, a: Atom) -> Atom:
+        return self.scalars.get(a, a) if isinstance(a, Var) else a
+
+    def dim(self, d: Dim) -> Atom:
+        return self.atom(dim_atom(d))
+
+    def dims(self, shape: Sequence[Dim]) -> tuple[Atom, ...]:
+        return tuple(self.dim(d) for d in shape)
+
+    def loc(self, v: Atom) -> Loc:
+        assert isinstance(v, Var)
+        return self.arrays[v]
+
+    def note(self, what: str) -> None:
+        self.notes.append(Note(self.code.span, what))
+
+    # -- memory
+
+    def allocate(self, type: Type, label: str) -> Loc:
+        loc = self.code.allocate(type.dtype, self.dims(type.shape), label)
+        self.owned[-1].append(loc.buffer)
+        return loc
+
+    def place(self, var: Var) -> Loc:
+        """Where a fresh array goes: the place that is wanted for it, or new memory."""
+        wanted = self.wanted.pop(var, None)
+        return wanted if wanted is not None else self.allocate(var.type, var.name)
+
+    def scoped(self, run: Callable[[], None], keep: Sequence[Buffer] = ()) -> None:
+        """Frees what `run` allocates at the end of the current block, but for `keep`."""
+        self.owned.append([])
+        run()
+        for buffer in self.owned.pop():
+            if buffer in keep:
+                self.owned[-1].append(buffer)
+            else:
+                self.code.free(buffer)
+
+    # -- wishes
+
+    def plan(self, body: Body, wishes: Mapping[int, Loc]) -> None:
+        """Note [Destinations]: hands the wished places of results on to the statements that make them."""
+        definitions = {v: s for s in body.stms for v in s.vars}
+        for k, loc in wishes.items():
+            result = body.results[k]
+            if isinstance(result, Var):
+                self._wish(result, loc, definitions)
+
+    def _wish(self, v: Var, loc: Loc, definitions: Mapping[Var, Stm]) -> None:
+        stm = definitions.get(v)
+        if stm is None or v in self.wanted:
+            return
+        match stm.exp:
+            case Full() | Iota() | ArrayLit() | Copy() | Concat() | Sweep():
+                self.wanted[v] = loc
+            case If():
+                self.wanted[v] = loc
+            case Update(array=array):
+                self._wish(array, loc, definitions)
+            case For(params=params, inits=inits, body=inner) | While(params=params, inits=inits, body=inner):
+                k = stm.vars.index(v)
+                init = inits[k]
+                if isinstance(init, Var) and in_place(inner, inner.results[k], params[k]):
+                    self._wish(init, loc, definitions)
+            case Hist(dests=arrays) | Scatter(dests=arrays) | WithAcc(arrays=arrays):
+                k = stm.vars.index(v)
+                if k < len(arrays):
+                    self._wish(arrays[k], loc, definitions)
+            case Library() if v.type.shape:
+                self.wanted[v] = loc
+            case _:
+                pass
+
+    # -- statements
+
+    def body(self, body: Body) -> list[Atom]:
+        """Lowers the statements; gives the scalar results, arrays are found in `arrays`."""
+        for stm in body.stms:
+            self.stm(stm)
+        return [self.atom(r) if not r.type.shape else r for r in body.results]
+
+    def stm(self, stm: Stm) -> None:
+        before = self.code.span
+        if stm.span.line:
+            self.code.span = stm.span
+        self._stm(stm)
+        self.code.span = before
+
+    def _stm(self, stm: Stm) -> None:
+        from tapeless.lower import arrays, control, libraries, sweeps
+
+        code = self.code
+        match stm.exp:
+            case Apply(op=name, args=args):
+                v = stm.vars[0]
+                if name == "identity":
+                    self.scalars[v] = self.atom(args[0])
+                else:
+                    self.scalars[v] = code.let(name, v.type.dtype, *(self.atom(a) for a in args), label=v.name)
+            case Index():
+                arrays.lower_index(self, stm.vars[0], stm.exp)
+            case Update():
+                arrays.lower_update(self, stm.vars[0], stm.exp)
+            case Iota() | Full() | ArrayLit() | Reshape() | Transpose() | Broadcast() | Concat() | Copy():
+                arrays.lower_shape(self, stm.vars[0], stm.exp)
+            case UpdateAcc():
+                sweeps.lower_update_acc(self, stm.exp)
+            case If():
+                control.lower_if(self, stm.vars, stm.exp)
+            case For():
+                control.lower_for(self, stm.vars, stm.exp)
+            case While():
+                control.lower_while(self, stm.vars, stm.exp)
+            case Sweep():
+                sweeps.lower_sweep(self, stm.vars, stm.exp)
+            case Hist():
+                sweeps.lower_hist(self, stm.vars, stm.exp)
+            case Scatter():
+                sweeps.lower_scatter(self, stm.vars, stm.exp)
+            case WithAcc():
+                sweeps.lower_with_acc(self, stm.vars, stm.exp)
+            case Library():
+                libraries.lower_library(self, stm.vars, stm.exp)
+            case Check(cond=cond, error=error, message=message, args=args):
+                code.check(self.atom(cond), error, message, *(self.atom(a) for a in args))
+            case Print(parts=parts, args=args):
+                self._print(parts, args)
+
+    def inline(self, lam: Lambda, args: Sequence[Atom | Loc]) -> list[Atom]:
+        """Lowers a lambda's body here, for these arguments. A lambda may be lowered several times."""
+        from tapeless.ir.walk import refresh_lambda
+
+        fresh = refresh_lambda(lam)
+        for p, a in zip(fresh.params, args, strict=True):
+            if isinstance(a, Loc):
+                self.arrays[p] = a
+            else:
+                self.scalars[p] = a
+        return self.body(fresh.body)
+
+    def _print(self, parts: tuple[str | int, ...], args: tuple[Atom, ...]) -> None:
+        """Arrays print element by element in brackets, as NumPy does on one line."""
+        code = self.code
+        if not any(a.type.shape for a in args):
+            code.emit(loopir.Print((*parts, "\n"), tuple(self.atom(a) for a in args)))
+            return
+        for part in parts:
+            if isinstance(part, str):
+                code.emit(loopir.Print((part,), ()))
+            elif not args[part].type.shape:
+                code.emit(loopir.Print((0,), (self.atom(args[part]),)))
+            else:
+                self._print_array(self.loc(args[part]))
+        code.emit(loopir.Print(("\n",), ()))
+
+    def _print_array(self, loc: Loc) -> None:
+        code = self.code
+        code.emit(loopir.Print(("[",), ()))
+        with code.loop(loc.shape[0]) as i:
+            code.branch(code.compare("gt", i, ZERO), lambda: code.emit(loopir.Print((" ",), ())))
+            if loc.rank == 1:
+                code.emit(loopir.Print((0,), (code.load(loc, [i]),)))
+            else:
+                self._print_array(code.inside(loc, i))
+        code.emit(loopir.Print(("]",), ()))
+
+
+def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lowered:
+    """The whole function. Results of known size are provided by the caller, the others are handed over."""
+    lo = Lowerer(function, target)
+    code = lo.code
+    sizes = {s: s for s in function.sizes}
+    params: list[Var | Buffer] = [*function.sizes]
+    for k, p in enumerate(function.params):
+        if p.type.shape:
+            buffer = Buffer(p.name, p.type.dtype, Space.param, None, k in function.written)
+            params.append(buffer)
+            lo.arrays[p] = Loc(buffer, p.type.dtype, lo.dims(p.type.shape), code.row_major(lo.dims(p.type.shape)))
+        else:
+            params.append(p)
+    plain = len(function.body.results) - len(function.written)
+    lowered_results: dict[int, ArrayResult] = {}
+    wishes: dict[int, Loc] = {}
+    provided: dict[int, Loc] = {}
+    for k, r in enumerate(function.body.results[:plain]):
+        if r.type.shape and all(isinstance(d, int) or d in sizes for d in r.type.shape):
+            buffer = Buffer(f"result{k}", r.type.dtype, Space.param, None, True)
+            params.append(buffer)
+            provided[k] = Loc(buffer, r.type.dtype, lo.dims(r.type.shape), code.row_major(lo.dims(r.type.shape)))
+            wishes[k] = provided[k]
+            lowered_results[k] = ArrayResult(k, r.type, True, r.type.shape)
+    lo.plan(function.body, wishes)
+    scalar_types: list[DType] = []
+    scalar_slots: dict[int, int] = {}
+    given: list[DType] = []
+
+    def scalar(value: Atom) -> int:
+        code.emit(Return(len(scalar_types), value))
+        scalar_types.append(value.type.dtype)
+        return len(scalar_types) - 1
+
+    def run() -> None:
+        lo.body(function.body)
+        for k, r in enumerate(function.body.results[:plain]):
+            if not r.type.shape:
+                scalar_slots[k] = scalar(lo.atom(r))
+            elif k in provided:
+                code.copy(lo.loc(r), provided[k])
+            else:
+                source = lo.loc(r)
+                dims = tuple(scalar(d) for d in source.shape)
+                out = Buffer(f"result{k}", r.type.dtype, Space.heap)
+                code.emit(loopir.Alloc(out, code.size(source.shape)))
+                code.copy(source, Loc(out, r.type.dtype, source.shape, code.row_major(source.shape)))
+                code.emit(Give(len(given), out))
+                lowered_results[k] = ArrayResult(k, r.type, False, (), dims, len(given))
+                given.append(r.type.dtype)
+        for j, k in enumerate(function.written):
+            code.copy(lo.loc(function.body.results[plain + j]), lo.arrays[function.params[k]])
+
+    lo.scoped(run)
+    from tapeless.lower.memory import place_allocations
+
+    body = place_allocations(tuple(code.block))
+    name = "".join(c if c.isalnum() else "_" for c in function.name) or "f"
+    program = Program(
+        f"tp_{name}", tuple(params), lo.threads, tuple(scalar_types), tuple(given), body, tuple(code.sites), code.spans, fastmath
+    )
+    return Lowered(program, function.sizes, scalar_slots, lowered_results, lo.notes)
+

@@ -1,0 +1,121 @@
+"""Where buffers are allocated and freed: out of loops where their size allows it, freed after their last use.
+
+Takes the statements of a program in which each block frees what it allocates at its end; gives the same program with
+allocations moved out of sequential loops and frees moved up. Parallel loops keep theirs: each iteration has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tapeless.ir.types import Var
+from tapeless.lower.loopir import (  # isort: skip
+    Alloc, Assign, Atom, Buffer, Declare, DType, For, Free, Give, If, Let, Load, Stm, While,
+)  # fmt: skip
+from tapeless.lower.printer import buffers, children
+
+
+def place_allocations(body: tuple[Stm, ...]) -> tuple[Stm, ...]:
+    block: list[Stm] = []
+    for stm in body:
+        block.extend(_hoisted(stm))
+    return tuple(_freed_early(block))
+
+
+def _hoisted(stm: Stm) -> list[Stm]:
+    """The statement with its inner blocks done, and the allocations that can stand before it (frees after it)."""
+    match stm:
+        case For(tag=tag):
+            inner = place_allocations(stm.body)
+            if tag in ("threads", "grid", "block"):
+                return [replace(stm, body=inner)]
+            before, inner, after = _split(inner, {stm.var})
+            return [*before, replace(stm, body=inner), *after]
+        case While():
+            inner = place_allocations(stm.body)
+            bound = {s.var for s in stm.test if isinstance(s, Let | Load | Declare)}
+            before, inner, after = _split(inner, bound)
+            return [*before, replace(stm, test=place_allocations(stm.test), body=inner), *after]
+        case If():
+            return [replace(stm, then=place_allocations(stm.then), orelse=place_allocations(stm.orelse))]
+        case _:
+            return [stm]
+
+
+def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm, ...], list[Stm]]:
+    """Allocations of a loop body whose size is known before the loop, the rest, and their frees.
+
+    The arithmetic of a size moves with it.
+    """
+    freed = {s.buffer for s in body if isinstance(s, Free)}
+    given = {s.buffer for s in body if isinstance(s, Give)}
+    once = [s.buffer for s in body if isinstance(s, Alloc)]
+    lets = {s.var: s for s in body if isinstance(s, Let) and s.var.type.dtype is DType.i64}
+    inside = set(bound) | {s.var for s in body if isinstance(s, Let | Load | Declare)}
+    inside |= _assigned(body)
+
+    def outside(atom: Atom, needed: dict[Var, Stm]) -> bool:
+        """Whether a size is known before the loop, given that the arithmetic in `needed` moves too."""
+        if not isinstance(atom, Var) or atom not in inside or atom in needed:
+            return True
+        let = lets.get(atom)
+        if let is None or not all(outside(a, needed) for a in let.args):
+            return False
+        needed[atom] = let
+        return True
+
+    moved: dict[Var, Stm] = {}
+    movable: set[Buffer] = set()
+    for stm in body:
+        if not isinstance(stm, Alloc) or stm.buffer not in freed or stm.buffer in given or once.count(stm.buffer) != 1:
+            continue
+        needed = dict(moved)
+        if outside(stm.size, needed):
+            moved = needed
+            movable.add(stm.buffer)
+    arithmetic = [s for s in body if isinstance(s, Let) and s.var in moved]
+    before = [*arithmetic, *(s for s in body if isinstance(s, Alloc) and s.buffer in movable)]
+    after: list[Stm] = [s for s in body if isinstance(s, Free) and s.buffer in movable]
+    rest = tuple(
+        s
+        for s in body
+        if not (isinstance(s, Alloc | Free) and s.buffer in movable) and not (isinstance(s, Let) and s.var in moved)
+    )
+    return before, rest, after
+
+
+def _assigned(body: Sequence[Stm]) -> set[Var]:
+    found: set[Var] = set()
+    for stm in body:
+        if isinstance(stm, Assign):
+            found.add(stm.var)
+        for block in children(stm):
+            found |= _assigned(block)
+    return found
+
+
+def _freed_early(block: Sequence[Stm]) -> list[Stm]:
+    last: dict[Buffer, int] = {}
+    for k, stm in enumerate(block):
+        if not isinstance(stm, Free):
+            for b in _mentioned(stm):
+                last[b] = k
+    frees = {s.buffer: s for s in block if isinstance(s, Free)}
+    after: dict[int, list[Stm]] = {}
+    for b, free in frees.items():
+        after.setdefault(last.get(b, len(block) - 1), []).append(free)
+    result: list[Stm] = []
+    for k, stm in enumerate(block):
+        if not isinstance(stm, Free):
+            result.append(stm)
+        result.extend(after.get(k, ()))
+    return result
+
+
+def _mentioned(stm: Stm) -> set[Buffer]:
+    found = set(buffers(stm))
+    for block in children(stm):
+        for inner in block:
+            found |= _mentioned(inner)
+    return found

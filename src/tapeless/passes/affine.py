@@ -1,0 +1,646 @@
+"""Affine forms over i64 values, what is known about them, and a small prover of inequalities.
+
+Takes scalar statements (`Numbers.define`) and conditions; gives `Form`s and a `Facts` environment whose `prove(form)`
+answers yes only if the form is never negative. Relies on Core's types and on the meaning of the rows of the ops table.
+
+Note [Machine integers]
+Forms are over the integers, Core's i64 wraps. A variable therefore has up to two forms. `exact` equals its value: a sum
+that could leave 64 bits is not expanded but becomes a symbol of its own, and only exact forms make facts. `modular` is
+always expanded, so it equals the value modulo 2**64; if it is proved to lie in 0 .. n-1, both bounds by this same form,
+the value does too, however often the way there has wrapped. Whether a sum can leave 64 bits is decided with intervals
+of numbers. For them, no dimension of an array and no number of its elements is over 2**60: binding of arguments and
+allocation refuse more.
+
+Note [Proving]
+To prove f >= 0, take the newest symbol s of f; where its coefficient is negative replace it by an upper bound, else
+by a lower bound, and go on with the rest. Bounds have the form k*s <= F. The goal is then multiplied by k, and since f
+is an integer, k*f + (k - 1) >= 0 is enough. A symbol known to be one of several forms (`select`, `min`, `max`, results
+of an `if`) may also be replaced by each of them in turn, under its condition. Depth and number of steps are limited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import gcd
+
+from tapeless.ir.core import Apply
+from tapeless.ir.types import Atom, Const, DType, Var
+
+Monomial = tuple[int, ...]  # numbers of symbols, ascending; older symbols have smaller numbers
+Terms = dict[Monomial, int]
+
+LEAST, GREATEST = -(2**63), 2**63 - 1
+LARGEST = 2**60  # of sizes: Note [Machine integers]
+DEGREE, TERMS = 3, 10  # of a form; beyond that a variable stays a symbol
+DEPTH, STEPS = 9, 48  # of a proof
+BOUNDS = 12  # tried for one symbol in one direction
+KNOWN = 6  # kept of them in one scope
+
+
+class Form:
+    """`const` plus multiples of monomials. Not changed once made."""
+
+    __slots__ = ("const", "terms")
+
+    def __init__(self, terms: Terms, const: int) -> None:
+        self.terms = terms
+        self.const = const
+
+    def plus(self, other: Form, factor: int = 1) -> Form:
+        terms = self.terms.copy()
+        for m, a in other.terms.items():
+            total = terms.get(m, 0) + a * factor
+            if total:
+                terms[m] = total
+            else:
+                terms.pop(m, None)
+        return Form(terms, self.const + other.const * factor)
+
+    def shifted(self, by: int) -> Form:
+        return Form(self.terms, self.const + by)
+
+    def scaled(self, by: int) -> Form:
+        return Form({m: a * by for m, a in self.terms.items()} if by else {}, self.const * by)
+
+    def times(self, other: Form) -> Form:
+        if not other.terms:
+            return self.scaled(other.const)
+        terms: Terms = {}
+        for m, a in (*self.terms.items(), ((), self.const)):
+            for n, b in (*other.terms.items(), ((), other.const)):
+                key = tuple(sorted(m + n))
+                terms[key] = terms.get(key, 0) + a * b
+        const = terms.pop((), 0)
+        return Form({m: a for m, a in terms.items() if a}, const)
+
+    def replace(self, values: Mapping[int, Form]) -> Form:
+        """Symbols replaced by forms, all at once."""
+        touched = [m for m in self.terms if any(s in values for s in m)]
+        if not touched:
+            return self
+        result = Form({m: a for m, a in self.terms.items() if m not in touched}, self.const)
+        for m in touched:
+            product = number(1)
+            for s in m:
+                product = (values[s] if s in values else symbol(s)).times(product)
+            result = result.plus(product, self.terms[m])
+        return result
+
+    def split(self, s: int) -> tuple[Form, Form] | None:
+        """(c, r) with self = c*s + r and no s in c and r; None if there are higher powers of s."""
+        inside: Terms = {}
+        outside: Terms = {}
+        slope = 0
+        for m, a in self.terms.items():
+            match m.count(s):
+                case 0:
+                    outside[m] = a
+                case 1 if len(m) == 1:
+                    slope = a
+                case 1:
+                    inside[tuple(t for t in m if t != s)] = a
+                case _:
+                    return None
+        return Form(inside, slope), Form(outside, self.const)
+
+    @property
+    def symbols(self) -> set[int]:
+        return {s for m in self.terms for s in m}
+
+    @property
+    def single(self) -> int | None:
+        """The symbol, if the form is just that."""
+        if len(self.terms) == 1 and self.const == 0:
+            ((m, a),) = self.terms.items()
+            if a == 1 and len(m) == 1:
+                return m[0]
+        return None
+
+    @property
+    def is_small(self) -> bool:
+        return len(self.terms) <= TERMS and all(len(m) <= DEGREE for m in self.terms)
+
+    @property
+    def key(self) -> tuple[frozenset[tuple[Monomial, int]], int]:
+        return frozenset(self.terms.items()), self.const
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and self.const == other.const and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        parts = [f"{a}*" + "*".join(f"s{s}" for s in m) for m, a in sorted(self.terms.items())]
+        return " + ".join([*parts, str(self.const)])
+
+
+def symbol(s: int) -> Form:
+    return Form({(s,): 1}, 0)
+
+
+def number(value: int) -> Form:
+    return Form({}, value)
+
+
+ZERO = number(0)
+
+Bound = tuple[int, Form]  # (k, F), k > 0: k*m <= F or k*m >= F
+Case = tuple[Form, tuple[Form, ...]]  # a form that a symbol may be, and what is >= 0 when it is
+
+
+def tightened(form: Form) -> Form:
+    """An equivalent of form >= 0 on integers: the coefficients have no common divisor."""
+    divisor = gcd(*form.terms.values())
+    if divisor <= 1:
+        return form
+    return Form({m: a // divisor for m, a in form.terms.items()}, form.const // divisor)
+
+
+class Facts:
+    """What is known in one scope, on top of what is known around it."""
+
+    __slots__ = ("cases", "failed", "hidden", "high", "learned", "level", "low", "lower", "parent", "proved", "upper")
+
+    def __init__(self, parent: Facts | None = None, hidden: bool = False) -> None:
+        self.parent = parent
+        self.level: int = parent.level + 1 if parent else 0
+        self.hidden = hidden  # its variables are not in scope in scopes below: the test of a `while`
+        self.lower: dict[Monomial, list[Bound]] = {}
+        self.upper: dict[Monomial, list[Bound]] = {}
+        self.low: dict[Monomial, int] = {}
+        self.high: dict[Monomial, int] = {}
+        self.cases: dict[int, tuple[Case, ...]] = {}
+        self.proved: set[Form] = set()
+        self.failed: dict[Form, int] = {}  # with what was known then
+        self.learned = 0  # facts
+
+    # -- intervals
+
+    def low_of(self, m: Monomial) -> int:
+        found = LEAST if len(m) == 1 else self._product(m)[0]
+        facts: Facts | None = self
+        while facts is not None:
+            if m in facts.low:
+                return max(found, facts.low[m])
+            facts = facts.parent
+        return found
+
+    def high_of(self, m: Monomial) -> int:
+        found = GREATEST if len(m) == 1 else self._product(m)[1]
+        facts: Facts | None = self
+        while facts is not None:
+            if m in facts.high:
+                return min(found, facts.high[m])
+            facts = facts.parent
+        return found
+
+    def _product(self, m: Monomial) -> tuple[int, int]:
+        low = high = 1
+        for s in m:
+            a, b = self.low_of((s,)), self.high_of((s,))
+            corners = (low * a, low * b, high * a, high * b)
+            low, high = min(corners), max(corners)
+        if len(m) == 2 and m[0] == m[1]:
+            low = max(low, 0)
+        return low, high
+
+    def minimum(self, form: Form) -> int:
+        """A number that the form is never below."""
+        total = form.const
+        for m, a in form.terms.items():
+            total += a * (self.low_of(m) if a > 0 else self.high_of(m))
+        return total
+
+    def maximum(self, form: Form) -> int:
+        total = form.const
+        for m, a in form.terms.items():
+            total += a * (self.high_of(m) if a > 0 else self.low_of(m))
+        return total
+
+    def fits(self, form: Form) -> bool:
+        """Never leaves 64 bits."""
+        return self.minimum(form) >= LEAST and self.maximum(form) <= GREATEST
+
+    def clamp(self, s: int, low: int, high: int) -> None:
+        m = (s,)
+        self.low[m] = max(low, self.low_of(m))
+        self.high[m] = min(high, self.high_of(m))
+
+    # -- learning
+
+    def assume(self, form: Form) -> None:
+        """From here on form >= 0."""
+        if not form.terms or len(form.terms) > TERMS:
+            return
+        form = tightened(form)
+        self._note(form)
+        for m in form.terms:
+            if len(m) == 1 and (cases := self.cases_of(m[0])):
+                self._narrow(m[0], cases, form)
+
+    def equate(self, a: Form, b: Form) -> None:
+        self.assume(a.plus(b, -1))
+        self.assume(b.plus(a, -1))
+
+    def _note(self, form: Form) -> None:
+        """The bound on each monomial that form >= 0 means."""
+        self.learned += 1
+        top = self.maximum(form)
+        for m, a in form.terms.items():
+            if a > 0:
+                others = top - a * self.high_of(m)
+                self.low[m] = max(self.low_of(m), -(others // a))
+            else:
+                others = top - a * self.low_of(m)
+                self.high[m] = min(self.high_of(m), others // -a)
+            if len(form.terms) > 1:  # else the number says it all
+                rest = form.plus(Form({m: a}, 0), -1)
+                bounds = self.lower if a > 0 else self.upper
+                known = bounds.setdefault(m, [])
+                if len(known) == KNOWN:
+                    del known[KNOWN // 2]  # the first ones come from definitions, the last ones from near by
+                known.append((a, rest.scaled(-1)) if a > 0 else (-a, rest))
+
+    def _narrow(self, s: int, cases: tuple[Case, ...], form: Form) -> None:
+        """If form >= 0 leaves one of the cases of s, s is that."""
+        left = [case for case in cases if self.maximum(form.replace({s: case[0]})) >= 0]
+        if len(left) == 1:
+            value, conditions = left[0]
+            self.cases[s] = ()
+            for fact in (symbol(s).plus(value, -1), value.plus(symbol(s), -1), *conditions):
+                self.assume(fact)
+
+    # -- asking
+
+    def bounds(self, m: Monomial, upper: bool) -> Iterator[Bound]:
+        """Near ones first, a number last."""
+        left = BOUNDS
+        facts: Facts | None = self
+        while facts is not None and left:
+            known = (facts.upper if upper else facts.lower).get(m)
+            if known:
+                yield from known[: -left - 1 : -1]
+                left -= min(left, len(known))
+            facts = facts.parent
+        limit = self.high_of(m) if upper else self.low_of(m)
+        if limit != (GREATEST if upper else LEAST):
+            yield 1, number(limit)
+
+    def cases_of(self, s: int) -> tuple[Case, ...]:
+        facts: Facts | None = self
+        while facts is not None:
+            if s in facts.cases:
+                return facts.cases[s]
+            facts = facts.parent
+        return ()
+
+    def prove(self, form: Form, steps: int = STEPS) -> bool:
+        """Is form >= 0 known? Note [Proving]. False means nothing."""
+        if self.minimum(form) >= 0 or form in self.proved:
+            return True
+        known = self._known()
+        if self.failed.get(form) == known:
+            return False
+        if Proof(steps).holds(self, form, DEPTH, set()):
+            self.proved.add(form)
+            return True
+        if steps == STEPS:
+            self.failed[form] = known
+        return False
+
+    def _known(self) -> int:
+        """How many facts have been learned so far, here and around."""
+        return self.learned + (self.parent._known() if self.parent else 0)
+
+    def knows(self, facts: Facts) -> bool:
+        """Is this scope that one or inside it?"""
+        here: Facts | None = self
+        while here is not None and here.level > facts.level:
+            here = here.parent
+        return here is facts
+
+
+class Proof:
+    """One search, with a number of steps to spend."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def holds(self, facts: Facts, goal: Form, depth: int, seen: set[object]) -> bool:
+        if goal.terms:
+            goal = tightened(goal)
+        if facts.minimum(goal) >= 0:
+            return True
+        if not depth or self.steps <= 0 or not goal.terms or len(goal.terms) > TERMS:
+            return False
+        key = goal.key
+        if key in seen or facts.maximum(goal) < 0:
+            return False
+        seen.add(key)
+        self.steps -= 1
+        m = max(goal.terms, key=_from_the_end)  # the newest symbol is in it
+        if any(self.holds(facts, enough, depth - 1, seen) for enough in _replacements(facts, goal, m)):
+            return True
+        cases = facts.cases_of(m[-1])
+        return bool(cases) and all(self.holds_in(facts, goal, m[-1], case, depth - 1) for case in cases)
+
+    def holds_in(self, facts: Facts, goal: Form, s: int, case: Case, depth: int) -> bool:
+        value, conditions = case
+        inside = Facts(facts)
+        inside.cases[s] = ()
+        for condition in conditions:
+            if condition.terms and len(condition.terms) <= TERMS:
+                inside._note(tightened(condition))
+        return self.holds(inside, goal.replace({s: value}), depth, set())
+
+
+def _from_the_end(m: Monomial) -> Monomial:
+    return m[::-1]
+
+
+def _replacements(facts: Facts, goal: Form, m: Monomial) -> Iterator[Form]:
+    """Goals that are enough, with a bound in the place of the monomial."""
+    a = goal.terms[m]
+    for k, bound in facts.bounds(m, a < 0):
+        yield _substitute(goal, m, a, k, bound)
+    if len(m) > 1:
+        for at in range(len(m) - 1, -1, -1):
+            rest = m[:at] + m[at + 1 :]
+            if all(facts.low_of((s,)) >= 0 for s in rest):
+                for k, bound in facts.bounds((m[at],), a < 0):
+                    yield _substitute(goal, m, a, k, bound.times(Form({rest: 1}, 0)))
+
+
+def _substitute(goal: Form, m: Monomial, a: int, k: int, bound: Form) -> Form:
+    """The goal that is enough when a*m is replaced by means of k*m <= bound (a < 0) or k*m >= bound (a > 0)."""
+    if k == 1:
+        terms = goal.terms.copy()
+        del terms[m]
+        return Form(terms, goal.const).plus(bound, a)
+    scale = k // gcd(k, a)
+    goal = goal.plus(Form({m: a}, 0), -1).scaled(scale).plus(bound, a * scale // k)
+    return goal.shifted(scale - 1)
+
+
+COMPARISONS: dict[str, tuple[int, int, int]] = {  # f = p*a + q*b + c, with f >= 0 for `a op b`
+    "lt": (-1, 1, -1),
+    "le": (-1, 1, 0),
+    "gt": (1, -1, -1),
+    "ge": (1, -1, 0),
+}
+MINIMA, MAXIMA = frozenset({"min", "minimum", "fmin"}), frozenset({"max", "maximum", "fmax"})
+LOGIC = frozenset({"and", "or", "not", "eq", "ne", "identity"}) | COMPARISONS.keys()
+
+
+class Numbers:
+    """The forms of the i64 variables and the meaning of the bool variables of one function."""
+
+    def __init__(self) -> None:
+        self.exact: dict[Var, Form] = {}  # Note [Machine integers]
+        self.modular: dict[Var, Form] = {}  # where it is not the exact one
+        self.conditions: dict[Var, tuple[str, tuple[Atom, ...]]] = {}
+        self.vars: list[Var] = []  # by symbol
+        self.homes: list[Facts] = []  # the scope in which that variable is bound
+        self._symbols: dict[Var, int] = {}
+        self._sums: dict[Form, int] = {}  # symbols of sums that may leave 64 bits
+
+    # -- forms of operands
+
+    def form(self, atom: Atom | int) -> Form:
+        if isinstance(atom, Var):
+            return self.exact[atom]
+        return number(atom if isinstance(atom, int) else int(atom.value.real))
+
+    def modular_form(self, atom: Atom | int) -> Form:
+        return self.modular[atom] if isinstance(atom, Var) and atom in self.modular else self.form(atom)
+
+    def symbol(self, var: Var, facts: Facts) -> int:
+        """The variable as a symbol, bound in the scope of `facts`."""
+        if var not in self._symbols:
+            self._symbols[var] = self._new(var, facts)
+        s = self._symbols[var]
+        self.vars[s], self.homes[s] = var, facts
+        self.exact[var] = symbol(s)
+        self.modular.pop(var, None)
+        return s
+
+    def alias(self, var: Var, exact: Form) -> None:
+        """The variable has the value of that form."""
+        self.exact[var] = exact
+        self.modular.pop(var, None)
+
+    def _new(self, var: Var, facts: Facts) -> int:
+        self.vars.append(var)
+        self.homes.append(facts)
+        return len(self.vars) - 1
+
+    def available(self, form: Form, facts: Facts) -> bool:
+        """Are all its symbols variables in scope there?"""
+        for s in form.symbols:
+            home = self.homes[s]
+            if home is not facts and (home.hidden or not facts.knows(home)):
+                return False
+        return True
+
+    # -- statements
+
+    def define(self, var: Var, exp: Apply, facts: Facts) -> None:
+        """Learns what a scalar statement computes."""
+        if var.type.dtype is DType.i64:
+            self._define_integer(var, exp.op, exp.args, facts)
+        elif var.type.dtype is DType.bool:
+            if exp.op == "select":
+                self.conditions[var] = ("arms", exp.args)
+            elif exp.op == "convert" and exp.args[0].type.dtype is DType.i64:
+                self.conditions[var] = ("ne", (exp.args[0], Const(0, DType.i64)))
+            elif exp.op in LOGIC and exp.args[0].type.dtype in (DType.i64, DType.bool):
+                self.conditions[var] = (exp.op, exp.args)
+
+    def _define_integer(self, var: Var, op: str, args: tuple[Atom, ...], facts: Facts) -> None:
+        if (ring := RING.get(op)) and (op != "shl" or self._shift(args) is not None):
+            self._sum(var, ring([self.form(a) for a in args]), ring([self.modular_form(a) for a in args]), facts)
+            return
+        match op:
+            case "select":
+                self.choose(
+                    var,
+                    (self.form(args[1]), tuple(self.facts_of(args[0], True, facts))),
+                    (self.form(args[2]), tuple(self.facts_of(args[0], False, facts))),
+                    facts,
+                )
+            case "floordiv" | "shr":
+                self._quotient(var, op, args, facts)
+            case "mod":
+                self._remainder(var, self.form(args[0]), self.form(args[1]), facts)
+            case "abs":
+                a = self.form(args[0])
+                if facts.minimum(a) > LEAST:
+                    self.choose(var, (a, (a,)), (a.scaled(-1), (a.scaled(-1),)), facts)
+                    for side in (a, a.scaled(-1)):
+                        facts.assume(self.form(var).plus(side, -1))
+                else:
+                    self.symbol(var, facts)
+            case _ if op in MINIMA or op in MAXIMA:
+                self._extremum(var, 1 if op in MINIMA else -1, self.form(args[0]), self.form(args[1]), facts)
+            case _:
+                s = self.symbol(var, facts)
+                facts.clamp(s, *self._limits(op, args, facts))
+
+    def _shift(self, args: tuple[Atom, ...]) -> int | None:
+        """The number of places, if it is a constant that shifts."""
+        places = self.form(args[1])
+        return places.const if not places.terms and 0 <= places.const < 63 else None
+
+    def _limits(self, op: str, args: tuple[Atom, ...], facts: Facts) -> tuple[int, int]:
+        match op, args[0].type.dtype:
+            case "convert", DType.bool:
+                return 0, 1
+            case "convert", DType.i32:
+                return -(2**31), 2**31 - 1
+            case "sign", _:
+                return -1, 1
+            case "and", _:
+                tops = [facts.maximum(f) for f in map(self.form, args) if facts.minimum(f) >= 0]
+                return (0, min(tops)) if tops else (LEAST, GREATEST)
+        return LEAST, GREATEST
+
+    def _sum(self, var: Var, exact: Form, modular: Form, facts: Facts) -> None:
+        if exact.is_small and facts.fits(exact):
+            self.exact[var] = exact
+        else:
+            if exact not in self._sums:
+                self._sums[exact] = self._new(var, facts)
+            s = self._sums[exact]
+            if not facts.knows(self.homes[s]) or self.homes[s].hidden:
+                self.vars[s], self.homes[s] = var, facts
+            self.exact[var] = symbol(s)
+        self.modular.pop(var, None)
+        if modular != self.exact[var] and modular.is_small:
+            self.modular[var] = modular
+
+    def choose(self, var: Var, first: Case, second: Case, facts: Facts) -> None:
+        """The variable is one of two forms."""
+        if first[0] == second[0]:
+            self.alias(var, first[0])
+            return
+        s = self.symbol(var, facts)
+        facts.cases[s] = (first, second)
+        ends = [(facts.minimum(form), facts.maximum(form)) for form, _ in (first, second)]
+        facts.clamp(s, min(low for low, _ in ends), max(high for _, high in ends))
+
+    def _extremum(self, var: Var, sign: int, a: Form, b: Form, facts: Facts) -> None:
+        """The minimum for sign 1, the maximum for sign -1."""
+        gap = b.plus(a, -1).scaled(sign)
+        for better, difference in ((a, gap), (b, gap.scaled(-1))):
+            if facts.prove(difference, 6):
+                self.alias(var, better)
+                return
+        self.choose(var, (a, (gap,)), (b, (gap.scaled(-1),)), facts)
+        for other in (a, b):
+            facts.assume(other.plus(self.form(var), -1).scaled(sign))
+
+    def _quotient(self, var: Var, op: str, args: tuple[Atom, ...], facts: Facts) -> None:
+        a, divisor = self.form(args[0]), self.form(args[1])
+        if op == "shr":
+            places = self._shift(args)
+            divisor = number(0 if places is None else 2**places)
+        c = divisor.const
+        if not divisor.terms and c > 0:
+            if all(factor % c == 0 for factor in a.terms.values()):
+                self.alias(var, Form({m: factor // c for m, factor in a.terms.items()}, a.const // c))
+                return
+            s = symbol(self.symbol(var, facts))
+            facts.assume(a.plus(s, -c))
+            facts.assume(s.scaled(c).plus(a, -1).shifted(c - 1))
+            return
+        s = symbol(self.symbol(var, facts))
+        if op == "floordiv" and divisor.terms and facts.prove(divisor) and facts.prove(a):  # x // 0 is 0
+            facts.assume(s)
+            facts.assume(a.plus(s, -1))
+
+    def _remainder(self, var: Var, a: Form, divisor: Form, facts: Facts) -> None:
+        positive = facts.prove(a)
+        if positive and facts.prove(divisor.plus(a, -1).shifted(-1), 6):
+            self.alias(var, a)
+            return
+        s = symbol(self.symbol(var, facts))
+        if facts.prove(divisor):  # x % 0 is 0
+            facts.assume(s)
+            if facts.prove(divisor.shifted(-1)):
+                facts.assume(divisor.plus(s, -1).shifted(-1))
+            if positive:
+                facts.assume(a.plus(s, -1))
+
+    # -- conditions
+
+    def facts_of(self, cond: Atom, truth: bool, facts: Facts, depth: int = 16) -> list[Form]:
+        """Forms that are >= 0 where the condition is `truth`."""
+        if not isinstance(cond, Var) or cond not in self.conditions or not depth:
+            return []
+        op, args = self.conditions[cond]
+
+        def both(x: tuple[Atom, bool], y: tuple[Atom, bool]) -> list[Form]:
+            return [f for c, t in (x, y) for f in self.facts_of(c, t, facts, depth - 1)]
+
+        if args[0].type.dtype is DType.i64:
+            return self._comparison(op, self.form(args[0]), self.form(args[1]), truth, facts)
+        match op:
+            case "identity":
+                return self.facts_of(args[0], truth, facts, depth - 1)
+            case "not":
+                return self.facts_of(args[0], not truth, facts, depth - 1)
+            case "and" | "or" if truth == (op == "and"):
+                return both((args[0], truth), (args[1], truth))
+            case "and" | "or":  # one of them is `truth`, unless the other is known not to be
+                for one, other in (args, args[::-1]):
+                    if self.decided(one, facts) is (not truth):
+                        return self.facts_of(other, truth, facts, depth - 1)
+            case "arms":
+                test, first, second = args
+                if isinstance(second, Const) and bool(second.value) is not truth:
+                    return both((test, True), (first, truth))
+                if isinstance(first, Const) and bool(first.value) is not truth:
+                    return both((test, False), (second, truth))
+        return []
+
+    def _comparison(self, op: str, a: Form, b: Form, truth: bool, facts: Facts) -> list[Form]:
+        if op in COMPARISONS:
+            p, q, c = COMPARISONS[op]
+            form = a.scaled(p).plus(b, q).shifted(c)
+            return [form if truth else form.scaled(-1).shifted(-1)]
+        if op not in ("eq", "ne"):
+            return []
+        sides = [a.plus(b, -1), b.plus(a, -1)]
+        if truth == (op == "eq"):
+            return sides
+        return [side.shifted(-1) for side in sides if facts.prove(side)]
+
+    def decided(self, cond: Atom, facts: Facts) -> bool | None:
+        """The value of a comparison, if it is known."""
+        if isinstance(cond, Const):
+            return bool(cond.value)
+        op, args = self.conditions.get(cond, ("", ()))
+        if op in COMPARISONS and args[0].type.dtype is DType.i64:
+            for truth in (True, False):
+                (form,) = self._comparison(op, self.form(args[0]), self.form(args[1]), truth, facts)
+                if facts.prove(form, 8):
+                    return truth
+        return None
+
+
+def _product(forms: list[Form]) -> Form:
+    return forms[0].times(forms[1])
+
+
+# What holds modulo 2**64 too.
+RING: dict[str, Callable[[list[Form]], Form]] = {
+    "add": lambda forms: forms[0].plus(forms[1]),
+    "sub": lambda forms: forms[0].plus(forms[1], -1),
+    "neg": lambda forms: forms[0].scaled(-1),
+    "not": lambda forms: forms[0].scaled(-1).shifted(-1),
+    "identity": lambda forms: forms[0],
+    "mul": _product,
+    "square": lambda forms: _product([forms[0], forms[0]]),
+    "shl": lambda forms: forms[0].scaled(2 ** forms[1].const),
+}

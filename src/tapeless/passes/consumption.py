@@ -1,0 +1,221 @@
+"""The in-place check: makes every consumption legal, by a copy only where one is needed, and says why.
+
+Takes verified Core; gives Core in which an array that is consumed (by update, hist, scatter, with_acc, or as the start
+of a carried array) owns its memory and is not used afterwards, so that lowering may write in place. Copies are reported.
+
+Note [Versions]
+An update gives a new version of the same memory. Each version is a variable of its own; `roots` tells which versions a view
+looks into. A consumption is legal when no view of the consumed version is used later and the version owns its memory:
+it was made here, or is a written parameter. Loop parameters own their memory: the loop takes over the memory of the
+initial value, or a copy of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tapeless.ir.core import (  # isort: skip
+    Body, Broadcast, Copy, Exp, For, Function, Hist, If, Index, Lambda, Reshape, Scatter, Span, Stm, Sweep, Transpose,
+    Update, While, WithAcc,
+)  # fmt: skip
+from tapeless.ir.types import Atom, Var
+from tapeless.ir.walk import free_in_exp, free_in_lambda, map_exp
+
+Roots = frozenset[Var]
+NONE: Roots = frozenset()
+
+
+@dataclass(frozen=True)
+class Inserted:
+    """A copy that the check had to make."""
+
+    span: Span
+    name: str
+    reason: str
+
+
+def check_in_place(function: Function) -> tuple[Function, list[Inserted]]:
+    checker = _Checker()
+    for p in function.params:
+        checker.roots[p] = frozenset({p}) if p.type.shape else NONE
+    owned = {function.params[k] for k in function.written}
+    body = checker.body(function.body, NONE, owned)
+    return replace(function, body=body), checker.copies
+
+
+class _Checker:
+    def __init__(self) -> None:
+        self.roots: dict[Var, Roots] = {}
+        self.copies: list[Inserted] = []
+
+    def of(self, atom: Atom) -> Roots:
+        return self.roots.get(atom, NONE) if isinstance(atom, Var) else NONE
+
+    def of_all(self, atoms: Iterable[Atom]) -> Roots:
+        return NONE.union(*(self.of(a) for a in atoms))
+
+    # -- which versions a variable looks into
+
+    def note(self, stm: Stm) -> None:
+        match stm.exp:
+            case Index(array=array) | Reshape(array=array) | Transpose(array=array) | Broadcast(array=array):
+                self.roots[stm.vars[0]] = self.of(array) if stm.vars[0].type.shape else NONE
+            case If(then=then, orelse=orelse):
+                for v, a, b in zip(stm.vars, then.results, orelse.results, strict=True):
+                    seen = (self._seen_through(then, a) | self._seen_through(orelse, b)) if v.type.shape else NONE
+                    # an arm that hands on an array of outside makes the result share its memory
+                    self.roots[v] = frozenset({v}) | seen if v.type.shape else NONE
+            case _:
+                for v in stm.vars:
+                    self.roots[v] = frozenset({v}) if v.type.shape else NONE
+
+    def _seen_through(self, body: Body, result: Atom) -> Roots:
+        """Versions of outside that a result of a region looks into without consuming them."""
+        definitions = {v: s for s in body.stms for v in s.vars}
+        while isinstance(result, Var):
+            stm = definitions.get(result)
+            if stm is None:
+                return self.of(result)
+            match stm.exp:
+                case Index(array=a) | Reshape(array=a) | Transpose(array=a) | Broadcast(array=a):
+                    result = a
+                case _:
+                    return NONE
+        return NONE
+
+    # -- regions
+
+    def body(self, body: Body, live_out: Roots, owned: set[Var]) -> Body:
+        for stm in body.stms:
+            self.note(stm)
+        after: list[Roots] = [NONE] * len(body.stms)
+        live = live_out | self.of_all(body.results)
+        for k in range(len(body.stms) - 1, -1, -1):
+            after[k] = live
+            live = live | self.of_all(free_in_exp(body.stms[k].exp))
+        owned = set(owned)
+        stms: list[Stm] = []
+        for stm, later in zip(body.stms, after, strict=True):
+            exp = self.exp(stm, later, owned, stms)
+            stms.append(Stm(stm.vars, exp, stm.span))
+            for v in stm.vars:
+                if v.type.shape and v in self.roots.get(v, NONE):
+                    owned.add(v)
+        return Body(tuple(stms), body.results)
+
+    def lam(self, lam: Lambda, outer: Iterable[Var]) -> Lambda:
+        """A region that may run many times: it owns nothing of outside, and all of it is live."""
+        for p in lam.params:
+            self.roots[p] = frozenset({p}) if p.type.shape else NONE
+        return Lambda(lam.params, self.body(lam.body, self.of_all(outer), set()))
+
+    # -- one statement
+
+    def take(self, array: Var, later: Roots, owned: set[Var], out: list[Stm], span: Span, also: Roots = NONE) -> Var:
+        """`array` itself when it may be overwritten here, else a copy of it."""
+        roots = self.of(array)
+        reason = ""
+        if not roots <= owned:
+            reason = "it is not this function's to overwrite"
+        elif array not in roots:
+            reason = "it is a view of another array"
+        elif roots & later:
+            reason = "its old value is used later"
+        elif roots & also:
+            reason = "it is read by the same operation"
+        if not reason:
+            return array
+        fresh = Var(array.name, array.type)
+        out.append(Stm((fresh,), Copy(array), span))
+        self.roots[fresh] = frozenset({fresh})
+        owned.add(fresh)
+        self.copies.append(Inserted(span, array.name, reason))
+        return fresh
+
+    def exp(self, stm: Stm, later: Roots, owned: set[Var], out: list[Stm]) -> Exp:
+        span = stm.span
+        match stm.exp:
+            case Update(array=array, axes=axes, value=value):
+                new_value = value
+                if isinstance(value, Var) and self.of(value) & self.of(array):
+                    new_value = Var(value.name, value.type)
+                    out.append(Stm((new_value,), Copy(value), span))
+                    self.roots[new_value] = frozenset({new_value})
+                    self.copies.append(Inserted(span, value.name, "source and target of the assignment overlap"))
+                return Update(self.take(array, later, owned, out, span), axes, new_value)
+            case Hist() | Scatter() as exp:
+                rest = self.of_all(free_in_exp(replace(exp, dests=())))
+                dests = tuple(self.take(d, later, owned, out, span, rest) for d in exp.dests)
+                return map_exp(replace(exp, dests=dests), lambda a: a, lambda b: b, lambda lam: self.lam(lam, ()))
+            case WithAcc(arrays=arrays, lam=lam) as exp:
+                inner = self.of_all(free_in_exp(WithAcc((), lam)))
+                taken = tuple(self.take(a, later, owned, out, span, inner) for a in arrays)
+                return WithAcc(taken, self.lam(lam, ()))
+            case If(cond=cond, then=then, orelse=orelse):
+                return If(cond, self.body(then, later, owned), self.body(orelse, later, owned))
+            case For(index=index, bound=bound, params=params, inits=inits, body=body, plan=plan):
+                new_body = self._loop_body(params, body)
+                return For(
+                    index, bound, params, self._inits(params, inits, body, later, owned, out, span), new_body, plan
+                )
+            case While(params=params, inits=inits, cond=test, body=body, plan=plan):
+                new_body = self._loop_body(params, body)
+                new_test = self.body(test, frozenset(p for p in params), set())
+                both = Body((*test.stms, *body.stms), (*test.results, *body.results))
+                return While(
+                    params, self._inits(params, inits, both, later, owned, out, span), new_test, new_body, plan
+                )
+            case Sweep() as exp:
+                return map_exp(exp, lambda a: a, lambda b: b, lambda lam: self.lam(lam, ()))
+            case exp:
+                return exp
+
+    # -- loops
+
+    def _loop_body(self, params: tuple[Var, ...], body: Body) -> Body:
+        arrays = {p for p in params if p.type.shape}
+        for p in params:
+            self.roots[p] = frozenset({p}) if p.type.shape else NONE
+        new = self.body(body, NONE, set(arrays))
+        return self._separate_results(new, arrays)
+
+    def _separate_results(self, body: Body, params: set[Var]) -> Body:
+        """Each carried array must come back in memory of its own: views and shared results are copied."""
+        stms = list(body.stms)
+        results: list[Atom] = []
+        taken: set[Var] = set()
+        span = stms[-1].span if stms else None
+        definitions = {v for s in stms for v in s.vars}
+        for r in body.results:
+            if isinstance(r, Var) and r.type.shape:
+                roots = self.of(r)
+                own = r in roots and len(roots) == 1
+                foreign = r not in definitions and r not in params
+                if not own or foreign or roots & taken:
+                    copy = Var(r.name, r.type)
+                    assert span is not None or stms == []
+                    where = span or Span("<built in>", 0, 0, 0, 0)
+                    stms.append(Stm((copy,), Copy(r), where))
+                    self.roots[copy] = frozenset({copy})
+                    self.copies.append(Inserted(where, r.name, "a carried array needs memory of its own"))
+                    r = copy
+                taken |= self.of(r)
+            results.append(r)
+        return Body(tuple(stms), tuple(results))
+
+    def _inits(
+        self, params: tuple[Var, ...], inits: tuple[Atom, ...], body: Body, later: Roots, owned: set[Var], out: list[Stm],
+        span: Span,
+    ) -> tuple[Atom, ...]:  # fmt: skip
+        used = self.of_all(free_in_lambda(Lambda(params, body)))
+        new: list[Atom] = []
+        seen: Roots = NONE
+        for a in inits:
+            if isinstance(a, Var) and a.type.shape:
+                taken = self.take(a, later, owned, out, span, used | seen)
+                seen = seen | self.of(taken) | self.of(a)
+                new.append(taken)
+            else:
+                new.append(a)
+        return tuple(new)

@@ -1,0 +1,312 @@
+"""Dead code: removes what no result and no effect depends on, down to single results of regions.
+
+Takes and gives a verified function. Relies on `facts` for what is an effect. Linear: one walk that notes where each
+variable comes from, one that marks what is needed, one that drops the rest.
+
+Note [Marking]
+A variable is needed if a result of the function, an effect, or a needed variable depends on it. A region statement
+depends, result by result, on what the region gives there: a carried value that only serves itself is not needed
+although it is used, and goes with its parameter. An effect needs the statements around it: the branch taken, the
+trips made. Updates of an accumulator are effects on its array, and needed if that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from operator import is_
+from typing import TypeVar
+
+from tapeless.ir.core import (  # isort: skip
+    Apply, Body, Exp, For, Function, Hist, If, Lambda, Reduction, Scatter, Stm, Sweep, UpdateAcc, While, WithAcc,
+)  # fmt: skip
+from tapeless.ir.types import Atom, Var, dim_atom
+from tapeless.ir.walk import type_vars
+from tapeless.passes.facts import is_effect, used_by
+from tapeless.passes.rewrite import REGIONS
+
+T = TypeVar("T")
+Origin = tuple[Stm, int]
+
+
+def dce(function: Function) -> Function:
+    needs = Needs()
+    needs.collect(function.body, ())
+    needs.mark(function.body.results)
+    needs.run()
+    body = Trim(needs).body(function.body)
+    return function if body is function.body else replace(function, body=body)
+
+
+# -- what is needed: Note [Marking]
+
+
+class Needs:
+    """`vars` are the needed variables, `stms` (by id) the statements that effects inside them need to run."""
+
+    def __init__(self) -> None:
+        self.vars: set[Var] = set()
+        self.stms: set[int] = set()
+        self.pending: list[Var] = []
+        self.results: dict[Var, Origin] = {}  # the statement that binds a variable, and which of its results it is
+        self.params: dict[Var, Origin] = {}  # the statement whose region has the parameter, and which one it is
+        self.updates: dict[Var, list[tuple[Stm, tuple[Stm, ...]]]] = {}  # those of an accumulator, with what is around
+
+    def collect(self, body: Body, around: tuple[Stm, ...]) -> None:
+        results, params = self.results, self.params
+        for stm in body.stms:
+            exp = stm.exp
+            if isinstance(exp, Apply):
+                results[stm.vars[0]] = stm, 0
+                continue
+            for k, v in enumerate(stm.vars):
+                results[v] = stm, k
+            if isinstance(exp, REGIONS):
+                bound, bodies = _regions(exp)
+                for k, p in enumerate(bound):
+                    params[p] = stm, k
+                for inner in bodies:
+                    self.collect(inner, (*around, stm))
+            elif isinstance(exp, UpdateAcc):
+                self.updates.setdefault(exp.acc, []).append((stm, around))
+            elif is_effect(exp):
+                self.effect(stm, around)
+
+    def effect(self, stm: Stm, around: Iterable[Stm]) -> None:
+        self.stms.add(id(stm))
+        self.mark(used_by(stm.exp))
+        for outer in around:
+            if id(outer) not in self.stms:
+                self.stms.add(id(outer))
+                self.control(outer)
+
+    def mark(self, atoms: Iterable[Atom]) -> None:
+        for a in atoms:
+            if isinstance(a, Var) and a not in self.vars:
+                self.vars.add(a)
+                self.pending.append(a)
+
+    def run(self) -> None:
+        while self.pending:
+            var = self.pending.pop()
+            if var.type.shape:
+                self.mark(type_vars(var.type))
+            if origin := self.results.get(var):
+                stm, k = origin
+                if isinstance(stm.exp, Apply):
+                    self.mark(stm.exp.args)
+                elif isinstance(stm.exp, REGIONS):
+                    self.control(stm)
+                    self.result(stm.exp, k)
+                else:
+                    self.mark(used_by(stm.exp))
+            elif origin := self.params.get(var):
+                self.param(origin[0].exp, var, origin[1])
+
+    def control(self, stm: Stm) -> None:
+        """What the statement needs to run at all."""
+        match stm.exp:
+            case If(cond):
+                self.mark([cond])
+            case For(bound=bound):
+                self.mark([bound])
+            case While(cond=test):
+                self.mark(test.results)
+            case Sweep(Var() as width):
+                self.mark([width])
+            case Hist(op, dests, width, _, lam):
+                self.operator(op)
+                self.mark([dim_atom(width), *dests, *lam.body.results, *stm.vars])  # all or nothing
+            case Scatter(dests, width, _, lam):
+                self.mark([dim_atom(width), *dests, *lam.body.results, *stm.vars])
+
+    def result(self, exp: Exp, k: int) -> None:
+        """What result number k depends on."""
+        match exp:
+            case If(_, then, orelse):
+                self.mark([then.results[k], orelse.results[k]])
+            case For(params=params) | While(params=params):
+                self.mark([params[k]])
+            case Sweep():
+                for operator, (start, stop) in zip((*exp.reduces, *exp.scans), _groups(exp), strict=True):
+                    if start <= k < stop:
+                        self.operator(operator)
+                        self.mark(exp.lam.body.results[start:stop])
+                        return
+                self.mark([exp.lam.body.results[k]])
+            case WithAcc(arrays, lam):
+                number = len(arrays)
+                self.mark([lam.params[k] if k < number else lam.body.results[k - number]])
+
+    def operator(self, r: Reduction) -> None:
+        self.mark((*r.neutral, *r.op.body.results))
+
+    def param(self, exp: Exp, var: Var, k: int) -> None:
+        """What parameter number k of a region depends on."""
+        match exp:
+            case For(index, _, _, inits, body):
+                if var is not index:
+                    self.mark([inits[k - 1], body.results[k - 1]])
+            case While(_, inits, _, body):
+                self.mark([inits[k], body.results[k]])
+            case Sweep(arrays=arrays) | Hist(arrays=arrays) | Scatter(arrays=arrays):
+                self.mark(arrays[k - 1 : k])  # nothing for the index
+            case WithAcc(arrays):
+                self.mark([arrays[k]])
+                for update, around in self.updates.get(var, ()):
+                    self.effect(update, around)
+
+
+def _regions(exp: Exp) -> tuple[tuple[Var, ...], list[Body]]:
+    """The parameters that are bound to something outside, and the regions."""
+    match exp:
+        case If(_, then, orelse):
+            return (), [then, orelse]
+        case For(index, _, params, _, body):
+            return (index, *params), [body]
+        case While(params, _, cond, body):
+            return params, [cond, body]
+        case Sweep(_, _, lam, reduces, scans):
+            return lam.params, [*(r.op.body for r in (*reduces, *scans)), lam.body]
+        case Hist(op=op, lam=lam):
+            return lam.params, [op.op.body, lam.body]
+        case Scatter(lam=lam) | WithAcc(lam=lam):
+            return lam.params, [lam.body]
+    raise AssertionError(f"{type(exp).__name__} has no regions")
+
+
+def _groups(sweep: Sweep) -> list[tuple[int, int]]:
+    """The positions of the results of each operator, reductions first."""
+    ends = list(accumulate((len(r.neutral) for r in (*sweep.reduces, *sweep.scans)), initial=0))
+    return list(pairwise(ends))
+
+
+# -- dropping the rest
+
+
+class Trim:
+    def __init__(self, needs: Needs) -> None:
+        self.vars = needs.vars
+        self.stms = needs.stms
+
+    def body(self, body: Body, keep: Callable[[int], bool] | None = None) -> Body:
+        """`keep` tells which results stay; all if it is left out."""
+        stms: list[Stm] = []
+        needed = self.vars
+        for stm in body.stms:
+            exp = stm.exp
+            if isinstance(exp, Apply):
+                if stm.vars[0] in needed:
+                    stms.append(stm)
+            elif id(stm) in self.stms or not needed.isdisjoint(stm.vars):
+                stms.append(self.stm(stm, exp) if isinstance(exp, REGIONS) else stm)
+        results = body.results if keep is None else _kept(body.results, keep)
+        if len(stms) == len(body.stms) and results is body.results and all(map(is_, stms, body.stms)):
+            return body
+        return Body(tuple(stms), results)
+
+    def lam(self, lam: Lambda, keep: Callable[[int], bool] | None = None) -> Lambda:
+        body = self.body(lam.body, keep)
+        return lam if body is lam.body else Lambda(lam.params, body)
+
+    def stm(self, stm: Stm, exp: Exp) -> Stm:
+        vars, new = self.region(stm.vars, exp)
+        return stm if vars is stm.vars and new is exp else Stm(vars, new, stm.span)
+
+    def region(self, vars: tuple[Var, ...], exp: Exp) -> tuple[tuple[Var, ...], Exp]:
+        """The variables and the expression without what is not needed. Unchanged ones are the same objects."""
+
+        def bound(k: int) -> bool:
+            return vars[k] in self.vars
+
+        match exp:
+            case If(cond, then, orelse):
+                first, second = self.body(then, bound), self.body(orelse, bound)
+                same = first is then and second is orelse
+                return _kept(vars, bound), exp if same else If(cond, first, second)
+            case For(index, limit, params, inits, body, plan):
+                keep = self.carried(params)
+                inner = self.body(body, keep)
+                if inner is body:
+                    return vars, exp
+                return _kept(vars, keep), For(index, limit, _kept(params, keep), _kept(inits, keep), inner, plan)
+            case While(params, inits, cond, body, plan):
+                keep = self.carried(params)
+                test, inner = self.body(cond), self.body(body, keep)
+                if test is cond and inner is body:
+                    return vars, exp
+                return _kept(vars, keep), While(_kept(params, keep), _kept(inits, keep), test, inner, plan)
+            case Sweep():
+                return self.sweep(vars, exp)
+            case Hist(op, dests, width, arrays, lam):
+                operator, (arrays, lam) = self.operator(op), self.rows(arrays, lam)
+                same = operator is op and lam is exp.lam
+                return vars, exp if same else Hist(operator, dests, width, arrays, lam)
+            case Scatter(dests, width, arrays, lam):
+                arrays, lam = self.rows(arrays, lam)
+                return vars, exp if lam is exp.lam else Scatter(dests, width, arrays, lam)
+            case WithAcc(arrays, lam):
+                return self.with_acc(vars, exp)
+        raise AssertionError(f"{type(exp).__name__} has no regions")
+
+    def carried(self, params: Sequence[Var]) -> Callable[[int], bool]:
+        return lambda k: params[k] in self.vars
+
+    def operator(self, r: Reduction) -> Reduction:
+        op = self.lam(r.op)
+        return r if op is r.op else Reduction(op, r.neutral, r.commutative)
+
+    def rows(
+        self, arrays: tuple[Var, ...], lam: Lambda, keep: Callable[[int], bool] | None = None
+    ) -> tuple[tuple[Var, ...], Lambda]:
+        """Arrays whose rows are not looked at go. The lambda is the same object only if the arrays are."""
+
+        def used(k: int) -> bool:
+            return lam.params[1 + k] in self.vars
+
+        new = self.lam(lam, keep)
+        kept = _kept(arrays, used)
+        return (
+            (arrays, new) if kept is arrays else (kept, Lambda((lam.params[0], *_kept(lam.params[1:], used)), new.body))
+        )
+
+    def sweep(self, vars: tuple[Var, ...], exp: Sweep) -> tuple[tuple[Var, ...], Exp]:
+        groups = _groups(exp)
+        dead = {k for start, stop in groups if self.vars.isdisjoint(vars[start:stop]) for k in range(start, stop)}
+        mapped = groups[-1][1] if groups else 0
+
+        def keep(k: int) -> bool:
+            return k not in dead if k < mapped else vars[k] in self.vars
+
+        number = len(exp.reduces)
+        live = [start not in dead for start, _ in groups]
+        reduces = tuple([self.operator(r) for r, x in zip(exp.reduces, live[:number], strict=True) if x])
+        scans = tuple([self.operator(r) for r, x in zip(exp.scans, live[number:], strict=True) if x])
+        arrays, lam = self.rows(exp.arrays, exp.lam, keep)
+        same = all(live) and all(map(is_, (*reduces, *scans), (*exp.reduces, *exp.scans)))
+        if same and lam is exp.lam:
+            return vars, exp
+        return _kept(vars, keep), Sweep(exp.width, arrays, lam, reduces, scans)
+
+    def with_acc(self, vars: tuple[Var, ...], exp: WithAcc) -> tuple[tuple[Var, ...], Exp]:
+        number = len(exp.arrays)
+
+        def array(k: int) -> bool:
+            return exp.lam.params[k] in self.vars
+
+        def result(k: int) -> bool:
+            return vars[number + k] in self.vars
+
+        body = self.body(exp.lam.body, result)
+        arrays, params = _kept(exp.arrays, array), _kept(exp.lam.params, array)
+        if body is exp.lam.body and arrays is exp.arrays:
+            return vars, exp
+        left = (*_kept(vars[:number], array), *_kept(vars[number:], result))
+        return left, WithAcc(arrays, Lambda(params, body))
+
+
+def _kept(many: tuple[T, ...], keep: Callable[[int], bool]) -> tuple[T, ...]:
+    """The same tuple if all are kept."""
+    chosen = [x for k, x in enumerate(many) if keep(k)]
+    return many if len(chosen) == len(many) else tuple(chosen)

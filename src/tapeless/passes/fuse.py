@@ -1,0 +1,359 @@
+"""Fusion: sweeps over the same elements become one, so that what one gives to another stays in registers.
+
+Takes and gives a verified function. Relies on `simplify` having removed views of whole arrays and rows that are known,
+on `dependence` for what may be moved, and on `sweeps` for the construction. Lambdas are fused after what holds them.
+
+Note [Vertical fusion]
+A consumer (sweep, histogram, scatter) takes in a sweep of the same width whose mapped rows it reads. Results of the
+producer that others use as well become results of the fused sweep, so nothing is computed twice. Instead, a producer of
+a few operations is copied where every reader can take it in, or where the two cannot be one statement: an array less
+is worth a multiplication. A producer with a scan stays: its lambda may run twice, and so would the consumer's.
+The consumer must be in the producer's region. A lambda that runs once, that of `with_acc`, is entered by the producer.
+
+Note [Horizontal fusion]
+Two sweeps of one width that do not depend on each other become one if they read an array in common, or if both are
+small reductions. This comes after vertical fusion, which saves more and which a merged sweep could stand in the way of.
+
+Note [Between two sweeps]
+The fused statement goes where everything that either sweep uses is known. Of the statements between them, those that
+must come after the first follow the fused statement, the others precede it; if the second sweep must come
+after one of those, the sweeps stay apart. What must come after what: Note [Trading places].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from tapeless.ir.core import Apply, Body, Function, Index, Lambda, Stm, Sweep, WithAcc
+from tapeless.ir.types import Dim, Var
+from tapeless.ir.walk import Substitution
+from tapeless.ops.table import TABLE
+from tapeless.passes.dependence import Footprint, Footprints, Memory, Names, clash
+from tapeless.passes.rewrite import Rewriter
+from tapeless.passes.sweeps import SWEPT, Swept, is_whole, mapped_vars, merge, reads_rows_only
+
+COPIED = 2  # operations of a lambda that is rather copied than kept in memory
+LARGEST = 500  # statements of a sweep that has taken in others
+LARGEST_BESIDE = 200  # statements of sweeps merged side by side
+SMALL = 16  # statements of a reduction that is merged with one of other arrays
+NEARBY = 4  # sweeps of an array that are tried for a merge
+
+
+def fuse(function: Function) -> Function:
+    return Fuser(function).function(function)
+
+
+class Fuser(Rewriter):
+    """Fuses each region, then the regions in it: their sweeps have come together by then."""
+
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.footprints = Footprints()
+        self.memory = Memory()
+        if self.footprints.region(Lambda((), function.body)).consumed:
+            self.memory.body(function.body)
+
+    def body(self, body: Body) -> Body:
+        number = sum(isinstance(s.exp, SWEPT) for s in body.stms)
+        if number > 1 or (number and any(isinstance(s.exp, WithAcc) for s in body.stms)):
+            body = Region(self, body).fused()
+        return super().body(body)
+
+
+class Node:
+    """A statement of a region, at `place` in the list of nodes."""
+
+    def __init__(self, stm: Stm, print: Footprint, place: int) -> None:
+        self.stm, self.print, self.place = stm, print, place
+
+
+class Region:
+    """The statements of one region with their uses. A node that took in another one leaves None at that place."""
+
+    def __init__(self, fuser: Fuser, body: Body) -> None:
+        self.footprints, self.memory = fuser.footprints, fuser.memory
+        self.body = body
+        self.nodes: list[Node | None] = [Node(s, self.footprints.stm(s), k) for k, s in enumerate(body.stms)]
+        self.makers: dict[Var, Node] = {}
+        self.users: dict[Var, dict[Node, None]] = {}
+        self.results = set(body.results)
+        self.in_order = True  # no effects and nothing consumed: only uses matter
+        for node in self.nodes:
+            assert node is not None
+            self.makers.update(dict.fromkeys(node.stm.vars, node))
+            self.use(node, node.print.free)
+            if node.print.consumed or node.print.ordered:
+                self.in_order = False
+
+    def use(self, node: Node, vars: Iterable[Var]) -> None:
+        for v in vars:
+            self.users.setdefault(v, {})[node] = None
+
+    def fused(self) -> Body:
+        changed = False
+        for k in range(len(self.nodes)):
+            if (node := self.nodes[k]) is not None:
+                while self.take_in(node):
+                    changed = True
+        changed = self.merge_beside() or changed
+        return Body(tuple([n.stm for n in self.nodes if n is not None]), self.body.results) if changed else self.body
+
+    # -- Note [Vertical fusion]
+
+    def take_in(self, node: Node) -> bool:
+        """Does the node take in something that it reads?"""
+        exp = node.stm.exp
+        if isinstance(exp, WithAcc):
+            return any(self.enter(v, node) for v in node.print.inner if v.type.shape)
+        if not isinstance(exp, SWEPT):
+            return False
+        reads = [*exp.arrays, *[v for v in node.print.inner if v.type.shape and v not in exp.arrays]]
+        for array in reads:
+            maker = self.makers.get(array)
+            if maker is None or maker is node:
+                continue
+            if isinstance(maker.stm.exp, Sweep) and self.inline(maker, node):
+                return True
+            if isinstance(maker.stm.exp, Index) and self.see_through(array, maker.stm.exp, node):
+                return True
+        return False
+
+    def see_through(self, view: Var, exp: Index, node: Node) -> bool:
+        """Reads the array rather than a view of the whole of it, if that may lead on."""
+        if exp.array not in self.makers or not all(map(is_whole, exp.axes, exp.array.type.shape)):
+            return False
+        new = Stm(node.stm.vars, Substitution({view: exp.array}).exp(node.stm.exp), node.stm.span)
+        self.become(node, new, self.footprints.stm(new), [view])
+        return True
+
+    def inline(self, producer: Node, consumer: Node) -> bool:
+        a, b = producer.stm.exp, consumer.stm.exp
+        assert isinstance(a, Sweep) and isinstance(b, Swept)
+        if a.scans or not same(a.width, b.width) or not self.may_join(producer, consumer, LARGEST):
+            return False
+        mapped = mapped_vars(producer.stm)
+        read = [v for v in producer.stm.vars if v in consumer.print.free]
+        if any(v not in mapped or not reads_rows_only(consumer.stm, v, self.footprints) for v in read):
+            return False  # a result of a reduction, or rows of other elements
+        kept = [v for v in mapped if self.is_used_beside(v, consumer)]
+        cheap = is_cheap(a)
+        if cheap and kept and self.is_read_by_rows(kept, b.width):
+            return self.copy(producer, consumer, read)
+        later = None
+        if isinstance(b, Sweep) or not (kept or a.reduces):
+            later = self.between(producer, consumer, read)
+        if later is None:
+            return cheap and self.copy(producer, consumer, read)
+        merged = merge(producer.stm, consumer.stm, kept, inlined=read)
+        self.replace(producer, consumer, merged.stm, merged.same.items(), later, read)
+        return True
+
+    def may_join(self, a: Node, b: Node, largest: int) -> bool:
+        """Not if it grew too large, effects of two sweeps would mix, or one consumes what the other looks at."""
+        if a.print.size + b.print.size > largest or (a.print.ordered and b.print.ordered):
+            return False
+        return not clash(self.memory, self.with_results(a), b.print)
+
+    def with_results(self, node: Node) -> Footprint:
+        """Its footprint, with its results as arrays that it looks at."""
+        if not node.stm.vars:
+            return node.print
+        p = node.print
+        return Footprint({**p.free, **dict.fromkeys(node.stm.vars)}, p.inner, p.consumed, p.ordered, p.size)
+
+    def is_used_beside(self, var: Var, node: Node) -> bool:
+        return var in self.results or any(user is not node for user in self.users.get(var, ()))
+
+    def is_read_by_rows(self, vars: Sequence[Var], width: Dim) -> bool:
+        """Can every reader of the arrays take them in?"""
+        for v in vars:
+            if v in self.results:
+                return False
+            for user in self.users[v]:
+                exp = user.stm.exp
+                if not isinstance(exp, SWEPT) or not same(exp.width, width):
+                    return False
+                if not reads_rows_only(user.stm, v, self.footprints):
+                    return False
+        return True
+
+    def copy(self, producer: Node, consumer: Node, read: list[Var]) -> bool:
+        """The consumer computes the rows itself; the producer stays for the others."""
+        if not self.in_order:
+            for node in self.nodes[producer.place + 1 : consumer.place]:
+                if node is not None and clash(self.memory, producer.print, node.print):
+                    return False  # what the producer reads is gone by then
+        merged = merge(producer.stm, consumer.stm, (), inlined=read, copy=True)
+        self.share(merged.same.items())
+        print = joined(producer.print, consumer.print, read)
+        self.use(consumer, producer.print.free)
+        self.become(consumer, merged.stm, print, read)
+        return True
+
+    def enter(self, array: Var, node: Node) -> bool:
+        """Moves the maker of an array that a lambda reads into it: the lambda runs once, and is fused later."""
+        maker, exp = self.makers.get(array), node.stm.exp
+        assert isinstance(exp, WithAcc)
+        if maker is None or not isinstance(maker.stm.exp, Sweep) or maker.stm.exp.reduces:
+            return False
+        width, stms = maker.stm.exp.width, exp.lam.body.stms
+        if any(v in exp.arrays or self.is_used_beside(v, node) for v in maker.stm.vars):
+            return False
+        if not any(isinstance(s.exp, SWEPT) and same(s.exp.width, width) and array in s.exp.arrays for s in stms):
+            return False  # nobody to take it in
+        if not self.may_join(maker, node, LARGEST) or self.between(maker, node, maker.stm.vars) is None:
+            return False
+        body = Body((maker.stm, *stms), exp.lam.body.results)
+        stm = Stm(node.stm.vars, WithAcc(exp.arrays, Lambda(exp.lam.params, body)), node.stm.span)
+        self.replace(maker, node, stm, (), [], maker.stm.vars)
+        return True
+
+    # -- Note [Horizontal fusion]
+
+    def merge_beside(self) -> bool:
+        changed = False
+        recent: dict[object, list[Node]] = {}  # by arrays, and by widths of small reductions
+        for k in range(len(self.nodes)):
+            node = self.nodes[k]
+            if node is None or not isinstance(node.stm.exp, Sweep):
+                continue
+            while partner := self.partner(node, recent):
+                self.merge_two(partner, node)
+                changed = True
+            for key in keys(node):
+                recent.setdefault(key, []).append(node)
+        return changed
+
+    def partner(self, node: Node, recent: dict[object, list[Node]]) -> Node | None:
+        """The nearest sweep before this one that may be merged with it."""
+        sweep = node.stm.exp
+        assert isinstance(sweep, Sweep)
+        near: dict[Node, None] = {}
+        for key in keys(node):
+            near.update(dict.fromkeys(recent.get(key, [])[-NEARBY:]))
+        for other in sorted(near, key=lambda n: n.place, reverse=True):
+            before = other.stm.exp
+            if self.nodes[other.place] is not other or other is node or not isinstance(before, Sweep):
+                continue  # taken in meanwhile
+            if not same(before.width, sweep.width) or bool(before.scans) != bool(sweep.scans):
+                continue  # the lambda of a scan may run twice: others stay out of it
+            if self.may_join(other, node, LARGEST_BESIDE) and self.between(other, node, ()) is not None:
+                return other
+        return None
+
+    def merge_two(self, first: Node, second: Node) -> None:
+        later = self.between(first, second, ())
+        assert later is not None
+        merged = merge(first.stm, second.stm, first.stm.vars)
+        self.replace(first, second, merged.stm, merged.same.items(), later, ())
+
+    # -- Note [Between two sweeps]
+
+    def between(self, first: Node, second: Node, read: Collection[Var]) -> list[Node] | None:
+        """What stands between them and must follow the first; None if the second must follow some of it.
+
+        That the second uses the variables `read` of the first does not count.
+        """
+        start = first.place + 1
+        if any(v in second.print.free for v in first.stm.vars if v not in read):
+            return None
+        if self.in_order:  # nothing depends on the first before its first user
+            places = [u.place for v in first.stm.vars for u in self.users.get(v, ())]
+            start = min(places, default=second.place)
+        later: list[Node] = []
+        for node in self.nodes[start : second.place]:
+            if node is not None and any(self.must_follow(node, n) for n in (first, *later)):
+                later.append(node)
+        return None if any(self.must_follow(second, n) for n in later) else later
+
+    def must_follow(self, second: Node, first: Node) -> bool:
+        """Note [Trading places]."""
+        if any(v in second.print.free for v in first.stm.vars):
+            return True
+        if self.in_order:
+            return False
+        return (first.print.ordered and second.print.ordered) or clash(self.memory, first.print, second.print)
+
+    # -- keeping the books
+
+    def replace(
+        self,
+        first: Node,
+        second: Node,
+        stm: Stm,
+        same: Iterable[tuple[Var, object]],
+        later: Sequence[Node],
+        gone: Collection[Var],
+    ) -> None:
+        """`second` becomes the statement for both, in front of `later`; it no longer uses the variables `gone`."""
+        self.share(same)
+        for v in first.print.free:
+            self.users[v].pop(first, None)
+        self.use(second, first.print.free)
+        self.become(second, stm, joined(first.print, second.print, gone), gone)
+        self.makers.update(dict.fromkeys(stm.vars, second))
+        if not later:
+            self.nodes[first.place] = None
+            return
+        moved = {first, second, *later}
+        places = slice(first.place, second.place + 1)
+        stay = [n for n in self.nodes[places] if n is not None and n not in moved]
+        free = places.stop - places.start - len(stay) - len(later) - 1
+        order: list[Node | None] = [*[None] * free, *stay, second, *later]
+        self.nodes[places] = order
+        for place, node in enumerate(order, places.start):
+            if node is not None:
+                node.place = place
+
+    def become(self, node: Node, stm: Stm, print: Footprint, gone: Iterable[Var]) -> None:
+        for v in gone:
+            self.users.get(v, {}).pop(node, None)
+        self.use(node, [v for v in print.free if v not in node.print.free])
+        node.stm, node.print = stm, print
+        self.footprints.known[id(stm.exp)] = stm.exp, print
+
+    def share(self, same: Iterable[tuple[Var, object]]) -> None:
+        for a, b in same:
+            if isinstance(b, Var):
+                self.memory.share(a, b)
+
+
+def joined(first: Footprint, second: Footprint, gone: Collection[Var]) -> Footprint:
+    def without(names: Names) -> Names:
+        return {v: None for v in names if v not in gone}
+
+    return Footprint(
+        {**first.free, **without(second.free)},
+        {**first.inner, **without(second.inner)},
+        first.consumed | second.consumed,
+        first.ordered or second.ordered,
+        first.size + second.size,
+    )
+
+
+def same(a: Dim, b: Dim) -> bool:
+    return a is b or (isinstance(a, int) and a == b)
+
+
+def is_cheap(sweep: Sweep) -> bool:
+    """May its lambda run again rather than its results be kept?"""
+    cost = 0
+    for stm in sweep.lam.body.stms:
+        if not isinstance(stm.exp, Apply):
+            return False
+        cost += TABLE[stm.exp.op].cost
+    return cost <= COPIED and not sweep.reduces and not sweep.scans
+
+
+def keys(node: Node) -> list[object]:
+    """Under which a partner for a merge is looked for: Note [Horizontal fusion]."""
+    sweep = node.stm.exp
+    assert isinstance(sweep, Sweep)
+    found: list[object] = [*dict.fromkeys(sweep.arrays)]
+    reduced = sum(len(r.neutral) for r in sweep.reduces)
+    if reduced == len(node.stm.vars) > 0 and node.print.size <= SMALL:
+        found.append(("reduction", sweep.width))
+    return found
+
+
+__all__ = ["fuse"]

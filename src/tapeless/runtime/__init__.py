@@ -1,0 +1,1 @@
+"""Running compiled code: specialisation, argument binding, the disk cache, errors raised by native code."""

@@ -1,0 +1,125 @@
+"""The disk cache: compiled code by content.
+
+`fetch` and `store` take a key (a hash of everything that decides the code) and a pickled payload. Writes are atomic; an entry
+that cannot be read, or belongs to another format or machine, counts as absent. The oldest entries go when it grows too big.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+FORMAT = b"tapeless-cache-1\n"
+LIMIT = 512 * 2**20  # bytes kept
+_writes = 0
+
+
+def directory() -> Path:
+    """TAPELESS_CACHE_DIR, or the user's cache folder."""
+    given = os.environ.get("TAPELESS_CACHE_DIR")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "tapeless"
+
+
+def key_of(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+@functools.cache
+def build() -> str:
+    """Tells one state of the compiler from another: names, sizes and times of its own files."""
+    root = Path(__file__).resolve().parent.parent
+    parts = []
+    for path in sorted(root.rglob("*.py")):
+        stat = path.stat()
+        parts.append(f"{path.relative_to(root)}:{stat.st_size}:{stat.st_mtime_ns}")
+    return key_of(*parts)
+
+
+def _path(key: str) -> Path:
+    return directory() / key[:2] / f"{key[2:]}.bin"
+
+
+def fetch(key: str) -> Any | None:
+    path = _path(key)
+    try:
+        data = path.read_bytes()
+        if not data.startswith(FORMAT):
+            return None
+        digest, payload = data[len(FORMAT) : len(FORMAT) + 32], data[len(FORMAT) + 32 :]
+        if hashlib.sha256(payload).digest() != digest:
+            return None
+        value = pickle.loads(payload)
+    except Exception:  # whatever is wrong with an entry, it is rebuilt
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return value
+
+
+def store(key: str, value: Any) -> None:
+    """Best effort: a full or read-only disk is no reason to fail."""
+    global _writes
+    try:
+        payload = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        path = _path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(FORMAT + hashlib.sha256(payload).digest() + payload)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except (OSError, pickle.PicklingError, AttributeError, TypeError):
+        return
+    _writes += 1
+    if _writes % 64 == 1:
+        trim()
+
+
+def entries() -> list[tuple[Path, int, float]]:
+    """Path, bytes and time of last use, oldest first."""
+    found = []
+    for path in directory().glob("*/*.bin"):
+        with contextlib.suppress(OSError):
+            stat = path.stat()
+            found.append((path, stat.st_size, stat.st_mtime))
+    return sorted(found, key=lambda e: e[2])
+
+
+def trim(limit: int = LIMIT) -> None:
+    found = entries()
+    total = sum(size for _, size, _ in found)
+    for path, size, used in found:
+        if total <= limit:
+            break
+        if time.time() - used < 60:  # another process may be about to read it
+            continue
+        with contextlib.suppress(OSError):
+            path.unlink()
+            total -= size
+
+
+def clear() -> int:
+    count = 0
+    for path, _, _ in entries():
+        with contextlib.suppress(OSError):
+            path.unlink()
+            count += 1
+    return count

@@ -1,0 +1,274 @@
+"""Calling native code: arguments to C, errors to Python exceptions, results to NumPy.
+
+Takes a `Compiled` specialisation and the leaves of the arguments. The GIL is released while native code runs. Each call
+has memory of its own for results and errors, so any number of threads may call at once.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapeless import errors
+from tapeless.errors import ArgumentError, SourceError
+from tapeless.frontend.entry import Argument, Known, Leaf, Output, Tree
+from tapeless.ir.types import DType
+from tapeless.lower.loopir import Site
+from tapeless.runtime.compile import Compiled
+
+C_TYPES: dict[DType, Any] = {
+    DType.bool: ctypes.c_int8,
+    DType.i32: ctypes.c_int32,
+    DType.i64: ctypes.c_int64,
+    DType.f32: ctypes.c_float,
+    DType.f64: ctypes.c_double,
+}
+_free = ctypes.CDLL(None).free
+_free.argtypes = [ctypes.c_void_p]
+_free.restype = None
+
+
+class Given:
+    """Memory that native code handed over; NumPy sees it through the array interface, and it is freed with its last user."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.address = address
+        self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": dtype.str, "version": 3}
+
+    def __del__(self) -> None:
+        _free(self.address)
+
+
+def address_of(array: np.ndarray[Any, Any]) -> int:
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError, BufferError):  # read-only or empty
+        data: int = array.__array_interface__["data"][0]
+        return data
+
+
+class Caller:
+    """Calls one specialisation. Made once, then as little as possible happens in a call."""
+
+    def __init__(self, compiled: Compiled, specs: Sequence[Any], threads: int) -> None:
+        self.compiled = compiled
+        self.threads = threads
+        traced, binary = compiled.traced, compiled.binary
+        core = traced.core
+        self.specs = specs
+        self.sizes = _size_sources(compiled, specs)
+        self.positions = traced.arguments
+        self.captured = traced.captured
+        self.written = core.written
+        self.params: list[tuple[bool, DType]] = [(bool(p.type.shape), p.type.dtype) for p in core.params]
+        argtypes: list[Any] = [ctypes.c_int64] * len(core.sizes)
+        for is_array, dtype in self.params:
+            if is_array:
+                argtypes.append(ctypes.c_void_p)
+            elif dtype.is_complex:
+                argtypes += [C_TYPES[dtype.real]] * 2
+            else:
+                argtypes.append(C_TYPES[dtype])
+        self.provided = [(k, r) for k, r in binary.array_results.items() if r[1]]
+        argtypes += [ctypes.c_void_p] * len(self.provided)
+        argtypes += [ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
+        self.native = ctypes.CFUNCTYPE(None, *argtypes)(compiled.address)
+        slots = sum(2 if d.is_complex else 1 for d in binary.scalar_results)
+        given = sum(1 for r in binary.array_results.values() if not r[1])
+        self.Results = ctypes.c_int64 * max(1, slots + given)
+        self.given_at = slots
+        self.Error = ctypes.c_int64 * 4
+        self.offsets: list[int] = []
+        at = 0
+        for d in binary.scalar_results:
+            self.offsets.append(at)
+            at += 2 if d.is_complex else 1
+        self.readers = [_reader(d) for d in binary.scalar_results]
+        self.build = self._builder(traced.output)
+        self.prepare = [_prepare(is_array, dtype) for is_array, dtype in self.params]
+        self.simple = all(not (not a and d.is_complex) for a, d in self.params) and not self.captured
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        values = [leaves[k] for k in self.positions]
+        for c in self.captured:
+            values.append(c.get())
+        keep: list[Any] = []
+        copies: list[tuple[Any, Any]] = []
+        arguments: list[Any] = [source(values) for source in self.sizes]
+        for k, (prepare, value) in enumerate(zip(self.prepare, values, strict=True)):
+            if self.params[k][0] and not _is_plain(value, self.params[k][1]):
+                plain = np.array(value, dtype=self.params[k][1].numpy, order="C", copy=True)
+                if k in self.written:
+                    copies.append((value, plain))
+                value = plain
+                keep.append(plain)
+            prepare(arguments, value)
+        if self.written:
+            self._refuse_overlap(values)
+        made: dict[int, Any] = {}
+        for k, (dtype, _, shape, _, _) in self.provided:
+            dims = [d if isinstance(d, int) else arguments[int(d[1:])] for d in shape]
+            made[k] = out = np.empty(dims, dtype.numpy)
+            arguments.append(out.__array_interface__["data"][0] if not out.size else address_of(out))
+        results, error = self.Results(), self.Error()
+        self.native(*arguments, self.threads, ctypes.addressof(results), ctypes.addressof(error))
+        for original, plain in copies:
+            original[...] = plain
+        if error[0]:
+            raise_error(error, self.compiled.binary.sites)
+        return self.build(results, made, leaves)
+
+    # -- results
+
+    def _builder(self, output: Output) -> Callable[..., Any]:
+        binary = self.compiled.binary
+        match output:
+            case Leaf(k=k, python=python) if k in binary.scalar_slots:
+                slot = binary.scalar_slots[k]
+                at, read = self.offsets[slot], self.readers[slot]
+                dtype = binary.scalar_results[slot]
+                if python:
+                    return lambda results, made, leaves: read(results, at)
+                kind = dtype.numpy.type
+                return lambda results, made, leaves: kind(read(results, at))
+            case Leaf(k=k) if binary.array_results[k][1]:
+                return lambda results, made, leaves: made[k]
+            case Leaf(k=k):
+                return self._given(k)
+            case Argument(position=position):
+                return lambda results, made, leaves: leaves[position]
+            case Known(value=value):
+                return lambda results, made, leaves: value
+            case Tree(kind=kind, items=items, keys=keys, cls=cls):
+                parts = [self._builder(i) for i in items]
+
+                def build(results: Any, made: Any, leaves: Any) -> Any:
+                    values = [p(results, made, leaves) for p in parts]
+                    match kind:
+                        case "tuple":
+                            return tuple(values)
+                        case "list":
+                            return values
+                        case "dict":
+                            return dict(zip(keys, values, strict=True))
+                        case "namedtuple":
+                            return cls(*values)
+                    new = object.__new__(cls)
+                    for name, v in zip(keys, values, strict=True):
+                        object.__setattr__(new, name, v)
+                    return new
+
+                return build
+
+    def _given(self, k: int) -> Callable[..., Any]:
+        dtype, _, _, dims, number = self.compiled.binary.array_results[k]
+        at = self.given_at + number
+
+        def build(results: Any, made: dict[int, Any], leaves: Any) -> Any:
+            if k not in made:
+                shape = tuple(results[self.offsets[d]] for d in dims)
+                made[k] = np.asarray(Given(results[at], shape, dtype.numpy))
+            return made[k]
+
+        return build
+
+    # -- arguments
+
+    def _refuse_overlap(self, values: Sequence[Any]) -> None:
+        """A written array must not share memory with another argument, unless they are the same array."""
+        ranges = []
+        for k, v in enumerate(values):
+            if self.params[k][0]:
+                low, high = np.lib.array_utils.byte_bounds(v)
+                ranges.append((k, low, high))
+        for k, low, high in ranges:
+            if k not in self.written:
+                continue
+            for j, other_low, other_high in ranges:
+                if j != k and low < other_high and other_low < high and np.shares_memory(values[k], values[j]):
+                    names = [p.name for p in self.compiled.traced.core.params]
+                    raise ArgumentError(
+                        f"'{names[k]}' is written, but shares memory with '{names[j]}': pass a copy of one of them"
+                    )
+
+
+def _is_plain(value: Any, dtype: DType) -> bool:
+    flags = value.flags
+    return bool(flags.c_contiguous and flags.aligned) and value.dtype.isnative
+
+
+def _prepare(is_array: bool, dtype: DType) -> Callable[[list[Any], Any], None]:
+    if is_array:
+        return lambda arguments, value: arguments.append(address_of(value))
+    if dtype.is_complex:
+
+        def both(arguments: list[Any], value: Any) -> None:
+            arguments.append(float(value.real))
+            arguments.append(float(value.imag))
+
+        return both
+    convert: Any = float if dtype.is_float else int
+    return lambda arguments, value: arguments.append(convert(value))
+
+
+def _size_sources(compiled: Compiled, specs: Sequence[Any]) -> list[Callable[[Sequence[Any]], int]]:
+    """For each size parameter: where it is read from."""
+    traced = compiled.traced
+    sources: list[Callable[[Sequence[Any]], int]] = []
+    for size in traced.core.sizes:
+        for k, p in enumerate(traced.core.params):
+            if size in p.type.shape:
+                axis = p.type.shape.index(size)
+                sources.append(lambda values, k=k, axis=axis: values[k].shape[axis])  # type: ignore[misc]
+                break
+        else:
+            raise AssertionError(f"size {size} belongs to no parameter")
+    return sources
+
+
+def _reader(dtype: DType) -> Callable[[Any, int], Any]:
+    match dtype:
+        case DType.bool:
+            return lambda r, at: bool(r[at] & 1)
+        case DType.i32 | DType.i64:
+            bits = 8 * dtype.bytes
+            if bits == 64:
+                return lambda r, at: r[at]
+            return lambda r, at: struct.unpack_from("<i", r, 8 * at)[0]
+        case DType.f64:
+            return lambda r, at: struct.unpack_from("<d", r, 8 * at)[0]
+        case DType.f32:
+            return lambda r, at: struct.unpack_from("<f", r, 8 * at)[0]
+        case DType.c128:
+            return lambda r, at: complex(*struct.unpack_from("<dd", r, 8 * at))
+        case DType.c64:
+            return lambda r, at: complex(struct.unpack_from("<f", r, 8 * at)[0], struct.unpack_from("<f", r, 8 * at + 8)[0])
+
+
+def raise_error(record: Any, sites: Sequence[Site]) -> None:
+    code = record[0]
+    if code == -1:
+        raise MemoryError("compiled code could not allocate memory")
+    site = sites[code - 1]
+    values: list[Any] = []
+    for k, kind in enumerate(site.kinds):
+        raw = record[1 + k]
+        values.append(struct.unpack("<d", struct.pack("<q", raw))[0] if kind.is_float else raw)
+    message = site.message.format(*values)
+    cls = getattr(builtins, site.error, None) or getattr(errors, site.error, None) or getattr(np.linalg, site.error)
+    span = site.span
+    if issubclass(cls, SourceError):
+        where = {} if not span.line else {
+            "file": span.file, "line": span.line, "column": span.column, "end_line": span.end_line,
+            "end_column": span.end_column,
+        }  # fmt: skip
+        raise cls(message, **where)
+    place = f" ({span.file}:{span.line})" if span.line else ""
+    raise cls(f"{message}{place}" if message else place.strip())
+
+

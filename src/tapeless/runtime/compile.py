@@ -1,0 +1,133 @@
+"""From a Python function and argument specs to something that can be called: trace, optimise, lower, emit, load.
+
+Gives `Compiled` with the text of every stage. The disk cache is asked after tracing: its key is the traced program with its
+places in the source, the options and the machine, so nothing that decides the code is missing from it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tapeless.backends.cpu.compile import compile_program, load
+from tapeless.backends.llvm import host
+from tapeless.frontend.context import Options
+from tapeless.frontend.entry import Spec, Traced, trace_specs
+from tapeless.ir.core import Function
+from tapeless.ir.printer import print_function
+from tapeless.lower.lowering import ArrayResult, Lowered, lower
+from tapeless.lower.loopir import Site
+from tapeless.lower.printer import print_program
+from tapeless.passes.consumption import Inserted, check_in_place
+from tapeless.passes.optimized import optimized
+from tapeless.runtime import cache
+from tapeless.version import VERSION
+
+
+@dataclass
+class Binary:
+    """What the cache keeps: the object and how to call it."""
+
+    name: str
+    object: bytes
+    externals: tuple[str, ...]
+    scalar_results: tuple[Any, ...]
+    scalar_slots: dict[int, int]
+    array_results: dict[int, tuple[Any, bool, tuple[int | str, ...], tuple[int, ...], int]]
+    sites: tuple[Site, ...]
+    copies: list[Inserted]
+
+
+@dataclass
+class Compiled:
+    """One specialisation. Stages after `core` are made on demand when the code came from the cache."""
+
+    traced: Traced
+    options: Options
+    binary: Binary
+    address: int
+    times: dict[str, float] = field(default_factory=dict)
+    from_cache: bool = False
+
+    @cached_property
+    def optimized(self) -> Function:
+        return optimized(self.traced.core, unsafe=self.options.unsafe)
+
+    @cached_property
+    def in_place(self) -> Function:
+        return check_in_place(self.optimized)[0]
+
+    @cached_property
+    def lowered(self) -> Lowered:
+        return lower(self.in_place, fastmath=self.options.fastmath)
+
+    def text(self, stage: str) -> str:
+        match stage:
+            case "core":
+                return print_function(self.traced.core)
+            case "optimized":
+                return print_function(self.in_place)
+            case "loops":
+                return print_program(self.lowered.program)
+            case "llvm":
+                return compile_program(self.lowered.program).optimized
+            case "asm":
+                return compile_program(self.lowered.program).asm
+            case "ptx":
+                from tapeless.backends.llvm.ptx import ptx
+
+                return ptx(lower(self.in_place, target="ptx", fastmath=self.options.fastmath).program)[0]
+        raise ValueError(f"unknown stage {stage!r}: use core, optimized, loops, llvm, asm or ptx")
+
+
+def compile_specs(
+    function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool = True
+) -> Compiled:
+    times: dict[str, float] = {}
+    start = time.perf_counter()
+    traced = trace_specs(function, specs, tree, options)
+    times["trace"] = time.perf_counter() - start
+    key = cache.key_of(
+        VERSION, cache.build(), sys.version, host.identity(), repr(options), print_function(traced.core, spans=True)
+    )
+    if use_cache:
+        start = time.perf_counter()
+        found = cache.fetch(key)
+        if isinstance(found, Binary):
+            address = load(found.object, found.name, found.externals)
+            times["cache"] = time.perf_counter() - start
+            return Compiled(traced, options, found, address, times, True)
+    core = optimized(traced.core, unsafe=options.unsafe, times=times)
+    start = time.perf_counter()
+    core, copies = check_in_place(core)
+    times["in place"] = time.perf_counter() - start
+    start = time.perf_counter()
+    lowered = lower(core, fastmath=options.fastmath)
+    times["lower"] = time.perf_counter() - start
+    native = compile_program(lowered.program)
+    times.update(native.times)
+    names = {v: f"#{k}" for k, v in enumerate(traced.core.sizes)}
+    arrays = {k: _convention(r, names) for k, r in lowered.array_results.items()}
+    program = lowered.program
+    binary = Binary(
+        native.name, native.object, native.externals, program.scalar_results, lowered.scalar_results, arrays, program.sites,
+        copies,
+    )  # fmt: skip
+    start = time.perf_counter()
+    address = load(binary.object, binary.name, binary.externals)
+    times["load"] = time.perf_counter() - start
+    if use_cache:
+        cache.store(key, binary)
+    return Compiled(traced, options, binary, address, times)
+
+
+def _convention(
+    result: ArrayResult, names: dict[Any, str]
+) -> tuple[Any, bool, tuple[int | str, ...], tuple[int, ...], int]:
+    """Without variables, so that it can be kept: sizes by their number."""
+    shape = tuple(d if isinstance(d, int) else names[d] for d in result.shape)
+    return (result.type.dtype, result.provided, shape, result.scalars, result.given)
