@@ -242,18 +242,19 @@ def _arange(
         natural, _ = promote(natural, False, v.dtype, False)
     kind = dtype_argument(ctx, dtype) or natural
     if natural.is_int or natural is DType.bool:
-        return _cast(ctx, arange_of(ctx, RangeValue(*(Scalar(convert(ctx, v.atom, DType.i64), True) for v in bounds))), kind)
+        first, last, step = (Scalar(convert(ctx, v.atom, DType.i64), True) for v in bounds)
+        return _cast(ctx, arange_of(ctx, RangeValue(first, last, step)), kind)
     low, high, by = (convert(ctx, v.atom, DType.f64) for v in bounds)
     ctx.check(apply(ctx, "ne", by, const(0.0, DType.f64)), "ZeroDivisionError", "division by zero")
     exact = apply(ctx, "ceil", apply(ctx, "div", apply(ctx, "sub", high, low), by))
     usable = apply(ctx, "lt", exact, const(2.0**62, DType.f64))
     ctx.check(usable, "ValueError", "Maximum allowed size exceeded")
     count = convert(ctx, apply(ctx, "max", exact, const(0.0, DType.f64)), DType.i64)
-    first, second = convert(ctx, low, kind), convert(ctx, apply(ctx, "add", low, by), kind)
-    delta = apply(ctx, "sub", second, first)
+    zeroth, second = convert(ctx, low, kind), convert(ctx, apply(ctx, "add", low, by), kind)
+    delta = apply(ctx, "sub", second, zeroth)
 
     def element(i: Var) -> list[Atom]:
-        return [apply(ctx, "add", first, apply(ctx, "mul", convert(ctx, i, kind), delta))]
+        return [apply(ctx, "add", zeroth, apply(ctx, "mul", convert(ctx, i, kind), delta))]
 
     return wrap(ctx, ctx.b.map(ctx.atom_dim(count), [], element, "m")[0])
 

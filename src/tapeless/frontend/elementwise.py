@@ -386,7 +386,7 @@ def _nan_to_num(
         if value.dtype not in FLOATS:
             return Scalar(apply(ctx, "identity", value.atom))
         dtype, atom = value.dtype, value.atom
-        most = float(np.finfo(dtype.numpy).max)  # type: ignore[arg-type]
+        most = float(np.finfo(np.float32 if dtype is DType.f32 else np.float64).max)
         rest = iter(bounds)
         high = convert(ctx, next(rest).atom, dtype) if posinf else const(most, dtype)
         low = convert(ctx, next(rest).atom, dtype) if neginf else const(-most, dtype)

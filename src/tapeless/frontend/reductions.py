@@ -10,15 +10,13 @@ import ast
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from tapeless.frontend.arrays import Array, read
+from tapeless.frontend.arrays import read
 from tapeless.frontend.batch import lanes_last, over_leading
 from tapeless.frontend.context import Context
 from tapeless.frontend.creation import total_size
 from tapeless.frontend.registry import array, axes, axis, dtype, flag, known, numeric
 from tapeless.frontend.scalars import apply, convert, select
-from tapeless.frontend.values import Scalar, Value, weak
+from tapeless.frontend.values import Array, Scalar, Value, weak
 from tapeless.ir.core import Lambda, Reduction, Sweep
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64, one_of, zero_of
 from tapeless.ops.op import COMPLEX
@@ -39,8 +37,8 @@ def neutral_of(row: str, dtype: DType) -> Const:
     sign = -1 if row in ("maximum", "fmax") else 1
     if dtype.is_float:
         return const(sign * math.inf, dtype)
-    limits = np.iinfo(dtype.numpy)  # type: ignore[arg-type]
-    return const(int(limits.min if sign < 0 else limits.max), dtype)
+    bound = 2 ** (8 * dtype.bytes - 1)
+    return const(-bound if sign < 0 else bound - 1, dtype)
 
 
 def operator(ctx: Context, row: str, dtype: DType) -> Reduction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.frontend import scalars
-from tapeless.frontend.arrays import Array, cast, make_array, read, reshape, transpose
+from tapeless.frontend.arrays import cast, make_array, read, reshape, transpose
 from tapeless.frontend.arrays import broadcast_to as broadcast_value
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import at_least, check_order, dim_of, total_size
@@ -17,7 +17,7 @@ from tapeless.frontend.elementwise import borrowed, common_dtype
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.registry import array, axes, axis, integer, known, numeric
 from tapeless.frontend.scalars import apply
-from tapeless.frontend.values import Scalar, Sequence_, SliceValue, Static, Value, weak
+from tapeless.frontend.values import Array, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Range
 from tapeless.ir.types import Atom, Const, Dim, Var, i64
 
@@ -330,7 +330,7 @@ def repeat(ctx: Context, a: Value, repeats: Value, axis: Value | None = None) ->
 def tile(ctx: Context, A: Value, reps: Value) -> Value:  # noqa: N803
     items = reps.items if isinstance(reps, Sequence_) else (reps,)
     value = array(ctx, "np.tile", at_least(ctx, A, len(items)))
-    counts: list[Dim] = [1] * (value.type.rank - len(items)) + [dim_of(ctx, r, "np.tile: a count") for r in items]
+    counts: list[Dim] = [*[1] * (value.type.rank - len(items)), *(dim_of(ctx, r, "np.tile: a count") for r in items)]
     dims = ctx.dims(value.type.shape)
     pairs = [d for pair in zip(counts, dims, strict=True) for d in pair]
     wide = ctx.b.broadcast(read(ctx, value), pairs, range(1, len(pairs), 2))

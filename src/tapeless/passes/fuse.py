@@ -233,8 +233,8 @@ class Region:
             near.update(dict.fromkeys(recent.get(key, [])[-NEARBY:]))
         for other in sorted(near, key=lambda n: n.place, reverse=True):
             before = other.stm.exp
-            if self.nodes[other.place] is not other or other is node or not isinstance(before, Sweep):
-                continue  # taken in meanwhile
+            if self.nodes[other.place] is not other or other.place >= node.place or not isinstance(before, Sweep):
+                continue  # taken in meanwhile, or moved behind this one
             if not same(before.width, sweep.width) or bool(before.scans) != bool(sweep.scans):
                 continue  # the lambda of a scan may run twice: others stay out of it
             if self.may_join(other, node, LARGEST_BESIDE) and self.between(other, node, ()) is not None:

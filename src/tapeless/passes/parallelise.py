@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 
 from tapeless.errors import CompileError
 from tapeless.ir.core import (  # isort: skip
-    Apply, At, Atom, Axis, Body, Exp, For, Function, If, Index, Lambda, Print, Reduction, Stm, Sweep, Update, UpdateAcc,
+    Apply, At, Atom, Axis, Body, Check, Exp, For, Function, If, Index, Lambda, Print, Range, Reduction, Stm, Sweep, Update, UpdateAcc,
     While, WithAcc,
 )  # fmt: skip
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import I64, Type, Var, atom_dim, const
-from tapeless.ir.walk import Substitution, free_in_exp, free_in_lambda, map_regions, regions
+from tapeless.ir.builder import Builder, full_axes
+from tapeless.ir.types import BOOL, I64, Const, Type, Var, atom_dim, const, dim_atom, i64
+from tapeless.ir.walk import Substitution, free_in_exp, free_in_lambda, map_exp, map_regions, regions
 from tapeless.passes.linear import Linear, combined, form_of
 
 # operator of the update -> (operator of the reduction, neutral element)
@@ -276,7 +277,7 @@ def _array_kind(loop: For, k: int, forms: dict[Var, Linear]) -> str:
         return "add"
     if not accesses.reads and _disjoint(loop, accesses, forms):
         return "set"
-    if _own_rows(loop, accesses, forms):
+    if _own_rows(loop, accesses, forms) is not None:
         return "row"
     where = (accesses.reads or accesses.writes)[0][0]
     if accesses.reads:
@@ -367,70 +368,193 @@ def _outside(loop: For) -> set[Var]:
     return set(free_in_lambda(Lambda((loop.index, *loop.params), loop.body)))
 
 
-def _own_rows(loop: For, accesses: _Accesses, forms: dict[Var, Linear]) -> bool:
-    """Every access is at one position c*i + r of the first axis."""
-    forms_seen: list[Linear] = []
+def _own_rows(loop: For, accesses: _Accesses, forms: dict[Var, Linear]) -> Linear | None:
+    """The position c*i + r of the first axis at which every access is; None when they differ."""
+    found: list[Linear] = []
     for _, axes in (*accesses.reads, *accesses.writes):
         first = axes[0]
         if not isinstance(first, At):
-            return False
+            return None
         form = form_of(first.index, forms)
         if first.wrap and not _nonnegative(form, loop.index):
-            return False
-        forms_seen.append(form)
-    scale = forms_seen[0].coefficient(loop.index)
-    rest = forms_seen[0] - Linear({loop.index: 1}).scaled(scale)
-    if scale == 0 or not rest.symbols <= _outside(loop):
-        return False
-    return all((f - forms_seen[0]).is_constant and (f - forms_seen[0]).constant == 0 for f in forms_seen)
+            return None
+        found.append(form)
+    scale = found[0].coefficient(loop.index)
+    rest = found[0] - Linear({loop.index: 1}).scaled(scale)
+    if scale <= 0 or not rest.symbols <= _outside(loop):
+        return None
+    return found[0] if all((f - found[0]).is_constant and (f - found[0]).constant == 0 for f in found) else None
 
 
 # -- building
 
 
 def _build(stm: Stm, loop: For, totals: list[_Total], targets: list[_Target]) -> list[Stm]:
+    """with_acc around a sweep: totals are its reductions, arrays of "set" and "add" accumulators, rows go in and out."""
+    span = stm.span
     written = [t for t in targets if t.op in ("set", "add")]
     rows = [t for t in targets if t.op == "row"]
-    if rows:
-        raise Dependent(
-            loop.params[rows[0].k].name,
-            f"'{loop.params[rows[0].k].name}' is both read and written in the loop",
-            _first_access(loop, rows[0].k),
-        )
-    accs = {t.k: Var(loop.params[t.k].name, Type(loop.params[t.k].type.dtype, loop.params[t.k].type.shape, t.op)) for t in written}
-    rewriter = _Rewriter({loop.params[k]: acc for k, acc in accs.items()})
-    keep = {t.k for t in totals}
+    before: list[Stm] = []
+    width = loop.bound
+    if not isinstance(width, Const):
+        count = Var("count", I64)
+        before.append(Stm((count,), Apply("max", (width, i64(0))), span))
+        width = count
+    accs = {t.k: Var(loop.params[t.k].name, _acc_type(loop.params[t.k].type, t.op)) for t in written}
     starts = {loop.params[t.k]: const(CHAINS[t.op][1], loop.params[t.k].type.dtype) for t in totals}
-    body = rewriter.body(loop.body, [j for j in range(len(loop.params)) if j in keep])
+    taken = [RowTarget(loop, t.k, width, span) for t in rows]
+    rewriter = _Rewriter({loop.params[k]: acc for k, acc in accs.items()})
+    body = rewriter.body(loop.body, [j for j in range(len(loop.params)) if j not in accs])
+    names = [j for j in range(len(loop.params)) if j not in accs]
+    for target in taken:
+        before += target.before
+        body = Rows(target.param, target.row).body(body)
     body = Substitution(starts).body(body)
-    order = [t.k for t in totals]
-    results = tuple(_reordered(body.results, sorted(keep), order))
-    reductions = tuple(_operator(loop.params[t.k].type, t.op) for t in totals)
-    lam = Lambda((loop.index,), Body(body.stms, results))
+    by = dict(zip(names, body.results, strict=True))
+    lam = Lambda((loop.index, *(t.row for t in taken)), Body(body.stms, tuple(by[t.k] for t in (*totals, *rows))))
     partial = [Var(loop.params[t.k].name, loop.params[t.k].type) for t in totals]
-    sweep = Stm(tuple(partial), Sweep(atom_dim(loop.bound), (), lam, reductions), stm.span)
-    finals: list[Stm] = []
+    mapped = [Var(t.param.name, Type(t.param.type.dtype, (atom_dim(width), *t.param.type.shape[1:]))) for t in taken]
+    reductions = tuple(_operator(loop.params[t.k].type, t.op) for t in totals)
+    sweep = Sweep(atom_dim(width), tuple(t.source for t in taken), lam, reductions)
+    after: list[Stm] = []
     for t, v in zip(totals, partial, strict=True):
-        finals.append(Stm((stm.vars[t.k],), Apply(t.op, (loop.inits[t.k], v)), stm.span))
+        after.append(Stm((stm.vars[t.k],), Apply(t.op, (loop.inits[t.k], v)), span))
+    for target, v in zip(taken, mapped, strict=True):
+        after.append(Stm((stm.vars[target.k],), Update(target.init, target.axes, v), span))
+    bound = (*partial, *mapped)
     if not written:
-        return [sweep, *finals]
+        return [*before, Stm(bound, sweep, span), *after]
     arrays = tuple(a for a in (loop.inits[t.k] for t in written) if isinstance(a, Var))
-    inner_partial = tuple(Var(v.name, v.type) for v in partial)
-    inner = Stm(inner_partial, sweep.exp, stm.span)
-    outer = WithAcc(arrays, Lambda(tuple(accs[t.k] for t in written), Body((inner,), inner_partial)))
-    bound = (*(stm.vars[t.k] for t in written), *partial)
-    return [Stm(bound, outer, stm.span), *finals]
+    inner = tuple(Var(v.name, v.type) for v in bound)
+    lam_accs = Lambda(tuple(accs[t.k] for t in written), Body((Stm(inner, sweep, span),), inner))
+    outer = Stm((*(stm.vars[t.k] for t in written), *bound), WithAcc(arrays, lam_accs), span)
+    return [*before, outer, *after]
 
 
-def _first_access(loop: For, k: int) -> object:
-    accesses = _Accesses(loop.params[k])
-    accesses.collect(loop.body)
-    return (accesses.reads or accesses.writes)[0][0].span
+def _acc_type(type: Type, op: str) -> Type:
+    return Type(type.dtype, type.shape, op)
 
 
-def _reordered(results: Sequence[Atom], have: Sequence[int], want: Sequence[int]) -> list[Atom]:
-    by = dict(zip(have, results, strict=True))
-    return [by[k] for k in want]
+class RowTarget:
+    """A carried array of which each iteration reads and writes one row: the view of those rows, and a test that they exist."""
+
+    def __init__(self, loop: For, k: int, width: Atom, span: Span) -> None:
+        self.k, self.param = k, loop.params[k]
+        init = loop.inits[k]
+        assert isinstance(init, Var)
+        self.init = init
+        self.row = Var(self.param.name, self.param.type.row())
+        accesses = _Accesses(self.param)
+        accesses.collect(loop.body)
+        form = _own_rows(loop, accesses, _forms(loop))
+        assert form is not None
+        scale = form.coefficient(loop.index)
+        rest = form - Linear({loop.index: 1}).scaled(scale)
+        b = Builder(span)
+        start = _emit(b, rest)
+        size = dim_atom(init.type.shape[0])
+        last = b.let(I64, Apply("mul", (b.let(I64, Apply("sub", (width, i64(1)))), i64(scale))))
+        last = b.let(I64, Apply("add", (last, start)))
+        low, high = b.let(BOOL, Apply("ge", (start, i64(0)))), b.let(BOOL, Apply("lt", (last, size)))
+        fits = b.let(BOOL, Apply("and", (low, high)))
+        none = b.let(BOOL, Apply("le", (width, i64(0))))
+        b.effect(
+            Check(
+                b.let(BOOL, Apply("or", (none, fits))), "IndexError",
+                "index {0} is out of bounds for axis 0 with size {1}", (last, size),
+            )
+        )  # fmt: skip
+        self.axes: tuple[Axis, ...] = (Range(start, atom_dim(width), i64(scale)), *full_axes(init.type.shape[1:]))
+        self.source = b.index(init, self.axes, init.name)
+        self.before = list(b.stms)
+
+
+def _emit(b: Builder, form: Linear) -> Atom:
+    total: Atom = i64(form.constant)
+    for v, c in form.terms.items():
+        part: Atom = v if c == 1 else b.let(I64, Apply("mul", (v, i64(c))))
+        total = part if total == i64(0) else b.let(I64, Apply("add", (total, part)))
+    return total
+
+
+class Rows:
+    """Rewrites a body that accesses one row of an array into one that has just that row."""
+
+    def __init__(self, param: Var, row: Var) -> None:
+        self.now: dict[Var, Atom] = {param: row}  # version of the array -> version of the row
+        self.values: dict[Var, Atom] = {}
+
+    def body(self, body: Body) -> Body:
+        stms = [new for s in body.stms for new in self.stm(s)]
+        return Body(tuple(stms), tuple(self.atom(r) for r in body.results))
+
+    def atom(self, a: Atom) -> Atom:
+        if isinstance(a, Var):
+            return self.now.get(a, self.values.get(a, a))
+        return a
+
+    def stm(self, s: Stm) -> list[Stm]:
+        match s.exp:
+            case Index(array=a, axes=axes) if a in self.now:
+                row = self.now[a]
+                if not row.type.shape:
+                    self.values[s.vars[0]] = row
+                    return []
+                assert isinstance(row, Var)
+                return [Stm(s.vars, Index(row, tuple(self.axis(x) for x in axes[1:])), s.span)]
+            case Update(array=a, axes=axes, value=value) if a in self.now:
+                row = self.now[a]
+                if not row.type.shape:
+                    self.now[s.vars[0]] = self.atom(value)
+                    return []
+                assert isinstance(row, Var)
+                new = Var(row.name, row.type)
+                self.now[s.vars[0]] = new
+                return [Stm((new,), Update(row, tuple(self.axis(x) for x in axes[1:]), self.atom(value)), s.span)]
+        for v in (*s.vars, *(p for r in regions(s.exp) for p in r.params)):
+            if v.type.shape and self._is_version(v, s):
+                self.now[v] = Var(v.name, v.type.row())
+        exp = map_exp(s.exp, self.atom, self.body, lambda lam: Lambda(self.params(lam.params), self.body(lam.body)))
+        return [Stm(self.params(s.vars), exp, s.span)]
+
+    def axis(self, x: Axis) -> Axis:
+        if isinstance(x, At):
+            return At(self.atom(x.index), x.wrap, x.check)
+        return Range(self.atom(x.start), x.length, self.atom(x.step))
+
+    def params(self, vars: Sequence[Var]) -> tuple[Var, ...]:
+        return tuple(v for v in (self.atom(p) if p in self.now else p for p in vars) if isinstance(v, Var))
+
+    def _is_version(self, v: Var, s: Stm) -> bool:
+        """Whether a loop or branch carries the array under this name."""
+        match s.exp:
+            case For(params=params, inits=inits) | While(params=params, inits=inits):
+                places = {p: a for p, a in zip(params, inits, strict=True)} | dict(zip(s.vars, inits, strict=True))
+                return places.get(v) in self.now
+            case If(then=then, orelse=orelse):
+                if v not in s.vars:
+                    return False
+                k = s.vars.index(v)
+                return any(self._reaches(arm, arm.results[k]) for arm in (then, orelse))
+        return False
+
+    def _reaches(self, body: Body, result: Atom) -> bool:
+        definitions = {v: t for t in body.stms for v in t.vars}
+        while isinstance(result, Var) and result not in self.now:
+            made = definitions.get(result)
+            if made is None:
+                return False
+            match made.exp:
+                case Update(array=a):
+                    result = a
+                case For(inits=inits) | While(inits=inits):
+                    result = inits[made.vars.index(result)]
+                case If(then=then):
+                    k = made.vars.index(result)
+                    return self._reaches(then, then.results[k]) or self._reaches(made.exp.orelse, made.exp.orelse.results[k])
+                case _:
+                    return False
+        return isinstance(result, Var)
 
 
 def _operator(type: Type, op: str) -> Reduction:

@@ -22,8 +22,10 @@ from tapeless.ir.printer import print_function
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.lower.loopir import Site
 from tapeless.lower.printer import print_program
+from tapeless.lower.verify import verify_program
 from tapeless.passes.consumption import Inserted, check_in_place
-from tapeless.passes.optimized import optimized
+from tapeless.passes.optimized import VERIFY, optimized
+from tapeless.passes.verify import verify
 from tapeless.runtime import cache
 from tapeless.version import VERSION
 
@@ -108,6 +110,9 @@ def compile_specs(
     start = time.perf_counter()
     lowered = lower(core, fastmath=options.fastmath)
     times["lower"] = time.perf_counter() - start
+    if VERIFY:
+        verify(core)
+        verify_program(lowered.program)
     native = compile_program(lowered.program)
     times.update(native.times)
     names = {v: f"#{k}" for k, v in enumerate(traced.core.sizes)}

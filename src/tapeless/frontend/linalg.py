@@ -1,0 +1,288 @@
+"""Linear algebra: products of vectors and matrices, np.linalg, norms.
+
+Takes arrays, gives numbers and new arrays. Products and factorisations are `library` operations of Core on single
+vectors and matrices; stacks of them are maps. Sizes that do not fit raise ShapeError, which is a ValueError.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from tapeless.frontend.arrays import cast, elementwise, read
+from tapeless.frontend.batch import over_leading
+from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.creation import diagonal, index_of, total_size
+from tapeless.frontend.elementwise import ROWS, apply_row, common_dtype, conj
+from tapeless.frontend.expressions import binary_values
+from tapeless.frontend.indexing import get_item
+from tapeless.frontend.reductions import fold, max_, min_, over_lanes, sum_, widened
+from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, optional_number
+from tapeless.frontend.scalars import apply, convert
+from tapeless.frontend.shapes import flat, reshaped, stack
+from tapeless.frontend.statistics import absolute_square
+from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir.core import Library
+from tapeless.ir.types import Atom, DType, Var, const
+from tapeless.ops.library import library_op
+from tapeless.ops.promotion import float_dtype
+
+axis_argument = axis  # a parameter of the same name hides it
+
+
+def library(ctx: Context, name: str, *args: Var) -> tuple[Var, ...]:
+    """A library operation on operands that fit."""
+    types = library_op(name).result_types([a.type for a in args], {})
+    return ctx.b.bind([Var("m", t) for t in types], Library(name, args))
+
+
+def together(ctx: Context, name: str, *values: Array) -> list[Var]:
+    """The contents in their common element type."""
+    kind = common_dtype([Scalar(const(0, v.type.dtype)) for v in values])
+    if kind is DType.bool:
+        ctx.fail("TP104", f"{name} of bools cannot be compiled", "convert them to numbers first.")
+    return [cast(ctx, read(ctx, v), kind) for v in values]
+
+
+# -- products
+
+
+def matmul(ctx: Context, a: Value, b: Value) -> Value:
+    """a @ b."""
+    x, y = numeric(ctx, "@", a), numeric(ctx, "@", b)
+    if isinstance(x, Scalar) or isinstance(y, Scalar):
+        ctx.fail("TP104", f"'@' takes arrays, not {type_text(x)} and {type_text(y)}", "use * for numbers.")
+    ctx.same_size(x.type.shape[-1], y.type.shape[max(0, y.type.rank - 2)], "operands of @")
+    left, right = together(ctx, "@", x, y)
+    lanes = [(left, min(2, left.type.rank)), (right, min(2, right.type.rank))]
+    return over_leading(ctx, lanes, lambda u, v: library(ctx, "matmul", u, v), "operands of @")
+
+
+@known("np.matmul")
+def np_matmul(ctx: Context, x1: Value, x2: Value) -> Value:
+    return matmul(ctx, x1, x2)
+
+
+@known("np.dot")
+def dot(ctx: Context, a: Value, b: Value) -> Value:
+    x, y = numeric(ctx, "np.dot", a), numeric(ctx, "np.dot", b)
+    if isinstance(x, Scalar) or isinstance(y, Scalar):
+        return elementwise(ctx, lambda u, v: apply_row(ctx, "np.dot", ROWS["multiply"], u, v), [x, y], "np.dot")
+    if x.type.rank <= 2 and y.type.rank <= 2:
+        return matmul(ctx, x, y)
+    place = max(0, y.type.rank - 2)
+    return tensordot(ctx, x, y, Sequence_((Sequence_((weak(-1),)), Sequence_((weak(place),)))))
+
+
+@known("np.vdot")
+def vdot(ctx: Context, a: Value, b: Value) -> Value:
+    x, y = array(ctx, "np.vdot", a), array(ctx, "np.vdot", b)
+    if x.type.dtype.is_complex:
+        made = elementwise(ctx, lambda s: conj(ctx, s), [x], "np.vdot")
+        assert isinstance(made, Array)
+        x = made
+    return matmul(ctx, flat(ctx, x), flat(ctx, y))
+
+
+@known("np.inner")
+def inner(ctx: Context, a: Value, b: Value) -> Value:
+    x, y = numeric(ctx, "np.inner", a), numeric(ctx, "np.inner", b)
+    if isinstance(x, Scalar) or isinstance(y, Scalar):
+        return dot(ctx, x, y)
+    return tensordot(ctx, x, y, Sequence_((Sequence_((weak(-1),)), Sequence_((weak(-1),)))))
+
+
+@known("np.outer")
+def outer(ctx: Context, a: Value, b: Value) -> Value:
+    x, y = flat(ctx, array(ctx, "np.outer", a)), flat(ctx, array(ctx, "np.outer", b))
+    column = reshaped(ctx, x, [ctx.canon(x.type.shape[0]), 1])
+    return elementwise(ctx, lambda u, v: apply_row(ctx, "np.outer", ROWS["multiply"], u, v), [column, y], "np.outer")
+
+
+@known("np.tensordot")
+def tensordot(ctx: Context, a: Value, b: Value, axes: Value | None = None) -> Value:
+    """As an einsum: the letters of the axes that are summed over are shared."""
+    from tapeless.frontend.einsum import contract
+
+    x, y = array(ctx, "np.tensordot", a), array(ctx, "np.tensordot", b)
+    if isinstance(axes, Sequence_):
+        pairs = []
+        for v, side in zip((x, y), axes.items, strict=True):
+            items = side.items if isinstance(side, Sequence_) else (side,)
+            pairs.append([axis_argument(ctx, "np.tensordot", i, v.type.rank) for i in items])
+    else:
+        count = integer(ctx, "np.tensordot: axes", axes, 2)
+        if count > min(x.type.rank, y.type.rank):
+            ctx.shape_error("TP202", f"np.tensordot: there are no {count} axes to sum over")
+        pairs = [list(range(x.type.rank - count, x.type.rank)), list(range(count))]
+    if len(pairs[0]) != len(pairs[1]):
+        ctx.fail("TP112", "np.tensordot takes as many axes of one array as of the other")
+    left = [chr(ord("A") + k) for k in range(x.type.rank)]
+    right = [chr(ord("a") + k) for k in range(y.type.rank)]
+    for i, j in zip(*pairs, strict=True):
+        right[j] = left[i]
+    shared = {left[i] for i in pairs[0]}
+    result = [c for c in (*left, *right) if c not in shared]
+    return contract(ctx, "np.tensordot", [(x, left), (y, right)], result)
+
+
+@known("np.cross")
+def cross(ctx: Context, a: Value, b: Value) -> Value:
+    x, y = array(ctx, "np.cross", a), array(ctx, "np.cross", b)
+    for v in (x, y):
+        ctx.same_size(3, v.type.shape[-1], "np.cross takes vectors of 3 elements")
+
+    def at(v: Array, k: int) -> Value:
+        return get_item(ctx, v, Sequence_((Static(Ellipsis), weak(k % 3))))
+
+    parts = []
+    for k in range(3):
+        plus = binary_values(ctx, "Mult", at(x, k + 1), at(y, k + 2))
+        parts.append(binary_values(ctx, "Sub", plus, binary_values(ctx, "Mult", at(x, k + 2), at(y, k + 1))))
+    return stack(ctx, Sequence_(tuple(parts), "list"), weak(-1))
+
+
+@known("np.kron")
+def kron(ctx: Context, a: Value, b: Value) -> Value:
+    x, y = array(ctx, "np.kron", a), array(ctx, "np.kron", b)
+    if x.type.rank != y.type.rank:
+        ctx.fail("TP202", "np.kron takes arrays of the same number of dimensions here", "add axes with np.newaxis.")
+    spread = [(ctx.canon(d), 1) for d in x.type.shape]
+    packed = [(1, ctx.canon(d)) for d in y.type.shape]
+    left = reshaped(ctx, x, [d for pair in spread for d in pair])
+    right = reshaped(ctx, y, [d for pair in packed for d in pair])
+    made = elementwise(ctx, lambda u, v: apply_row(ctx, "np.kron", ROWS["multiply"], u, v), [left, right], "np.kron")
+    assert isinstance(made, Array)
+    sizes = [total_size(ctx, pair) for pair in zip(x.type.shape, y.type.shape, strict=True)]
+    return ctx.new_cell(ctx.b.reshape(read(ctx, made), [ctx.atom_dim(s) for s in sizes]))
+
+
+@known("np.trace", "np.linalg.trace")
+def trace(ctx: Context, a: Value, offset: Value | None = None) -> Value:
+    matrix = array(ctx, "np.trace", a)
+    if matrix.type.rank != 2:
+        ctx.fail("TP202", "np.trace takes a matrix here", "map over the matrices.")
+    kind = widened(matrix.type.dtype)
+    line = read(ctx, diagonal(ctx, matrix, index_of(ctx, "np.trace", offset)))
+    return Scalar(fold(ctx, "add", [line], lambda x: convert(ctx, x, kind)))
+
+
+# -- np.linalg
+
+
+def matrices(ctx: Context, name: str, value: Value) -> Array:
+    """A matrix or a stack of them: square, and of floats or complex numbers."""
+    found = array(ctx, name, value)
+    if found.type.rank < 2:
+        ctx.fail("TP202", f"{name} takes a matrix, not {type_text(found)}")
+    ctx.same_size(found.type.shape[-2], found.type.shape[-1], f"{name} takes a square matrix")
+    kind = float_dtype(found.type.dtype)
+    return found if kind is found.type.dtype else ctx.new_cell(cast(ctx, read(ctx, found), kind))
+
+
+def _of_matrix(name: str) -> None:
+    @known(f"np.linalg.{name}")
+    def body(ctx: Context, a: Value) -> Value:
+        matrix = matrices(ctx, f"np.linalg.{name}", a)
+        result = over_leading(ctx, [(read(ctx, matrix), 2)], lambda m: library(ctx, name, m))
+        if isinstance(result, Sequence_):
+            return Sequence_(result.items, "namedtuple", ("sign", "logabsdet"), _slogdet_result())
+        return result
+
+
+def _slogdet_result() -> type:
+    """NumPy's NamedTuple of sign and logabsdet."""
+    return type(np.linalg.slogdet(np.eye(1)))
+
+
+for _name in ("inv", "det", "slogdet", "cholesky"):
+    _of_matrix(_name)
+
+
+@known("np.linalg.solve")
+def solve(ctx: Context, a: Value, b: Value) -> Value:
+    name = "np.linalg.solve"
+    matrix, right = matrices(ctx, name, a), array(ctx, name, b)
+    kind = float_dtype(common_dtype([Scalar(const(0, v.type.dtype)) for v in (matrix, right)]))
+    lane = 1 if right.type.rank == 1 else 2
+    ctx.same_size(matrix.type.shape[-1], right.type.shape[-lane], name)
+    operands = [(cast(ctx, read(ctx, matrix), kind), 2), (cast(ctx, read(ctx, right), kind), lane)]
+    return over_leading(ctx, operands, lambda m, v: library(ctx, "solve", m, v), name)
+
+
+@known("np.linalg.matrix_power")
+def matrix_power(ctx: Context, a: Value, n: Value) -> Value:
+    exponent = integer(ctx, "np.linalg.matrix_power: the exponent", n)
+    matrix = array(ctx, "np.linalg.matrix_power", a)
+    if exponent < 1 or exponent > 64:
+        ctx.fail("TP112", "np.linalg.matrix_power takes constant exponents from 1 to 64 here", "multiply in a loop.")
+    result: Value | None = None
+    square: Value = matrix
+    while exponent:
+        if exponent % 2:
+            result = square if result is None else matmul(ctx, result, square)
+        exponent //= 2
+        square = matmul(ctx, square, square) if exponent else square
+    assert result is not None
+    return result
+
+
+# -- norms
+
+Norm = Callable[[Context, Var, DType], Atom]
+
+
+def _euclidean(ctx: Context, lane: Var, kind: DType) -> Atom:
+    return apply(ctx, "sqrt", fold(ctx, "add", [lane], lambda x: absolute_square(ctx, convert(ctx, x, kind))))
+
+
+def _size(ctx: Context, x: Atom, kind: DType) -> Atom:
+    return apply(ctx, "abs", convert(ctx, x, kind))
+
+
+def _of_order(order: float) -> Norm:
+    def norm(ctx: Context, lane: Var, kind: DType) -> Atom:
+        p = const(order, kind.real)
+        total = fold(ctx, "add", [lane], lambda x: apply(ctx, "pow", _size(ctx, x, kind), p))
+        return apply(ctx, "pow", total, const(1 / order, kind.real))
+
+    return norm
+
+
+VECTOR_NORMS: dict[float, Norm] = {
+    2.0: _euclidean,
+    1.0: lambda ctx, lane, kind: fold(ctx, "add", [lane], lambda x: _size(ctx, x, kind)),
+    math.inf: lambda ctx, lane, kind: fold(ctx, "maximum", [lane], lambda x: _size(ctx, x, kind)),
+    -math.inf: lambda ctx, lane, kind: fold(ctx, "minimum", [lane], lambda x: _size(ctx, x, kind)),
+    0.0: lambda ctx, lane, kind: fold(
+        ctx, "add", [lane], lambda x: convert(ctx, convert(ctx, x, DType.bool), kind.real)
+    ),
+}
+
+
+@known("np.linalg.norm")
+def norm(
+    ctx: Context, x: Value, ord: Value | None = None, axis: Value | None = None, keepdims: Value | None = None
+) -> Value:
+    name = "np.linalg.norm"
+    value = array(ctx, name, x)
+    kind = float_dtype(value.type.dtype)
+    frobenius = isinstance(ord, Static) and ord.value == "fro"
+    order = None if frobenius else optional_number(ctx, f"{name}: ord", ord)
+    where = axes(ctx, name, axis, value.type.rank)
+    if order is None:
+        if (axis is not None and len(where) > 2) or (frobenius and len(where) != 2):
+            ctx.fail("TP202", f"{name}: the norm of {len(where)} axes is not defined")
+        return over_lanes(ctx, name, value, where, keepdims, lambda lane: [_euclidean(ctx, lane, kind)])
+    if len(where) == 1:
+        rule = VECTOR_NORMS.get(float(order)) or _of_order(float(order))
+        return over_lanes(ctx, name, value, where, keepdims, lambda lane: [rule(ctx, lane, kind)])
+    if len(where) != 2 or abs(order) not in (1, math.inf) or axis is not None or keepdims is not None:
+        ctx.fail("TP112", f"{name}: this norm of a matrix cannot be compiled", "use 'fro', 1 or np.inf, without axis.")
+    sizes = elementwise(ctx, lambda s: apply_row(ctx, name, ROWS["abs"], Scalar(convert(ctx, s.atom, kind))), [value])
+    sums = sum_(ctx, sizes, weak(0 if abs(order) == 1 else 1))
+    return (max_ if order > 0 else min_)(ctx, sums)
+
+
