@@ -19,16 +19,30 @@ class Liveness:
 
 
 def analyse(function: ast.FunctionDef | ast.Lambda) -> Liveness:
-    result = Liveness()
     if isinstance(function, ast.Lambda):
-        return result
-    captured = frozenset().union(*(reads(n) for n in ast.walk(function) if n is not function and _is_scope(n)))
-    _block(function.body, captured, captured, captured, captured, result)
+        return Liveness()
+    result = Liveness()
+    _Analysis(_closures(function), result).block(function.body, frozenset(), frozenset(), frozenset())
     return result
 
 
-def _is_scope(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.Lambda)
+def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:
+    """For each name that is bound to a nested function: the names that a call of it may read."""
+    found: dict[str, frozenset[str]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.FunctionDef) and node is not function:
+            found[node.name] = found.get(node.name, frozenset()) | reads(node)
+        elif isinstance(node, ast.Assign) and any(isinstance(n, ast.Lambda) for n in ast.walk(node.value)):
+            for target in assigned([node]):
+                found[target] = found.get(target, frozenset()) | reads(node.value)
+    changed = True
+    while changed:  # a function may call another one
+        changed = False
+        for name, names in found.items():
+            more = names.union(*(found[n] for n in names if n in found))
+            if more != names:
+                found[name], changed = more, True
+    return found
 
 
 def reads(node: ast.AST) -> frozenset[str]:
@@ -69,62 +83,68 @@ def written_through(statements: Sequence[ast.stmt]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _block(
-    statements: Sequence[ast.stmt],
-    out: frozenset[str],
-    on_break: frozenset[str],
-    on_continue: frozenset[str],
-    captured: frozenset[str],
-    result: Liveness,
-) -> frozenset[str]:
-    """Names live before the statements, given those live after them."""
-    live = out
-    for s in reversed(statements):
-        live = _statement(s, live, on_break, on_continue, captured, result)
-    return live
+class _Analysis:
+    """Backwards over the statements. `on_break` and `on_continue`: the names live where these go."""
 
+    def __init__(self, closures: dict[str, frozenset[str]], result: Liveness) -> None:
+        self.closures, self.result = closures, result
 
-def _statement(
-    s: ast.stmt,
-    out: frozenset[str],
-    on_break: frozenset[str],
-    on_continue: frozenset[str],
-    captured: frozenset[str],
-    result: Liveness,
-) -> frozenset[str]:
-    match s:
-        case ast.Return() | ast.Raise():
-            return reads(s) | captured
-        case ast.Break():
-            return on_break
-        case ast.Continue():
-            return on_continue
-        case ast.If(test=test, body=body, orelse=orelse):
-            then = _block(body, out, on_break, on_continue, captured, result)
-            other = _block(orelse, out, on_break, on_continue, captured, result)
-            return then | other | reads(test)
-        case ast.While() | ast.For():
-            after = _block(s.orelse, out, on_break, on_continue, captured, result)
-            result.after[s] = after | out
-            test = reads(s.test) if isinstance(s, ast.While) else frozenset()
-            bound = assigned([ast.Assign(targets=[s.target], value=ast.Constant(0))]) if isinstance(s, ast.For) else frozenset()
-            head = test
-            while True:  # to the fixed point: what the next iteration needs is live at the end of this one
-                repeat = head | after | test
-                new = _block(s.body, repeat, after | out, repeat, captured, result)
-                new = (new - bound) | test
-                if new <= head:
-                    break
-                head = head | new
-            result.head[s] = head
-            entry = reads(s.iter) if isinstance(s, ast.For) else frozenset()
-            return head | after | entry
-        case ast.FunctionDef():
-            return (out - {s.name}) | reads(s)
-        case ast.AugAssign(target=ast.Name(id=name)):
-            return out | reads(s.value) | {name}
-        case _:
-            return (out - _plain_targets(s)) | reads(s)
+    def reads(self, node: ast.AST) -> frozenset[str]:
+        """Names that evaluating `node` may read, through functions that it mentions too."""
+        direct = reads(node)
+        return direct.union(*(self.closures[n] for n in direct if n in self.closures))
+
+    def block(
+        self, statements: Sequence[ast.stmt], out: frozenset[str], on_break: frozenset[str], on_continue: frozenset[str]
+    ) -> frozenset[str]:
+        """Names live before the statements, given those live after them."""
+        live = out
+        for s in reversed(statements):
+            live = self.statement(s, live, on_break, on_continue)
+        return live
+
+    def statement(
+        self, s: ast.stmt, out: frozenset[str], on_break: frozenset[str], on_continue: frozenset[str]
+    ) -> frozenset[str]:
+        match s:
+            case ast.Return() | ast.Raise():
+                return self.reads(s)
+            case ast.Break():
+                return on_break
+            case ast.Continue():
+                return on_continue
+            case ast.If(test=test, body=body, orelse=orelse):
+                then = self.block(body, out, on_break, on_continue)
+                other = self.block(orelse, out, on_break, on_continue)
+                return then | other | self.reads(test)
+            case ast.While() | ast.For():
+                return self.loop(s, out, on_break, on_continue)
+            case ast.FunctionDef():
+                return (out - {s.name}) | self.reads(s)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                return out | self.reads(s.value) | {name}
+            case _:
+                return (out - _plain_targets(s)) | self.reads(s)
+
+    def loop(
+        self, s: ast.While | ast.For, out: frozenset[str], on_break: frozenset[str], on_continue: frozenset[str]
+    ) -> frozenset[str]:
+        after = self.block(s.orelse, out, on_break, on_continue)
+        self.result.after[s] = after | out
+        test = self.reads(s.test) if isinstance(s, ast.While) else frozenset()
+        bound = frozenset()
+        if isinstance(s, ast.For):
+            bound = assigned([ast.Assign(targets=[s.target], value=ast.Constant(0))])
+        head = test
+        while True:  # to the fixed point: what the next iteration needs is live at the end of this one
+            repeat = head | after | test
+            new = (self.block(s.body, repeat, after | out, repeat) - bound) | test
+            if new <= head:
+                break
+            head = head | new
+        self.result.head[s] = head
+        entry = self.reads(s.iter) if isinstance(s, ast.For) else frozenset()
+        return head | after | entry
 
 
 def _plain_targets(s: ast.stmt) -> frozenset[str]:

@@ -55,12 +55,14 @@ class Footprints:
         return Footprint({**print.free, **dict.fromkeys(dims)}, print.inner, print.consumed, print.ordered, print.size)
 
     def exp(self, exp: Exp) -> Footprint:
+        if (known := self.known.get(id(exp))) is not None:
+            return known[1]
         own = dict.fromkeys([a for a in used_by(exp) if isinstance(a, Var)])
         if not isinstance(exp, REGIONS):
             return Footprint(own, {}, frozenset(consumed_by(exp)), is_ordered(exp), 1)
-        if id(exp) not in self.known:
-            self.known[id(exp)] = exp, self._with_regions(exp, own)
-        return self.known[id(exp)][1]
+        print = self._with_regions(exp, own)
+        self.known[id(exp)] = exp, print
+        return print
 
     def _with_regions(self, exp: Exp, own: Names) -> Footprint:
         parts = [self.region(r) for r in regions(exp)]

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from tapeless.ir.core import Apply, Body, Function, Index, Lambda, Stm, Sweep, WithAcc
+from tapeless.ir.core import Apply, Body, Exp, Function, Index, Lambda, Stm, Sweep, WithAcc
 from tapeless.ir.types import Dim, Var
 from tapeless.ir.walk import Substitution
 from tapeless.ops.table import TABLE
@@ -136,14 +136,13 @@ class Region:
         if any(v not in mapped or not reads_rows_only(consumer.stm, v, self.footprints) for v in read):
             return False  # a result of a reduction, or rows of other elements
         kept = [v for v in mapped if self.is_used_beside(v, consumer)]
-        cheap = is_cheap(a)
-        if cheap and kept and self.is_read_by_rows(kept, b.width):
+        if kept and is_cheap(a) and self.is_read_by_rows(kept, b.width):
             return self.copy(producer, consumer, read)
         later = None
         if isinstance(b, Sweep) or not (kept or a.reduces):
             later = self.between(producer, consumer, read)
         if later is None:
-            return cheap and self.copy(producer, consumer, read)
+            return is_cheap(a) and self.copy(producer, consumer, read)
         merged = merge(producer.stm, consumer.stm, kept, inlined=read)
         self.replace(producer, consumer, merged.stm, merged.same.items(), later, read)
         return True
@@ -217,35 +216,28 @@ class Region:
             node = self.nodes[k]
             if node is None or not isinstance(node.stm.exp, Sweep):
                 continue
-            while partner := self.partner(node, recent):
-                self.merge_two(partner, node)
+            while self.merge_with(node, recent):
                 changed = True
             for key in keys(node):
                 recent.setdefault(key, []).append(node)
         return changed
 
-    def partner(self, node: Node, recent: dict[object, list[Node]]) -> Node | None:
-        """The nearest sweep before this one that may be merged with it."""
-        sweep = node.stm.exp
-        assert isinstance(sweep, Sweep)
+    def merge_with(self, node: Node, recent: dict[object, list[Node]]) -> bool:
+        """Is the node merged with a sweep before it? The nearest one is tried first."""
         near: dict[Node, None] = {}
         for key in keys(node):
             near.update(dict.fromkeys(recent.get(key, [])[-NEARBY:]))
         for other in sorted(near, key=lambda n: n.place, reverse=True):
-            before = other.stm.exp
-            if self.nodes[other.place] is not other or other.place >= node.place or not isinstance(before, Sweep):
+            if self.nodes[other.place] is not other or other.place >= node.place:
                 continue  # taken in meanwhile, or moved behind this one
-            if not same(before.width, sweep.width) or bool(before.scans) != bool(sweep.scans):
-                continue  # the lambda of a scan may run twice: others stay out of it
-            if self.may_join(other, node, LARGEST_BESIDE) and self.between(other, node, ()) is not None:
-                return other
-        return None
-
-    def merge_two(self, first: Node, second: Node) -> None:
-        later = self.between(first, second, ())
-        assert later is not None
-        merged = merge(first.stm, second.stm, first.stm.vars)
-        self.replace(first, second, merged.stm, merged.same.items(), later, ())
+            if not are_alike(other.stm.exp, node.stm.exp) or not self.may_join(other, node, LARGEST_BESIDE):
+                continue
+            later = self.between(other, node, ())
+            if later is not None:
+                merged = merge(other.stm, node.stm, set(other.stm.vars))
+                self.replace(other, node, merged.stm, merged.same.items(), later, ())
+                return True
+        return False
 
     # -- Note [Between two sweeps]
 
@@ -335,14 +327,17 @@ def same(a: Dim, b: Dim) -> bool:
     return a is b or (isinstance(a, int) and a == b)
 
 
+def are_alike(a: Exp, b: Exp) -> bool:
+    """Sweeps of one width, with scans or without: the lambda of a scan may run twice, so others stay out of it."""
+    return isinstance(a, Sweep) and isinstance(b, Sweep) and same(a.width, b.width) and bool(a.scans) == bool(b.scans)
+
+
 def is_cheap(sweep: Sweep) -> bool:
     """May its lambda run again rather than its results be kept?"""
-    cost = 0
-    for stm in sweep.lam.body.stms:
-        if not isinstance(stm.exp, Apply):
-            return False
-        cost += TABLE[stm.exp.op].cost
-    return cost <= COPIED and not sweep.reduces and not sweep.scans
+    stms = sweep.lam.body.stms
+    if len(stms) > COPIED or sweep.reduces or sweep.scans:
+        return False
+    return sum(TABLE[s.exp.op].cost if isinstance(s.exp, Apply) else COPIED + 1 for s in stms) <= COPIED
 
 
 def keys(node: Node) -> list[object]:

@@ -7,24 +7,40 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 
 from tapeless.ir.core import Function
+from tapeless.passes.fuse import fuse
 from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import FINAL_PASSES, optimize
 from tapeless.passes.ranges import eliminate_checks
-
+from tapeless.passes.recognise import recognise_products
+from tapeless.passes.verify import verify
 
 VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass
 
 
 def optimized(function: Function, *, unsafe: bool = False, times: dict[str, float] | None = None) -> Function:
-    times = times if times is not None else {}
-    function = optimize(function, verify=VERIFY, times=times)
-    function = parallelise_marked(function)
-    function = optimize(function, verify=VERIFY, times=times)
-    start = time.perf_counter()
-    function = eliminate_checks(function, unsafe=unsafe)
-    times["ranges"] = times.get("ranges", 0.0) + time.perf_counter() - start
-    return optimize(function, verify=VERIFY, times=times, passes=FINAL_PASSES)
+    """Clean up, prove parallel loops, drop index tests, fuse, find products, clean up for the last time."""
+    spent = times if times is not None else {}
 
+    def clean(f: Function) -> Function:
+        return optimize(f, verify=VERIFY, times=spent)
 
+    steps: list[tuple[str, Callable[[Function], Function]]] = [
+        ("", clean),
+        ("parallelise", parallelise_marked),
+        ("ranges", partial(eliminate_checks, unsafe=unsafe)),
+        ("", clean),
+        ("fuse", fuse),
+        ("recognise", recognise_products),
+    ]
+    for name, step in steps:
+        start = time.perf_counter()
+        function = step(function)
+        if name:
+            spent[name] = spent.get(name, 0.0) + time.perf_counter() - start
+            if VERIFY:
+                verify(function)
+    return optimize(function, verify=VERIFY, times=spent, passes=FINAL_PASSES)

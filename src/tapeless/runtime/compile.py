@@ -87,8 +87,10 @@ class Compiled:
 
 
 def compile_specs(
-    function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool = True
+    function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool = True, level: int = 3
 ) -> Compiled:
+    """`level` is LLVM's; code of a lower one than the highest stays out of the cache."""
+    use_cache = use_cache and level == 3
     times: dict[str, float] = {}
     start = time.perf_counter()
     traced = trace_specs(function, specs, tree, options)
@@ -113,7 +115,7 @@ def compile_specs(
     if VERIFY:
         verify(core)
         verify_program(lowered.program)
-    native = compile_program(lowered.program)
+    native = compile_program(lowered.program, level)
     times.update(native.times)
     names = {v: f"#{k}" for k, v in enumerate(traced.core.sizes)}
     arrays = {k: _convention(r, names) for k, r in lowered.array_results.items()}

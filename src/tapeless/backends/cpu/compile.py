@@ -42,14 +42,15 @@ class Native:
         return optimize.to_asm(optimize.parse(self.optimized))
 
 
-def compile_program(program: Program) -> Native:
+def compile_program(program: Program, level: int = 3) -> Native:
+    """Machine code at LLVM's optimisation level `level`; 0 compiles fastest, for tests."""
     times: dict[str, float] = {}
     with optimize.timed(times, "emit"):
         emitted = emit(program, host.host())
     with optimize.timed(times, "parse"):
         module = optimize.parse(emitted.text)
     with optimize.timed(times, "optimize"):
-        optimize.optimize(module)
+        optimize.optimize(module, level, vectorize=level > 1)
     with optimize.timed(times, "codegen"):
         data = optimize.to_object(module)
     return Native(program.name, emitted.text, data, emitted.externals, times)

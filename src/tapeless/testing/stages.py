@@ -1,0 +1,223 @@
+"""One program run by every stage of the compiler.
+
+`outcomes` takes a function and a way to make its arguments; it yields the name of a stage and what a call gave there,
+plain Python first. Relies on the interpreters of Core and of Loop IR. A program that is refused raises CompileError.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapeless import errors
+from tapeless.frontend.context import Options
+from tapeless.frontend.entry import Argument, Known, Leaf, Output, Traced, Tree, specs_of, trace
+from tapeless.interp.evaluate import evaluate
+from tapeless.ir import pytree
+from tapeless.ir.core import Function
+from tapeless.lower import verify as loop_verify
+from tapeless.lower.interp import LoopError, run_program
+from tapeless.lower.lowering import Lowered, lower
+from tapeless.passes.consumption import check_in_place
+from tapeless.passes.optimized import optimized
+from tapeless.passes.verify import verify
+from tapeless.runtime.calling import Caller, raise_error
+from tapeless.runtime.compile import compile_specs
+from tapeless.testing.compare import Outcome, Raised, Returned, compare
+
+Arguments = Callable[[], Sequence[Any]]  # makes the arguments anew for each call
+
+# What a right program may raise; anything else is a mistake of the program, or of the compiler.
+EXPECTED = (IndexError, ZeroDivisionError, ValueError, OverflowError, AssertionError, NameError, errors.ShapeError)
+
+
+def outcomes(
+    function: Callable[..., Any],
+    arguments: Arguments,
+    *,
+    loops: bool = True,
+    level: int = 0,
+    threads: Sequence[int] = (1, 2),
+    seed: int = 0,
+) -> Iterator[tuple[str, Outcome]]:
+    """`loops`: also by the interpreter of Loop IR. `level`: LLVM's. `seed`: the order in which parallel loops run."""
+    yield "python", by_python(function, arguments)
+    traced = trace(function, arguments())
+    verify(traced.core)
+    yield "core", by_core(traced, traced.core, arguments)
+    core = optimized(traced.core)
+    verify(core)
+    core, _ = check_in_place(core)
+    verify(core)
+    yield "optimized core", by_core(traced, core, arguments, consume=True, order=f"shuffle:{seed}")
+    if loops:
+        lowered = lower(core)
+        loop_verify.verify(lowered.program)
+        yield "loop IR", by_loops(traced, lowered, arguments, seed)
+    leaves, tree = pytree.flatten((tuple(arguments()), {}))
+    specs = specs_of(leaves)
+    compiled = compile_specs(function, specs, tree, Options(), use_cache=False, level=level)
+    for count in threads:
+        caller = Caller(compiled, specs, count)
+        yield f"native, threads={count}", _call(lambda args, caller=caller: caller(_leaves(args)), arguments)
+
+
+def _leaves(args: Sequence[Any]) -> list[Any]:
+    return pytree.flatten((tuple(args), {}))[0]
+
+
+def _call(run: Callable[[Sequence[Any]], Any], arguments: Arguments) -> Outcome:
+    args = arguments()
+    try:
+        with np.errstate(all="ignore"):
+            result = run(args)
+    except EXPECTED as error:
+        return Raised(error)
+    return Returned(result, tuple(args))
+
+
+def by_python(function: Callable[..., Any], arguments: Arguments) -> Outcome:
+    return _call(lambda args: function(*args), arguments)
+
+
+# -- the interpreters
+
+
+def by_core(traced: Traced, core: Function, arguments: Arguments, **options: Any) -> Outcome:
+    def run(args: Sequence[Any]) -> Any:
+        leaves = _leaves(args)
+        results: list[Any] = list(evaluate(core, [leaves[k] for k in traced.arguments], **options))
+        plain = len(results) - len(core.written)
+        for k, value in zip(core.written, results[plain:], strict=True):
+            leaves[traced.arguments[k]][...] = value
+        return assemble(traced.output, results, leaves)
+
+    return _call(run, arguments)
+
+
+def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) -> Outcome:
+    core, program = traced.core, lowered.program
+
+    def run(args: Sequence[Any]) -> Any:
+        leaves = _leaves(args)
+        values = [leaves[k] for k in traced.arguments]
+        lengths = {d: n for p, v in zip(core.params, values, strict=True) for d, n in zip(p.type.shape, np.shape(v))}
+        flat = [np.ravel(v).copy() if p.type.shape else _number(v) for p, v in zip(core.params, values, strict=True)]
+        made: dict[int, Any] = {}
+        for k, r in lowered.array_results.items():
+            if r.provided:
+                shape = [d if isinstance(d, int) else lengths[d] for d in r.shape]
+                made[k] = np.full(shape, 77, r.type.dtype.numpy)
+        passed = [*(lengths[s] for s in lowered.sizes), *flat, *(np.ravel(a) for a in made.values())]
+        try:
+            numbers, given = run_program(program, passed, 2, shuffle=seed)
+        except LoopError as failed:
+            raise_error(_record(failed, program.sites[failed.site].kinds), program.sites)
+        for k in core.written:
+            leaves[traced.arguments[k]][...] = flat[k].reshape(np.shape(values[k]))
+        results: list[Any] = [None] * len(core.body.results)
+        for k, slot in lowered.scalar_results.items():
+            results[k] = numbers[slot]
+        for k, r in lowered.array_results.items():
+            results[k] = made[k] if r.provided else given[r.given].reshape([numbers[d] for d in r.scalars])
+        return assemble(traced.output, results, leaves)
+
+    return _call(run, arguments)
+
+
+def _number(value: Any) -> Any:
+    return value[()] if isinstance(value, np.ndarray) else value
+
+
+def _record(failed: LoopError, kinds: Sequence[Any]) -> list[int]:
+    """The error as native code reports it."""
+    values = [
+        int(np.float64(v).view(np.int64)) if kind.is_float else int(v)
+        for v, kind in zip(failed.values, kinds, strict=True)
+    ]
+    return [failed.site + 1, *values]
+
+
+def assemble(output: Output, results: Sequence[Any], leaves: Sequence[Any]) -> Any:
+    """The Python result from the results of Core."""
+    match output:
+        case Leaf(k=k, python=python):
+            return results[k].item() if python else results[k]
+        case Argument(position=position):
+            return leaves[position]
+        case Known(value=value):
+            return value
+        case Tree(kind=kind, items=items, keys=keys):
+            parts = [assemble(i, results, leaves) for i in items]
+            if kind == "dict":
+                return dict(zip(keys, parts, strict=True))
+            return tuple(parts) if kind == "tuple" else parts
+
+
+# -- rounding
+
+
+def unstable(function: Callable[..., Any], arguments: Arguments, tries: int = 8) -> bool:
+    """Whether rounding alone changes the outcome of plain Python: inexact results get an error in the last place.
+
+    Two stages round differently. A program that then takes another branch proves nothing.
+    """
+    source = inspect.getsource(function)
+    tree = ast.fix_missing_locations(_Shake().visit(ast.parse(source)))
+    plain = by_python(function, arguments)
+    for seed in range(tries):
+        scope = {**function.__globals__, "_shake": _Shaker(seed)}
+        exec(compile(tree, "<shaken>", "exec"), scope)
+        if compare(plain, by_python(scope[function.__name__], arguments)):
+            return True
+    return False
+
+
+class _Shake(ast.NodeTransformer):
+    """Puts every operation and every call of a library into `_shake`."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return _shaken(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        return _shaken(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        node.value = _shaken(node.value)
+        return node
+
+
+def _shaken(node: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.Call(ast.Name("_shake", ast.Load()), [node], []), node)
+
+
+class _Shaker:
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def __call__(self, value: Any) -> Any:
+        """The value with another last digit, when it is a float that needs all of its digits; arrays are left alone."""
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fc" and value.base is None:
+            factor = [1.0 + self.random.choice((-2, -1, 1, 2)) * np.finfo(value.dtype).eps for _ in range(value.size)]
+            changed = (value * np.reshape(factor, value.shape)).astype(value.dtype)
+            value[...] = np.where(_exact(value), value, changed)
+            return value
+        if isinstance(value, float | complex | np.floating | np.complexfloating) and not _exact(value):
+            eps = np.finfo(np.asarray(value).dtype).eps
+            return type(value)(value * (1.0 + self.random.choice((-2, -1, 1, 2)) * float(eps)))
+        return value
+
+
+def _exact(value: Any) -> Any:
+    """Numbers with few digits, which every stage computes exactly; and those that are not finite."""
+    with np.errstate(all="ignore"):
+        scaled = np.asarray(value) * 2.0**16
+        return ~np.isfinite(scaled) | ((scaled == np.round(scaled)) & (np.abs(scaled) < 2.0**50))
