@@ -152,7 +152,9 @@ def _fast_key(args: tuple[Any, ...]) -> Any:
             key.append(a.flags.writeable)
         else:
             return None
-    if len(args) > 1 and len({id(a) for a in args if type(a) is np.ndarray}) != sum(type(a) is np.ndarray for a in args):
+    if len(args) > 1 and len({id(a) for a in args if type(a) is np.ndarray}) != sum(
+        type(a) is np.ndarray for a in args
+    ):
         return None  # one array passed twice
     return tuple(key)
 
@@ -188,7 +190,9 @@ def _weaken(specs: list[Spec], earlier: tuple[Any, ...]) -> list[Spec]:
     new: list[Spec] = []
     for spec, old in zip(specs, earlier, strict=True):
         if isinstance(spec, ArraySpec):
-            labels = tuple(1 if x == 1 else pairs.setdefault((x, y), 2 + len(pairs)) for x, y in zip(spec.labels, old, strict=True))
+            labels = tuple(
+                1 if x == 1 else pairs.setdefault((x, y), 2 + len(pairs)) for x, y in zip(spec.labels, old, strict=True)
+            )
             new.append(ArraySpec(spec.dtype, labels, spec.writeable, spec.same_as))
         else:
             new.append(spec)

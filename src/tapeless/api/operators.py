@@ -421,4 +421,4 @@ def _common_type(values: Sequence[Any]) -> DType:
 
 # The front end recognises the operators by this mark.
 for _operator in (map, reduce, scan, hist, scatter, prange, loop, vmap):
-    _operator.__tapeless__ = _operator.__name__  # type: ignore[attr-defined]
+    setattr(_operator, "__tapeless__", getattr(_operator, "__name__"))  # noqa: B009, B010

@@ -193,11 +193,11 @@ def broadcast_shapes(ctx: Context, shapes: Sequence[tuple[Dim, ...]], what: str)
 
 def elementwise(ctx: Context, function: ScalarFunction, operands: Sequence[Value], what: str = "operands") -> Value:
     """`function` on each element of the broadcast operands."""
-    operands = [as_numeric(ctx, v, what) for v in operands]
-    if all(isinstance(v, Scalar) for v in operands):
-        return function(*operands)
-    shape = broadcast_shapes(ctx, [shape_of(v) for v in operands], what)
-    values = [read(ctx, v) if isinstance(v, Array) else v for v in operands]
+    numeric = [as_numeric(ctx, v, what) for v in operands]
+    if all(isinstance(v, Scalar) for v in numeric):
+        return function(*numeric)
+    shape = broadcast_shapes(ctx, [shape_of(v) for v in numeric], what)
+    values = [read(ctx, v) if isinstance(v, Array) else v for v in numeric]
     return wrap(ctx, map_nest(ctx, function, values, shape))
 
 

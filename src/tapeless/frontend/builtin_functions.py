@@ -21,8 +21,17 @@ from tapeless.frontend.pymath import floats, to_integer
 from tapeless.frontend.registry import integer, known, register, text, with_signature
 from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.values import (
-    Array, Closure, RangeValue, Scalar, Sequence_, SliceValue, Static, Value, Zipped, weak,
-)  # fmt: skip
+    Array,
+    Closure,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    SliceValue,
+    Static,
+    Value,
+    Zipped,
+    weak,
+)
 from tapeless.ir.types import Atom, Const, DType, const, i64, zero_of
 
 # -- lengths and iteration
@@ -320,7 +329,11 @@ def _extremum_of_array(ctx: Context, name: str, array: Array) -> Value:
     ctx.check(apply(ctx, "gt", n, i64(0)), "ValueError", f"{name}() iterable argument is empty")
     var = read(ctx, array)
     first = scalars.lazy_if(
-        ctx, apply(ctx, "gt", n, i64(0)), lambda: ctx.b.row(var, i64(0)), lambda: zero_of(var.type.dtype), var.type.row()
+        ctx,
+        apply(ctx, "gt", n, i64(0)),
+        lambda: ctx.b.row(var, i64(0)),
+        lambda: zero_of(var.type.dtype),
+        var.type.row(),
     )
     return _loop(ctx, n, Scalar(first), lambda best, k: better(ctx, name, best, Scalar(ctx.b.row(var, k))))
 

@@ -18,8 +18,15 @@ from tapeless.frontend.expressions import evaluate
 from tapeless.frontend.fence import check_function
 from tapeless.frontend.liveness import analyse, assigned
 from tapeless.frontend.values import (
-    Builtin, Closure, Conflict, MaybeUndefined, Method, Sequence_, Static, Value,
-)  # fmt: skip
+    Builtin,
+    Closure,
+    Conflict,
+    MaybeUndefined,
+    Method,
+    Sequence_,
+    Static,
+    Value,
+)
 
 _liveness: dict[ast.AST, Any] = {}
 
@@ -43,7 +50,9 @@ def call(ctx: Context, node: ast.Call) -> Value:
     return call_value(ctx, function, args, keywords)
 
 
-def call_value(ctx: Context, function: Value, args: Sequence[Value], keywords: Mapping[str, Value] | None = None) -> Value:
+def call_value(
+    ctx: Context, function: Value, args: Sequence[Value], keywords: Mapping[str, Value] | None = None
+) -> Value:
     keywords = dict(keywords or {})
     match function:
         case Closure():
@@ -139,7 +148,9 @@ def enter_frame(ctx: Context, function: Closure) -> Frame:
         free, table = outer.closure, outer.globals
     body = node.body if isinstance(node, ast.FunctionDef) else []
     local = frozenset(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)) | assigned(body)
-    frame = Frame(ctx.number(), function.source, node, function.name, _liveness[node], table, free, function.frame, local)
+    frame = Frame(
+        ctx.number(), function.source, node, function.name, _liveness[node], table, free, function.frame, local
+    )
     ctx.frames[frame.number] = frame
     return frame
 
@@ -161,7 +172,9 @@ def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
     return value
 
 
-def bind_arguments(ctx: Context, function: Closure, args: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
+def bind_arguments(
+    ctx: Context, function: Closure, args: Sequence[Value], keywords: Mapping[str, Value]
+) -> dict[str, Value]:
     node = function.node
     names = _positional(node)
     only = [a.arg for a in node.args.kwonlyargs]

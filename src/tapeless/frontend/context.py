@@ -137,7 +137,9 @@ class Context:
                 self.fail("TP104", reason, hint)
             case MaybeUndefined(value=inner, defined=defined):
                 self.check(
-                    defined, "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
+                    defined,
+                    "UnboundLocalError",
+                    f"cannot access local variable '{name}' where it is not associated with a value",
                 )
                 return inner
             case _:
@@ -174,7 +176,9 @@ class Context:
         from tapeless.frontend.scalars import compare_atoms
 
         x, y = self.size_atom(a), self.size_atom(b)
-        self.check(compare_atoms(self, "eq", x, y), "ShapeError", f"{what}: sizes {{0}} and {{1}} do not fit together", x, y)
+        self.check(
+            compare_atoms(self, "eq", x, y), "ShapeError", f"{what}: sizes {{0}} and {{1}} do not fit together", x, y
+        )
         keep, drop = (a, b) if isinstance(a, int) else (b, a)
         if isinstance(drop, Var):
             self.state.equal[drop] = keep
@@ -208,13 +212,20 @@ def type_text(value: Value) -> str:
             if isinstance(value, Sequence_):
                 return f"{value.kind} of {len(value.items)}"
             if isinstance(value, Static):
-                return f"{type(value.value).__name__} {value.value!r}" if not callable(value.value) else repr(value.value)
+                return (
+                    f"{type(value.value).__name__} {value.value!r}" if not callable(value.value) else repr(value.value)
+                )
             if isinstance(value, Closure | Builtin):
                 return f"function '{value.name}'"
             return type(value).__name__.removesuffix("Value").lower()
 
 
 def _scalar_text(t: Type) -> str:
-    return {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "c64": "complex64", "c128": "complex128"}.get(
-        t.dtype.value, t.dtype.value
-    )
+    return {
+        "f64": "float64",
+        "f32": "float32",
+        "i64": "int64",
+        "i32": "int32",
+        "c64": "complex64",
+        "c128": "complex128",
+    }.get(t.dtype.value, t.dtype.value)

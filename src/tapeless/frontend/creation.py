@@ -335,7 +335,7 @@ def by_position(ctx: Context, rows: Dim, columns: Dim, element: Callable[[Atom, 
 
 
 @known("np.eye")
-def _eye(ctx: Context, N: Value, M: Value | None = None, k: Value | None = None, dtype: Value | None = None) -> Value:  # noqa: N803
+def _eye(ctx: Context, N: Value, M: Value | None = None, k: Value | None = None, dtype: Value | None = None) -> Value:
     rows = dim_of(ctx, N)
     columns = rows if M is None else dim_of(ctx, M)
     kind = dtype_argument(ctx, dtype) or DType.f64
@@ -354,7 +354,7 @@ def _identity(ctx: Context, n: Value, dtype: Value | None = None) -> Value:
 
 
 @known("np.tri")
-def _tri(ctx: Context, N: Value, M: Value | None = None, k: Value | None = None, dtype: Value | None = None) -> Value:  # noqa: N803
+def _tri(ctx: Context, N: Value, M: Value | None = None, k: Value | None = None, dtype: Value | None = None) -> Value:
     rows = dim_of(ctx, N)
     columns = rows if M is None else dim_of(ctx, M)
     kind = dtype_argument(ctx, dtype) or DType.f64
@@ -467,5 +467,3 @@ def _meshgrid(ctx: Context, *xi: Value, indexing: Value | None = None) -> Value:
         shape[p] = ctx.canon(v.type.shape[0])
     grids = [ctx.new_cell(ctx.b.broadcast(read(ctx, v), shape, [p])) for v, p in zip(vectors, places, strict=True)]
     return Sequence_(tuple(grids))
-
-

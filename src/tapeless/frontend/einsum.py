@@ -40,7 +40,9 @@ def einsum(ctx: Context, subscripts: Value, *operands: Value) -> Value:
     for term, operand in zip(terms, operands, strict=True):
         value = array(ctx, "np.einsum", operand)
         if value.type.rank != len(term):
-            ctx.shape_error("TP202", f"np.einsum: '{term}' names {len(term)} axes of an array that has {value.type.rank}")
+            ctx.shape_error(
+                "TP202", f"np.einsum: '{term}' names {len(term)} axes of an array that has {value.type.rank}"
+            )
         values.append((value, list(term)))
     return contract(ctx, "np.einsum", values, list(right))
 
@@ -128,5 +130,3 @@ def _nest(ctx: Context, parts: list[Operand], order: list[str], kept: int, sizes
     (type,) = lam.result_types
     sweep = Sweep(sizes[letter], tuple(arrays), lam, (operator(ctx, "add", type.dtype),))
     return ctx.b.bind([Var("r", Type(type.dtype))], sweep)[0]
-
-

@@ -17,8 +17,14 @@ from tapeless.frontend import scalars
 from tapeless.frontend.arrays import elementwise, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.registry import (
-    Handler, flag, integer, known, numeric, register, write_out,
-)  # fmt: skip
+    Handler,
+    flag,
+    integer,
+    known,
+    numeric,
+    register,
+    write_out,
+)
 from tapeless.frontend.scalars import apply, compare, convert, select, truth
 from tapeless.frontend.values import Array, Cell, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import Atom, DType, const, one_of, zero_of
@@ -339,7 +345,9 @@ def round_number(ctx: Context, x: Scalar, digits: int) -> Scalar:
     """Halves go to even. NumPy's way: scale, round, scale back."""
     if x.dtype.is_int or x.dtype is DType.bool:
         if digits < 0 or x.dtype is DType.bool:
-            ctx.fail("TP104", f"rounding {type_text(x)} to {digits} digits cannot be compiled", "convert to float first.")
+            ctx.fail(
+                "TP104", f"rounding {type_text(x)} to {digits} digits cannot be compiled", "convert to float first."
+            )
         return Scalar(x.atom)
     if x.dtype.is_complex:
         parts = [round_number(ctx, Scalar(apply(ctx, p, x.atom)), digits).atom for p in ("real", "imag")]
@@ -353,7 +361,12 @@ def round_number(ctx: Context, x: Scalar, digits: int) -> Scalar:
 
 @known("np.isclose")
 def _isclose(
-    ctx: Context, a: Value, b: Value, rtol: Value | None = None, atol: Value | None = None, equal_nan: Value | None = None
+    ctx: Context,
+    a: Value,
+    b: Value,
+    rtol: Value | None = None,
+    atol: Value | None = None,
+    equal_nan: Value | None = None,
 ) -> Value:
     tolerances = (_tolerance(ctx, rtol, 1e-5), _tolerance(ctx, atol, 1e-8), flag(ctx, "equal_nan", equal_nan))
     return elementwise(ctx, lambda x, y: isclose(ctx, x, y, *tolerances), [a, b], "np.isclose")
@@ -368,7 +381,12 @@ def _tolerance(ctx: Context, value: Value | None, default: float) -> float:
 
 @known("np.allclose")
 def _allclose(
-    ctx: Context, a: Value, b: Value, rtol: Value | None = None, atol: Value | None = None, equal_nan: Value | None = None
+    ctx: Context,
+    a: Value,
+    b: Value,
+    rtol: Value | None = None,
+    atol: Value | None = None,
+    equal_nan: Value | None = None,
 ) -> Value:
     from tapeless.frontend.reductions import all_
 
@@ -458,5 +476,3 @@ def _select(ctx: Context, condlist: Value, choicelist: Value, default: Value | N
     for cond, choice in reversed(list(zip(condlist.items, choicelist.items, strict=True))):
         result = elementwise(ctx, lambda *s: where(ctx, *s), [cond, choice, result], "np.select")
     return result
-
-

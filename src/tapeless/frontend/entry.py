@@ -19,8 +19,15 @@ from tapeless.frontend.arrays import read
 from tapeless.frontend.context import Captured, Context, Options, Watch, type_text
 from tapeless.frontend.names import NewCapture, capture, from_python
 from tapeless.frontend.values import (
-    Array, Cell, Closure, RangeValue, Scalar, Sequence_, Static, Value,
-)  # fmt: skip
+    Array,
+    Cell,
+    Closure,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    Static,
+    Value,
+)
 from tapeless.ir import pytree
 from tapeless.ir.core import Body, Function
 from tapeless.ir.types import FROM_NUMPY, SCALAR, Atom, Dim, DType, Type, Var
@@ -286,7 +293,13 @@ def _value(tree: Any) -> Value:
 
 
 def _finish(
-    ctx: Context, name: str, result: Value, params: list[Var], arguments: list[int], cells: dict[int, Cell], sizes: dict[int, Var]
+    ctx: Context,
+    name: str,
+    result: Value,
+    params: list[Var],
+    arguments: list[int],
+    cells: dict[int, Cell],
+    sizes: dict[int, Var],
 ) -> Traced:
     results: list[Atom] = []
     whole = {cell: k for k, cell in cells.items()}
@@ -323,4 +336,3 @@ def _finish(
     body = Body(tuple(ctx.b.stms), tuple(results))
     core = Function(name, tuple(ctx.sizes), tuple(everything), body, tuple(k for k, _ in written))
     return Traced(core, out, arguments, captured, list(ctx.watches.values()), sizes)
-

@@ -14,8 +14,17 @@ from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.merge import Arm, Join
 from tapeless.frontend.values import (
-    Array, Conflict, RangeValue, Scalar, Sequence_, SliceValue, State, Static, Value, weak,
-)  # fmt: skip
+    Array,
+    Conflict,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    SliceValue,
+    State,
+    Static,
+    Value,
+    weak,
+)
 from tapeless.ir.core import Body
 from tapeless.ir.types import Atom, Const, DType
 
@@ -40,8 +49,8 @@ def _evaluate(ctx: Context, node: ast.expr) -> Value:
             return Scalar(scalars.logical_not(ctx, truth_of(ctx, evaluate(ctx, operand))))
         case ast.UnaryOp(op=op, operand=operand):
             name = type(op).__name__
-            value = as_numeric(ctx, evaluate(ctx, operand), f"operand of unary {name}")
-            return elementwise(ctx, lambda s: scalars.unary_op(ctx, name, s), [value])
+            number = as_numeric(ctx, evaluate(ctx, operand), f"operand of unary {name}")
+            return elementwise(ctx, lambda s: scalars.unary_op(ctx, name, s), [number])
         case ast.BoolOp(op=op, values=values):
             return _bool_op(ctx, isinstance(op, ast.And), values)
         case ast.Compare(left=left, ops=ops, comparators=rights):
@@ -124,7 +133,12 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
         from tapeless.frontend.linalg import matmul
 
         return matmul(ctx, a, b)
-    if isinstance(a, Sequence_) and isinstance(b, Sequence_) and name == "Add" and a.kind == b.kind in ("tuple", "list"):
+    if (
+        isinstance(a, Sequence_)
+        and isinstance(b, Sequence_)
+        and name == "Add"
+        and a.kind == b.kind in ("tuple", "list")
+    ):
         return Sequence_((*a.items, *b.items), a.kind)
     if isinstance(a, Sequence_) and a.kind in ("tuple", "list") and name == "Mult" and isinstance(b, Scalar):
         if isinstance(b.atom, Const) and isinstance(b.atom.value, int):
@@ -181,7 +195,12 @@ def compare_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
     if not (isinstance(a, Scalar | Array) and isinstance(b, Scalar | Array)):
         if isinstance(a, Static) and isinstance(b, Static) and name in ("Eq", "NotEq"):
             return weak((a.value == b.value) == (name == "Eq"))
-        if isinstance(a, Sequence_) and isinstance(b, Sequence_) and name in ("Eq", "NotEq") and "list" not in (a.kind, b.kind):
+        if (
+            isinstance(a, Sequence_)
+            and isinstance(b, Sequence_)
+            and name in ("Eq", "NotEq")
+            and "list" not in (a.kind, b.kind)
+        ):
             return _equal_tuples(ctx, a, b, name)
         a, b = as_numeric(ctx, a, "comparison"), as_numeric(ctx, b, "comparison")
     return elementwise(ctx, lambda x, y: scalars.compare(ctx, name, x, y), [a, b], "operands of a comparison")
@@ -213,7 +232,11 @@ def _contains(ctx: Context, a: Value, b: Value, negate: bool) -> Value:
     found: Atom = Const(False, DType.bool)
     for item in b.items:
         equal = truth_of(ctx, compare_values(ctx, ast.Eq(), a, item))
-        found = scalars.apply(ctx, "or", found, equal) if not isinstance(found, Const) else (found if found.value else equal)
+        found = (
+            scalars.apply(ctx, "or", found, equal)
+            if not isinstance(found, Const)
+            else (found if found.value else equal)
+        )
     return Scalar(scalars.logical_not(ctx, found) if negate else found)
 
 
@@ -308,7 +331,7 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
                 ctx.fail("TP203", f"index {k} is out of range for a {base.kind} of {len(items)}")
             return items[k]
         case SliceValue(start=start, stop=stop, step=step):
-            parts = []
+            parts: list[int | None] = []
             for p in (start, stop, step):
                 if p is None or (isinstance(p, Static) and p.value is None):
                     parts.append(None)
@@ -323,7 +346,9 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
                 assert isinstance(made, Array)
                 return get_item(ctx, made, index)
             ctx.fail(
-                "TP104", f"the index of a {base.kind} must be known at compile time", "use an array for positions known at run time."
+                "TP104",
+                f"the index of a {base.kind} must be known at compile time",
+                "use an array for positions known at run time.",
             )
 
 
@@ -340,12 +365,18 @@ def _comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value
         case Sequence_(items=known):
             items = list(known)
         case RangeValue() if all(isinstance(x.atom, Const) for x in (source.start, source.stop, source.step)):
-            bounds = [int(x.atom.value.real) for x in (source.start, source.stop, source.step) if isinstance(x.atom, Const)]
+            bounds = [
+                int(x.atom.value.real) for x in (source.start, source.stop, source.step) if isinstance(x.atom, Const)
+            ]
             items = [weak(k) for k in range(*bounds)]
             if len(items) > 64:
-                ctx.fail("TP101", "a comprehension over more than 64 elements cannot be compiled", "fill an array in a loop.")
+                ctx.fail(
+                    "TP101", "a comprehension over more than 64 elements cannot be compiled", "fill an array in a loop."
+                )
         case _:
-            ctx.fail("TP101", "comprehensions need a length known at compile time", "fill an array in a loop, or use tp.map.")
+            ctx.fail(
+                "TP101", "comprehensions need a length known at compile time", "fill an array in a loop, or use tp.map."
+            )
     names = [n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)]
     saved = {n: ctx.state.names.get(ctx.key(n)) for n in names}
     results: list[Value] = []
@@ -358,4 +389,3 @@ def _comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value
         else:
             ctx.state.names[ctx.key(n)] = old
     return Sequence_(tuple(results), "list")
-

@@ -38,7 +38,14 @@ def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
     for child in _walk(node):
         for kind, (name, instead) in REFUSED.items():
             if isinstance(child, kind):
-                refuse(source, child, f"{name} are not part of the language" if name.endswith("s") else f"{name} is not part of the language", instead)
+                refuse(
+                    source,
+                    child,
+                    f"{name} are not part of the language"
+                    if name.endswith("s")
+                    else f"{name} is not part of the language",
+                    instead,
+                )
         if isinstance(child, ast.FunctionDef) and child is not node and child.decorator_list:
             refuse(source, child.decorator_list[0], "decorators inside a compiled function are not part of the language",
                    "define the decorated function outside.")  # fmt: skip

@@ -13,8 +13,18 @@ from typing import Any
 import numpy as np
 
 from tapeless.frontend import (  # noqa: F401  (they register their functions)
-    builtin_functions, creation, einsum, elementwise, linalg, pymath, reductions, scans, shapes, sorting, statistics,
-)  # fmt: skip
+    builtin_functions,
+    creation,
+    einsum,
+    elementwise,
+    linalg,
+    pymath,
+    reductions,
+    scans,
+    shapes,
+    sorting,
+    statistics,
+)
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import total_size
 from tapeless.frontend.methods import ARRAY_METHODS, call_method
@@ -142,7 +152,9 @@ def construct(ctx: Context, cls: type, args: list[Value], keywords: dict[str, Va
 @known("np.shape")
 def _shape(ctx: Context, a: Value) -> Value:
     value = numeric(ctx, "np.shape", a)
-    return Sequence_(tuple(Scalar(ctx.size_atom(d), True) for d in value.type.shape) if isinstance(value, Array) else ())
+    return Sequence_(
+        tuple(Scalar(ctx.size_atom(d), True) for d in value.type.shape) if isinstance(value, Array) else ()
+    )
 
 
 @known("np.ndim")

@@ -10,8 +10,16 @@ from collections.abc import Sequence
 
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import (
-    broadcast_shapes, broadcast_to, is_full, map_nest, read, shape_of, view_of, wrap, write,
-)  # fmt: skip
+    broadcast_shapes,
+    broadcast_to,
+    is_full,
+    map_nest,
+    read,
+    shape_of,
+    view_of,
+    wrap,
+    write,
+)
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Array, Scalar, Sequence_, SliceValue, Static, Strided, Value
 from tapeless.ir.builder import full_axes
@@ -49,7 +57,9 @@ def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
                 assert isinstance(made, Array)
                 items.append(made)
             case _:
-                ctx.fail("TP104", f"an array cannot be indexed by {type_text(r)}", "use integers, slices or integer arrays.")
+                ctx.fail(
+                    "TP104", f"an array cannot be indexed by {type_text(r)}", "use integers, slices or integer arrays."
+                )
     if not ellipsis:
         items.extend([whole] * (rank - used))
     return items
@@ -141,7 +151,9 @@ def _index_new_axis(ctx: Context, item: Item, places: list[int | None], dims: li
         places.append(None)
         dims.append(1)
         return
-    ctx.fail("TP101", "an axis made by None or np.newaxis can only be indexed by 0 or ':'", "index before adding the axis.")
+    ctx.fail(
+        "TP101", "an axis made by None or np.newaxis can only be indexed by 0 or ':'", "index before adding the axis."
+    )
 
 
 def _position(ctx: Context, outer: Range, item: Scalar, length: Dim, base: Dim, axis: int) -> At:
@@ -304,7 +316,11 @@ def map_rows(ctx: Context, function: object, values: Sequence[Var | Scalar], sha
         result = function(*(v if isinstance(v, Scalar) else Scalar(v) for v in values))  # type: ignore[operator]
         assert isinstance(result, Var)
         return result
-    moving = [(k, v) for k, v in enumerate(values) if isinstance(v, Var) and v.type.rank == len(shape) and v.type.shape[0] != 1]
+    moving = [
+        (k, v)
+        for k, v in enumerate(values)
+        if isinstance(v, Var) and v.type.rank == len(shape) and v.type.shape[0] != 1
+    ]
     if isinstance(shape[0], int) and shape[0] == 1:
         moving = [(k, v) for k, v in enumerate(values) if isinstance(v, Var) and v.type.rank == len(shape)]
     still = {

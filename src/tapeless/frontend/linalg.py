@@ -284,5 +284,3 @@ def norm(
     sizes = elementwise(ctx, lambda s: apply_row(ctx, name, ROWS["abs"], Scalar(convert(ctx, s.atom, kind))), [value])
     sums = sum_(ctx, sizes, weak(0 if abs(order) == 1 else 1))
     return (max_ if order > 0 else min_)(ctx, sums)
-
-

@@ -46,9 +46,7 @@ def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:
 
 
 def reads(node: ast.AST) -> frozenset[str]:
-    return frozenset(
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-    )
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
 def assigned(statements: Sequence[ast.stmt]) -> frozenset[str]:
@@ -132,7 +130,7 @@ class _Analysis:
         after = self.block(s.orelse, out, on_break, on_continue)
         self.result.after[s] = after | out
         test = self.reads(s.test) if isinstance(s, ast.While) else frozenset()
-        bound = frozenset()
+        bound: frozenset[str] = frozenset()
         if isinstance(s, ast.For):
             bound = assigned([ast.Assign(targets=[s.target], value=ast.Constant(0))])
         head = test

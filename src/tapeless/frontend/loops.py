@@ -14,8 +14,17 @@ from tapeless.frontend.arrays import cast, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.merge import FALSE, TRUE
 from tapeless.frontend.values import (
-    Array, Cell, Conflict, Key, MaybeUndefined, Scalar, Sequence_, State, Value, cells_of,
-)  # fmt: skip
+    Array,
+    Cell,
+    Conflict,
+    Key,
+    MaybeUndefined,
+    Scalar,
+    Sequence_,
+    State,
+    Value,
+    cells_of,
+)
 from tapeless.ir.core import Body, For, Full, While
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, zero_of
 
@@ -69,7 +78,9 @@ def compile_loop(
         except Retry:
             ctx.state = before.copy()
             ctx.written_cells = set(written_before)
-    ctx.fail("TP104", "the types of the variables of this loop do not settle", "give them their final type before the loop.")
+    ctx.fail(
+        "TP104", "the types of the variables of this loop do not settle", "give them their final type before the loop."
+    )
 
 
 class _Attempt:
@@ -108,7 +119,9 @@ class _Attempt:
             end = ctx.state
             for cell, slot in cell_slots:
                 slot.result = end.cells[cell]
-            missed = [c for c in self.before.cells if c not in self.carried.cells and end.cells.get(c) is not entry.cells[c]]
+            missed = [
+                c for c in self.before.cells if c not in self.carried.cells and end.cells.get(c) is not entry.cells[c]
+            ]
             if missed:
                 self.carried.cells.extend(missed)
                 raise Retry
@@ -164,7 +177,9 @@ class _Attempt:
     def _no_writes(self, head: State) -> None:
         for cell, var in head.cells.items():
             if self.ctx.state.cells.get(cell) is not var:
-                self.ctx.fail("TP101", "the condition of a loop must not write arrays", "write in the body of the loop.")
+                self.ctx.fail(
+                    "TP101", "the condition of a loop must not write arrays", "write in the body of the loop."
+                )
 
 
 class _Shape:
@@ -273,7 +288,10 @@ class _Shape:
         ctx = self.attempt.ctx
         want = slot.param.type
         if new.type.rank != want.rank:
-            ctx.fail("TP104", f"'{self.key[1]}' changes its number of dimensions in the loop, from {want.rank} to {new.type.rank}")
+            ctx.fail(
+                "TP104",
+                f"'{self.key[1]}' changes its number of dimensions in the loop, from {want.rank} to {new.type.rank}",
+            )
         var = cast(ctx, read(ctx, new), want.dtype)
         if new.type.dtype is not want.dtype:
             ctx.fail(
@@ -368,4 +386,3 @@ def _known(ctx: Context, before: State) -> set[Var]:
         if isinstance(v, Scalar) and isinstance(v.atom, Var):
             known.add(v.atom)
     return known
-

@@ -12,8 +12,17 @@ from tapeless.frontend import scalars
 from tapeless.frontend.arrays import cast, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import (
-    Array, Cell, Conflict, MaybeUndefined, Scalar, Sequence_, State, Static, Value, cells_of,
-)  # fmt: skip
+    Array,
+    Cell,
+    Conflict,
+    MaybeUndefined,
+    Scalar,
+    Sequence_,
+    State,
+    Static,
+    Value,
+    cells_of,
+)
 from tapeless.ir.core import Full, Stm
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, dim_atom, zero_of
 
@@ -140,8 +149,8 @@ class Join:
                 if isinstance(atom, Const):
                     return value
                 dummy = zero_of(atom.type.dtype)
-                pair = (atom, dummy) if k == 0 else (dummy, atom)
-                return Scalar(self._result(*pair, atom.type, _plain(name)), is_weak)
+                pair: tuple[Atom, Atom] = (atom, dummy) if k == 0 else (dummy, atom)
+                return Scalar(self._result(pair[0], pair[1], atom.type, _plain(name)), is_weak)
             case Array(cell=cell):
                 if cell in self.before.cells:
                     return value
@@ -150,7 +159,7 @@ class Join:
                 shape = self._existential(k, var.type.shape, name)
                 other = self._in_arm(1 - k, lambda: _dummy(ctx, Type(var.type.dtype, shape)))
                 pair = (var, other) if k == 0 else (other, var)
-                out = self._result(*pair, Type(var.type.dtype, shape), _plain(name))
+                out = self._result(pair[0], pair[1], Type(var.type.dtype, shape), _plain(name))
                 assert isinstance(out, Var)
                 return _in_state(ctx, after, out, name)
             case Sequence_():
@@ -158,8 +167,8 @@ class Join:
                     tuple(self._carry_out(k, v, name, after) for v in value.items), value.kind, value.keys, value.cls
                 )
             case MaybeUndefined(value=inner, defined=defined):
-                flags = (defined, FALSE) if k == 0 else (FALSE, defined)
-                flag = self._result(*flags, Type(DType.bool), "defined")
+                first, second = (defined, FALSE) if k == 0 else (FALSE, defined)
+                flag = self._result(first, second, Type(DType.bool), "defined")
                 return MaybeUndefined(self._carry_out(k, inner, name, after), flag)
             case _:
                 return value
@@ -173,7 +182,7 @@ class Join:
                 dims.append(d)
                 continue
             zero = zero_of(DType.i64)
-            out = self._result(*((d, zero) if k == 0 else (zero, d)), d.type, "n")
+            out = self._result(d if k == 0 else zero, zero if k == 0 else d, d.type, "n")
             assert isinstance(out, Var)
             dims.append(out)
         return tuple(dims)
@@ -206,7 +215,8 @@ class Join:
         dims: list[Dim] = []
         outer = self._visible()
         for d, e in zip(a.type.shape, b.type.shape, strict=True):
-            if d is e or (isinstance(d, int) and d == e) and (isinstance(d, int) or d in outer):
+            same = d is e or (isinstance(d, int) and isinstance(e, int) and d == e)
+            if same and (isinstance(d, int) or d in outer):
                 dims.append(d)
                 continue
             var = self._result(dim_atom(d), dim_atom(e), Type(DType.i64), "n")

@@ -199,5 +199,3 @@ def _dict_method(ctx: Context, receiver: Sequence_, name: str, args: list[Value]
                 return receiver.items[receiver.keys.index(key)]
             return args[1] if len(args) > 1 else Static(None)
     ctx.fail("TP103", f"{type_text(receiver)} has no method '{name}' that can be compiled")
-
-

@@ -16,8 +16,15 @@ import numpy as np
 from tapeless.frontend.arrays import transpose
 from tapeless.frontend.context import Captured, Context, Watch, type_text
 from tapeless.frontend.values import (
-    Array, Cell, Method, Scalar, Sequence_, Static, Value, weak,
-)  # fmt: skip
+    Array,
+    Cell,
+    Method,
+    Scalar,
+    Sequence_,
+    Static,
+    Value,
+    weak,
+)
 from tapeless.ir.types import FROM_NUMPY, DType, Type, Var, const
 
 Get = Callable[[], Any]
@@ -121,7 +128,9 @@ def _watch(ctx: Context, value: Any, get: Get, name: str) -> None:
 def _numpy_scalar(ctx: Context, value: Any, get: Get, name: str) -> Value:
     dtype = FROM_NUMPY.get(np.asarray(value).dtype)
     if dtype is None:
-        ctx.fail("TP109", f"'{name}' has the element type {np.asarray(value).dtype}, which is not supported", _dtype_hint())
+        ctx.fail(
+            "TP109", f"'{name}' has the element type {np.asarray(value).dtype}, which is not supported", _dtype_hint()
+        )
     _watch(ctx, value, get, name)
     return Scalar(const(value, dtype))
 
@@ -190,7 +199,11 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
         case Static(value=obj) if obj is not None and not isinstance(obj, str) and hasattr(obj, name):
             return from_python(ctx, getattr(obj, name), lambda: getattr(obj, name), f"{type(obj).__name__}.{name}")
     if isinstance(base, Sequence_) and base.kind == "list" and name in ("append", "extend", "insert", "pop"):
-        ctx.fail("TP101", f"lists cannot grow in compiled code ('{name}')", "allocate an array with np.empty and keep a count.")
+        ctx.fail(
+            "TP101",
+            f"lists cannot grow in compiled code ('{name}')",
+            "allocate an array with np.empty and keep a count.",
+        )
     ctx.fail("TP103", f"{type_text(base)} has no attribute '{name}' that can be compiled")
 
 
@@ -241,4 +254,3 @@ def _scalar_attribute(ctx: Context, value: Scalar, name: str) -> Value:
         case _ if name in ARRAY_METHODS or name in ("conjugate", "is_integer"):
             return Method(value, name)
     ctx.fail("TP103", f"{type_text(value)} has no attribute '{name}' that can be compiled")
-

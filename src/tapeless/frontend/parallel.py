@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import cast, read, transpose
 from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import (
-    Array, Builtin, RangeValue, Scalar, Sequence_, State, Static, Value, weak,
-)  # fmt: skip
+    Array,
+    Builtin,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    State,
+    Static,
+    Value,
+    weak,
+)
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import Body, Hist, If, Lambda, Range, Reduction, Scatter, Sweep
 from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, i64
@@ -92,7 +99,9 @@ def atoms_of(ctx: Context, what: str, value: Value) -> list[Atom]:
             case Array():
                 found.append(read(ctx, leaf))
             case _:
-                ctx.fail("TP104", f"the function given to {what} returns {type_text(leaf)}", "return numbers or arrays.")
+                ctx.fail(
+                    "TP104", f"the function given to {what} returns {type_text(leaf)}", "return numbers or arrays."
+                )
     return found
 
 
@@ -186,11 +195,15 @@ def _hoist_size(ctx: Context, what: str, size: Var, lam: Lambda, inside: set[Var
 class Operator:
     """An associative operator with its neutral elements, in the types of the elements."""
 
-    def __init__(self, ctx: Context, what: str, function: Value, neutral: Value, elements: Sequence[Type], template: Value) -> None:
+    def __init__(
+        self, ctx: Context, what: str, function: Value, neutral: Value, elements: Sequence[Type], template: Value
+    ) -> None:
         self.ctx, self.what, self.function, self.template = ctx, what, function, template
         given = leaves_of(neutral)
         if len(given) != len(elements):
-            ctx.fail("TP112", f"{what}: {len(given)} neutral elements for {len(elements)} arrays", "give one for each array.")
+            ctx.fail(
+                "TP112", f"{what}: {len(given)} neutral elements for {len(elements)} arrays", "give one for each array."
+            )
         self.types: list[Type] = []
         for ne, t in zip(given, elements, strict=True):
             match ne:
@@ -271,7 +284,9 @@ def pick_types(ctx: Context, arrays: Sequence[Var], op: Operator) -> Lambda:
     return Lambda((index, *rows), Body(tuple(stms), tuple(results)))
 
 
-def _fold_arguments(ctx: Context, what: str, args: list[Value], keywords: dict[str, Value], names: tuple[str, ...]) -> dict[str, Value]:
+def _fold_arguments(
+    ctx: Context, what: str, args: list[Value], keywords: dict[str, Value], names: tuple[str, ...]
+) -> dict[str, Value]:
     bound = dict(zip(names, args, strict=False))
     if len(args) > len(names):
         ctx.fail("TP112", f"{what} takes at most {len(names)} arguments")
@@ -358,7 +373,9 @@ def op_hist(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
         op = Operator(ctx, "tp.hist", a["op"], a["ne"], [d.type.row() for d in dests], a["vals"])
         for d, t in zip(dests, op.types, strict=True):
             if d.type.dtype is not t.dtype:
-                ctx.fail("TP104", f"tp.hist: values of {t.dtype.value} do not fit into a destination of {d.type.dtype.value}")
+                ctx.fail(
+                    "TP104", f"tp.hist: values of {t.dtype.value} do not fit into a destination of {d.type.dtype.value}"
+                )
     lam = _keyed(ctx, keys, values, [t.dtype for t in op.types])
     vars = [Var("h", d.type) for d in dests]
     ctx.b.bind(vars, Hist(Reduction(op.lam, op.neutral, True), tuple(dests), width, (keys, *values), lam))
@@ -377,7 +394,9 @@ def op_scatter(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> V
         ctx.fail("TP112", f"tp.scatter: {len(values)} arrays of values for {len(dests)} destinations")
     for d, v in zip(dests, values, strict=True):
         if d.type.rank != v.type.rank:
-            ctx.shape_error("TP202", f"tp.scatter: values of rank {v.type.rank} for a destination of rank {d.type.rank}")
+            ctx.shape_error(
+                "TP202", f"tp.scatter: values of rank {v.type.rank} for a destination of rank {d.type.rank}"
+            )
         for x, y in zip(d.type.shape[1:], v.type.shape[1:], strict=True):
             ctx.same_size(x, y, "tp.scatter: rows of destination and values")
     lam = _keyed(ctx, keys, values, [d.type.dtype for d in dests])
@@ -463,7 +482,9 @@ def op_vmap(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
 
         result = map_values(ctx, "tp.vmap", Builtin("vmap", apply), [moved[k] for k in moving])
         if isinstance(out_axes, Sequence_) and isinstance(result, Sequence_):
-            items = [_move(ctx, r, _axis(ctx, x), front=False) for r, x in zip(result.items, out_axes.items, strict=True)]
+            items = [
+                _move(ctx, r, _axis(ctx, x), front=False) for r, x in zip(result.items, out_axes.items, strict=True)
+            ]
             return Sequence_(tuple(items), result.kind, result.keys, result.cls)
         return _move(ctx, result, _axis(ctx, out_axes), front=False)
 
@@ -528,4 +549,3 @@ OPERATORS: dict[str, Handler] = {
     "loop": op_loop,
     "vmap": op_vmap,
 }
-

@@ -127,9 +127,17 @@ def floats(ctx: Context, name: str, args: list[Value]) -> list[Scalar]:
 
 def scalar(ctx: Context, name: str, value: Value, complex_too: bool = False) -> Scalar:
     if isinstance(value, Array):
-        ctx.fail("TP104", f"{name} takes single numbers, not arrays", f"use np.{_numpy_name(name)}, or loop over the elements.")
+        ctx.fail(
+            "TP104",
+            f"{name} takes single numbers, not arrays",
+            f"use np.{_numpy_name(name)}, or loop over the elements.",
+        )
     if not isinstance(value, Scalar) or (value.dtype.is_complex and not complex_too):
-        ctx.fail("TP104", f"{name} takes real numbers, not {type_text(value)}", "use cmath." if isinstance(value, Scalar) else "")
+        ctx.fail(
+            "TP104",
+            f"{name} takes real numbers, not {type_text(value)}",
+            "use cmath." if isinstance(value, Scalar) else "",
+        )
     return value
 
 
@@ -179,7 +187,10 @@ def _handler(name: str) -> Handler:
 
     def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
         if len(args) != count or keywords:
-            ctx.fail("TP112", f"math.{name} takes {count} argument{'s' * (count > 1)}, but {len(args) + len(keywords)} were given")
+            ctx.fail(
+                "TP112",
+                f"math.{name} takes {count} argument{'s' * (count > 1)}, but {len(args) + len(keywords)} were given",
+            )
         operands = floats(ctx, f"math.{name}", args)
         return folded(ctx, function, operands) or apply_row(ctx, row, *operands)
 
@@ -306,7 +317,9 @@ def _in_python(name: str, function: Any, count: int, many: bool = False) -> None
 
     def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
         if keywords or (len(args) != count and not many):
-            ctx.fail("TP112", f"{name} takes {count} argument{'s' * (count > 1)}, but {len(args) + len(keywords)} were given")
+            ctx.fail(
+                "TP112", f"{name} takes {count} argument{'s' * (count > 1)}, but {len(args) + len(keywords)} were given"
+            )
         numbers = [scalar(ctx, name, v) for v in args]
         if any(not (n.dtype.is_int or n.dtype is DType.bool) for n in numbers):
             ctx.fail("TP104", f"{name} takes integers", "use int(...) or // to make them.")
@@ -330,9 +343,25 @@ _in_python("math.isqrt", prelude.isqrt, 1)
 
 C128 = DType.c128
 COMPLEX_ROWS = (
-    "exp", "log10", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-    "atanh", "isnan", "isinf", "isfinite",
-)  # fmt: skip
+    "exp",
+    "log10",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "isnan",
+    "isinf",
+    "isfinite",
+)
 
 
 def _complex(ctx: Context, name: str, value: Value) -> Scalar:

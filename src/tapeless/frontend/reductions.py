@@ -66,7 +66,9 @@ def _lambda(ctx: Context, arrays: Sequence[Var], make: Callable[..., list[Atom]]
 Lane = Callable[[Var], Sequence[Atom]]
 
 
-def over_lanes(ctx: Context, name: str, value: Array, where: Sequence[int], keepdims: Value | None, lane: Lane) -> Value:
+def over_lanes(
+    ctx: Context, name: str, value: Array, where: Sequence[int], keepdims: Value | None, lane: Lane
+) -> Value:
     """`lane` of each part of the array along the axes `where`; gives one number each."""
     if not where:  # axis=(): every element is a lane of its own
         return over_leading(ctx, [(read(ctx, value), 0)], lambda x: lane(ctx.b.array([x])))
@@ -241,7 +243,12 @@ def _truth(name: str, row: str) -> Callable[..., Value]:
         value = array(ctx, name, a)
         where = axes(ctx, name, axis, value.type.rank)
         return over_lanes(
-            ctx, name, value, where, keepdims, lambda lane: [fold(ctx, row, [lane], lambda x: convert(ctx, x, DType.bool))]
+            ctx,
+            name,
+            value,
+            where,
+            keepdims,
+            lambda lane: [fold(ctx, row, [lane], lambda x: convert(ctx, x, DType.bool))],
         )
 
     return body

@@ -60,8 +60,10 @@ def convert(ctx: Context, atom: Atom, dtype: DType) -> Atom:
     if atom.type.dtype is dtype:
         return atom
     if isinstance(atom, Const):
-        return const(atom.value, dtype) if not (atom.type.dtype.is_complex and not dtype.is_complex) else const(
-            atom.value.real, dtype
+        return (
+            const(atom.value, dtype)
+            if not (atom.type.dtype.is_complex and not dtype.is_complex)
+            else const(atom.value.real, dtype)
         )
     return ctx.b.let(Type(dtype), Apply("convert", (atom,)), "t")
 

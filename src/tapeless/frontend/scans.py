@@ -93,7 +93,9 @@ def _same_length(ctx: Context, later: Array, earlier: Array) -> Array:
 
 
 @known("np.trapezoid")
-def trapezoid(ctx: Context, y: Value, x: Value | None = None, dx: Value | None = None, axis: Value | None = None) -> Value:
+def trapezoid(
+    ctx: Context, y: Value, x: Value | None = None, dx: Value | None = None, axis: Value | None = None
+) -> Value:
     values = array(ctx, "np.trapezoid", y)
     place = axis_argument(ctx, "np.trapezoid", axis, values.type.rank, -1)
     step: Value = dx or weak(1.0)
@@ -106,5 +108,3 @@ def trapezoid(ctx: Context, y: Value, x: Value | None = None, dx: Value | None =
     both = binary_values(ctx, "Add", _same_length(ctx, later, earlier), earlier)
     area = binary_values(ctx, "Mult", step, binary_values(ctx, "Div", both, weak(2.0)))
     return sum_(ctx, area, weak(place))
-
-

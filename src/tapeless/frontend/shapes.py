@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.frontend import scalars
-from tapeless.frontend.arrays import cast, make_array, read, reshape, transpose
 from tapeless.frontend.arrays import broadcast_to as broadcast_value
+from tapeless.frontend.arrays import cast, make_array, read, reshape, transpose
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import at_least, check_order, dim_of, total_size
 from tapeless.frontend.creation import shape_of as shape_argument
@@ -312,7 +312,9 @@ def np_broadcast_to(ctx: Context, a: Value, shape: Value) -> Value:
 def repeat(ctx: Context, a: Value, repeats: Value, axis: Value | None = None) -> Value:
     value = array(ctx, "np.repeat", a)
     if not isinstance(repeats, Scalar):
-        ctx.fail("TP113", "np.repeat with one count for each element gives a size that depends on the data", "use one count.")
+        ctx.fail(
+            "TP113", "np.repeat with one count for each element gives a size that depends on the data", "use one count."
+        )
     if axis is None:
         value = flat(ctx, value)
     place = axis_argument(ctx, "np.repeat", axis, value.type.rank)
@@ -327,7 +329,7 @@ def repeat(ctx: Context, a: Value, repeats: Value, axis: Value | None = None) ->
 
 
 @known("np.tile")
-def tile(ctx: Context, A: Value, reps: Value) -> Value:  # noqa: N803
+def tile(ctx: Context, A: Value, reps: Value) -> Value:
     items = reps.items if isinstance(reps, Sequence_) else (reps,)
     value = array(ctx, "np.tile", at_least(ctx, A, len(items)))
     counts: list[Dim] = [*[1] * (value.type.rank - len(items)), *(dim_of(ctx, r, "np.tile: a count") for r in items)]
@@ -368,5 +370,3 @@ def _rolled(ctx: Context, var: Var, shift: Value, place: int) -> Var:
         cut[place] = Range(start, ctx.atom_dim(length), i64(1))
         pieces.append(ctx.b.index(var, cut))
     return ctx.b.concat(pieces, place, size, "array")
-
-

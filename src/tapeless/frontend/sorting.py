@@ -132,5 +132,3 @@ def take_along_axis(ctx: Context, arr: Value, indices: Value, axis: Value | None
     made = over_leading(ctx, operands, lane, "np.take_along_axis")
     assert isinstance(made, Array)
     return ctx.new_cell(lanes_back(ctx, read(ctx, made), [place]))
-
-

@@ -19,8 +19,18 @@ from tapeless.frontend.liveness import always_leaves, assigned, may_leave, writt
 from tapeless.frontend.loops import compile_loop
 from tapeless.frontend.merge import Arm, Join
 from tapeless.frontend.values import (
-    Array, Cell, Key, RangeValue, Scalar, Sequence_, Static, Value, Zipped, cells_of, weak,
-)  # fmt: skip
+    Array,
+    Cell,
+    Key,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    Static,
+    Value,
+    Zipped,
+    cells_of,
+    weak,
+)
 from tapeless.ir.core import Body, Print
 from tapeless.ir.types import Atom, Const, DType, Var, i64
 
@@ -132,7 +142,9 @@ def assign(ctx: Context, target: ast.expr, value: Value) -> None:
                 array = evaluate(ctx, base)
                 if not isinstance(array, Array):
                     ctx.fail(
-                        "TP104", f"items of {type_text(array)} cannot be assigned", "use a NumPy array, or build a new tuple."
+                        "TP104",
+                        f"items of {type_text(array)} cannot be assigned",
+                        "use a NumPy array, or build a new tuple.",
                     )
                 set_item(ctx, array, evaluate(ctx, index), value)
             case _:
@@ -192,7 +204,9 @@ def _in_place(ctx: Context, name: str, old: Array, new: Value) -> None:
     if name == "MatMult":
         ctx.fail("TP101", "'@=' is not part of the language", "write a = a @ b.")
     value = _same_kind(ctx, name, old, binary_values(ctx, name, old, new))
-    atom = broadcast_to(ctx, as_numeric(ctx, value, "assignment"), ctx.dims(old.type.shape), old.type.dtype, "assignment")
+    atom = broadcast_to(
+        ctx, as_numeric(ctx, value, "assignment"), ctx.dims(old.type.shape), old.type.dtype, "assignment"
+    )
     if isinstance(atom, Var) and atom.type.rank < old.type.rank:
         ctx.shape_error("TP201", "the result of an in-place operation must have the shape of its target")
     write(ctx, old, atom)
@@ -285,7 +299,9 @@ def _keys(ctx: Context, names: frozenset[str]) -> list[Key]:
     return [ctx.key(n) for n in sorted(names)]
 
 
-def _loop_keys(ctx: Context, s: ast.For | ast.While, extra: frozenset[str] = frozenset()) -> tuple[list[Key], Callable[[Key], bool]]:
+def _loop_keys(
+    ctx: Context, s: ast.For | ast.While, extra: frozenset[str] = frozenset()
+) -> tuple[list[Key], Callable[[Key], bool]]:
     """Names that go around, and which of them somebody reads after the loop."""
     liveness = ctx.frames[ctx.frame].liveness
     head, after = liveness.head.get(s, frozenset()), liveness.after.get(s, frozenset())
@@ -313,7 +329,10 @@ def _guess_cells(ctx: Context, s: ast.For | ast.While) -> list[Cell]:
 
 def _augmented_names(body: Sequence[ast.stmt]) -> frozenset[str]:
     names = {
-        n.target.id for s in body for n in ast.walk(s) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        n.target.id
+        for s in body
+        for n in ast.walk(s)
+        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
     }
     plain = {
         t.id
@@ -473,7 +492,9 @@ def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[At
         ctx.bind(counter, Scalar(scalars.apply(ctx, "add", at, i64(1))))
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
-    compile_loop(ctx, _array_keys(ctx, keys, s), live_after, run, test=test, plan=plan, guess_cells=_guess_cells(ctx, s))
+    compile_loop(
+        ctx, _array_keys(ctx, keys, s), live_after, run, test=test, plan=plan, guess_cells=_guess_cells(ctx, s)
+    )
     ctx.state.names.pop(ctx.key(counter), None)
     return _after_loop(ctx, s, True, saved)
 
@@ -538,7 +559,9 @@ def iteration(ctx: Context, iterable: Value) -> tuple[Atom, Callable[[Atom], Val
             def element(i: Atom) -> Value:
                 items = [make(i) for _, make in found]
                 if first is not None:
-                    number = Scalar(i, True) if first.atom == i64(0) else scalars.binary(ctx, "Add", first, Scalar(i, True))
+                    number = (
+                        Scalar(i, True) if first.atom == i64(0) else scalars.binary(ctx, "Add", first, Scalar(i, True))
+                    )
                     return Sequence_((number, *items))
                 return Sequence_(tuple(items))
 
@@ -549,7 +572,9 @@ def iteration(ctx: Context, iterable: Value) -> tuple[Atom, Callable[[Atom], Val
             made = make_array(ctx, Sequence_(items, "list"))
             return iteration(ctx, made)
         case _:
-            ctx.fail("TP104", f"cannot loop over {type_text(iterable)}", "loop over range, arrays, zip, enumerate or tuples.")
+            ctx.fail(
+                "TP104", f"cannot loop over {type_text(iterable)}", "loop over range, arrays, zip, enumerate or tuples."
+            )
 
 
 def range_count(ctx: Context, r: RangeValue) -> Atom:
@@ -642,7 +667,9 @@ def print_values(ctx: Context, args: Sequence[Value]) -> None:
                 parts.append(len(atoms))
                 atoms.append(read(ctx, value))
             case _:
-                ctx.fail("TP101", f"{type_text(value)} cannot be printed from compiled code", "print numbers, arrays and texts.")
+                ctx.fail(
+                    "TP101",
+                    f"{type_text(value)} cannot be printed from compiled code",
+                    "print numbers, arrays and texts.",
+                )
     ctx.b.effect(Print(tuple(parts), tuple(atoms)))
-
-

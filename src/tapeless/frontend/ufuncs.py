@@ -12,8 +12,15 @@ import numpy as np
 
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import (
-    before_write, broadcast_shapes, broadcast_to, elementwise, map_nest, read, shape_of, write,
-)  # fmt: skip
+    before_write,
+    broadcast_shapes,
+    broadcast_to,
+    elementwise,
+    map_nest,
+    read,
+    shape_of,
+    write,
+)
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.elementwise import ScalarRule, rule_of
 from tapeless.frontend.reductions import all_, any_, max_, min_, prod, sum_
@@ -122,5 +129,3 @@ def _update(
         return [_update(ctx, rule, carried, inner, part, shape[1:], rest)]
 
     return ctx.b.for_(ctx.size_atom(shape[0]), [target], body)[0]
-
-

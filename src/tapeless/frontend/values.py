@@ -159,9 +159,19 @@ class Conflict:
 
 
 Value = (
-    Scalar | Array | Sequence_ | Static | Closure | Builtin | Method | RangeValue | Zipped | SliceValue | MaybeUndefined
+    Scalar
+    | Array
+    | Sequence_
+    | Static
+    | Closure
+    | Builtin
+    | Method
+    | RangeValue
+    | Zipped
+    | SliceValue
+    | MaybeUndefined
     | Conflict
-)  # fmt: skip
+)
 
 Key = tuple[int, str]
 

@@ -11,9 +11,27 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import (
-    ArrayLit, At, Axis, Body, Broadcast, Concat, Copy, Exp, For, Full, If, Index, Iota, Lambda, Range, Reshape, Stm,
-    Sweep, Transpose, Update,
-)  # fmt: skip
+    ArrayLit,
+    At,
+    Axis,
+    Body,
+    Broadcast,
+    Concat,
+    Copy,
+    Exp,
+    For,
+    Full,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Range,
+    Reshape,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+)
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var
 
@@ -121,7 +139,9 @@ class Builder:
     def if_(self, cond: Atom, then: Body, orelse: Body, vars: Sequence[Var]) -> tuple[Var, ...]:
         return self.bind(vars, If(cond, then, orelse))
 
-    def map(self, width: Dim, arrays: Sequence[Var], make: Callable[..., Iterable[Atom]], name: str = "m") -> tuple[Var, ...]:
+    def map(
+        self, width: Dim, arrays: Sequence[Var], make: Callable[..., Iterable[Atom]], name: str = "m"
+    ) -> tuple[Var, ...]:
         """`make(index, *rows)` gives the mapped results."""
         params = [Var("i", I64), *(Var(a.name, a.type.row()) for a in arrays)]
         lam = self.lam(params, make)

@@ -11,11 +11,39 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, ArrayLit, At, Axis, Body, Broadcast, Check, Concat, Copy, Exp, For, Full, Function, Hist, If, Index, Iota,
-    Lambda, Library, Print, Range, Reduction, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While,
+from tapeless.ir.core import (
+    Apply,
+    ArrayLit,
+    At,
+    Axis,
+    Body,
+    Broadcast,
+    Check,
+    Concat,
+    Copy,
+    Exp,
+    For,
+    Full,
+    Function,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Library,
+    Print,
+    Range,
+    Reduction,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+    UpdateAcc,
+    While,
     WithAcc,
-)  # fmt: skip
+)
 from tapeless.ir.lexer import CoreSyntaxError, Cursor, Token
 from tapeless.ir.printer import row_types
 from tapeless.ir.span import NOWHERE

@@ -31,10 +31,38 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, ArrayLit, At, Axis, Body, Broadcast, Check, Concat, Copy, Exp, For, Full, Function, Hist, If, Index, Iota,
-    Lambda, Library, Print, Reduction, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    ArrayLit,
+    At,
+    Axis,
+    Body,
+    Broadcast,
+    Check,
+    Concat,
+    Copy,
+    Exp,
+    For,
+    Full,
+    Function,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Library,
+    Print,
+    Reduction,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.text import FUNCTION, Names, const_text, readable
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, i64

@@ -9,9 +9,38 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from tapeless.ir.core import (
-    Apply, ArrayLit, At, Axis, Body, Broadcast, Check, Concat, Copy, Exp, For, Full, Function, Hist, If, Index, Iota,
-    Lambda, Library, Print, Range, Reduction, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
-)  # fmt: skip
+    Apply,
+    ArrayLit,
+    At,
+    Axis,
+    Body,
+    Broadcast,
+    Check,
+    Concat,
+    Copy,
+    Exp,
+    For,
+    Full,
+    Function,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Library,
+    Print,
+    Range,
+    Reduction,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.types import Atom, Const, Dim, Type, Var, atom_dim
 
 Rename = Callable[[Atom], Atom]
@@ -59,7 +88,9 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
         case While(params, inits, cond_body, inner, plan):
             test = lam(Lambda(params, cond_body))
             step = lam(Lambda(params, inner))
-            if test.params is not step.params and any(a is not b for a, b in zip(test.params, step.params, strict=True)):
+            if test.params is not step.params and any(
+                a is not b for a, b in zip(test.params, step.params, strict=True)
+            ):
                 test = substitute_lambda(test, step.params)
             return While(step.params, atoms(inits), test.body, step.body, plan)
         case Iota(length):
@@ -80,7 +111,11 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return Copy(var(array))
         case Sweep(width, arrays, f, reduces, scans):
             return Sweep(
-                dim(width), vars(arrays), lam(f), tuple(reduction(r) for r in reduces), tuple(reduction(r) for r in scans)
+                dim(width),
+                vars(arrays),
+                lam(f),
+                tuple(reduction(r) for r in reduces),
+                tuple(reduction(r) for r in scans),
             )
         case Hist(op, dests, width, arrays, f):
             return Hist(reduction(op), vars(dests), dim(width), vars(arrays), lam(f))

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tapeless.ir.core import (  # isort: skip
-    ArrayLit, At, Atom, Axis, Broadcast, Concat, Copy, Full, Index, Iota, Reshape, Transpose, Update, Var,
-)  # fmt: skip
+from tapeless.ir.core import (
+    ArrayLit,
+    At,
+    Atom,
+    Axis,
+    Broadcast,
+    Concat,
+    Copy,
+    Full,
+    Index,
+    Iota,
+    Reshape,
+    Transpose,
+    Update,
+    Var,
+)
 from tapeless.ir.types import Const, DType
 from tapeless.lower.code import ONE, ZERO, Loc
 
@@ -104,7 +117,7 @@ def lower_shape(
         case Broadcast(array=array, axes=axes):
             source = lo.loc(array)
             shape = lo.dims(exp.shape)
-            strides = [ZERO] * len(shape)
+            strides: list[Atom] = [ZERO] * len(shape)
             for k, place in enumerate(axes):
                 strides[place] = source.strides[k]
             lo.arrays[var] = Loc(source.buffer, source.dtype, shape, tuple(strides), source.offset, ordered=False)
@@ -138,4 +151,3 @@ def lower_shape(
                 code.copy(source, part)
                 start = code.add(start, source.shape[axis])
             lo.arrays[var] = target
-

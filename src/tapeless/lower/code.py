@@ -12,9 +12,22 @@ from dataclasses import dataclass
 
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64
-from tapeless.lower.loopir import (  # isort: skip
-    Alloc, Assign, Buffer, Check, Declare, For, Free, If, Let, Load, Site, Space, Stm, Store,
-)  # fmt: skip
+from tapeless.lower.loopir import (
+    Alloc,
+    Assign,
+    Buffer,
+    Check,
+    Declare,
+    For,
+    Free,
+    If,
+    Let,
+    Load,
+    Site,
+    Space,
+    Stm,
+    Store,
+)
 from tapeless.ops.table import op as row
 
 STACK_LIMIT = 1024  # elements of constant size up to which an array lives on the stack
@@ -115,7 +128,9 @@ class Code:
     # -- control
 
     @contextmanager
-    def loop(self, hi: Atom, lo: Atom | None = None, tag: str = "seq", label: str = "i", vectorize: bool = True) -> Iterator[Var]:
+    def loop(
+        self, hi: Atom, lo: Atom | None = None, tag: str = "seq", label: str = "i", vectorize: bool = True
+    ) -> Iterator[Var]:
         var = Var(label, I64)
         with self.nested() as body:
             yield var

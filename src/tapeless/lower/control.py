@@ -41,7 +41,7 @@ def lower_if(lo: Lowerer, vars: tuple[Var, ...], exp: If) -> None:
                 for arm in (exp.then, exp.orelse):
                     lo.plan(arm, {k: places[k]})
 
-    def arm(body: Body) -> None:
+    def lower_arm(body: Body) -> None:
         def run() -> None:
             lo.body(body)
             for k, r in enumerate(body.results):
@@ -55,7 +55,7 @@ def lower_if(lo: Lowerer, vars: tuple[Var, ...], exp: If) -> None:
 
         lo.scoped(run)
 
-    code.branch(lo.atom(exp.cond), lambda: arm(exp.then), lambda: arm(exp.orelse))
+    code.branch(lo.atom(exp.cond), lambda: lower_arm(exp.then), lambda: lower_arm(exp.orelse))
     for k, v in enumerate(vars):
         if k in places:
             lo.arrays[v] = places[k]
@@ -206,4 +206,3 @@ def lower_while(lo: Lowerer, vars: tuple[Var, ...], exp: While) -> None:
     code.mark(stm)
     code.emit(stm)
     carried.finish(vars)
-

@@ -6,7 +6,6 @@ matrix as its transpose; each routine below says how it uses that.
 
 from __future__ import annotations
 
-
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Library, Var
@@ -142,7 +141,21 @@ def _gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
     code.emit(
         Call(
             f"{PREFIX[c.dtype]}gemm",
-            (trans_b, trans_a, n, m, k, one, _pointer(b), ldb, _pointer(a), lda, zero, _pointer(target), _leading(lo, target)),
+            (
+                trans_b,
+                trans_a,
+                n,
+                m,
+                k,
+                one,
+                _pointer(b),
+                ldb,
+                _pointer(a),
+                lda,
+                zero,
+                _pointer(target),
+                _leading(lo, target),
+            ),
         )
     )
     if target is not c:
@@ -213,7 +226,10 @@ def _solve(lo: Lowerer, var: Var, exp: Library) -> None:
     packed = _temporary(lo, b.dtype, columns.shape, "rhs")
     code.copy(columns, packed)
     _checked(
-        lo, f"{PREFIX[a.dtype]}getrs", (YES, n, packed.shape[0], _pointer(lu), ld, _pointer(pivots), _pointer(packed), ld), ""
+        lo,
+        f"{PREFIX[a.dtype]}getrs",
+        (YES, n, packed.shape[0], _pointer(lu), ld, _pointer(pivots), _pointer(packed), ld),
+        "",
     )
     if b.rank == 2:
         code.copy(_transposed(packed), out)
@@ -229,7 +245,9 @@ def _inv(lo: Lowerer, var: Var, exp: Library) -> None:
     n = a.shape[0]
     size = code.let("max", DType.i64, code.mul(n, i64(64)), ONE, label="size")
     work = _temporary(lo, a.dtype, (size,))
-    _checked(lo, f"{PREFIX[a.dtype]}getri", (n, _pointer(lu), ld, _pointer(pivots), _pointer(work), size), "Singular matrix")
+    _checked(
+        lo, f"{PREFIX[a.dtype]}getri", (n, _pointer(lu), ld, _pointer(pivots), _pointer(work), size), "Singular matrix"
+    )
     out = lo.place(var)
     lo.arrays[var] = out
     code.copy(lu, out)
@@ -299,5 +317,3 @@ def _cholesky(lo: Lowerer, var: Var, exp: Library) -> None:
         code.store(out, index, code.let("select", a.dtype, below, value_out, const(0, a.dtype), label="l"))
 
     code.each(a.shape, put)
-
-

@@ -207,9 +207,25 @@ class Print:
 
 
 Stm = (
-    Let | Load | Store | Atomic | Declare | Assign | For | While | If | Alloc | Free | Swap | Check | Call | Give | Return
-    | Barrier | Print
-)  # fmt: skip
+    Let
+    | Load
+    | Store
+    | Atomic
+    | Declare
+    | Assign
+    | For
+    | While
+    | If
+    | Alloc
+    | Free
+    | Swap
+    | Check
+    | Call
+    | Give
+    | Return
+    | Barrier
+    | Print
+)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, ArrayLit, Atom, Body, Broadcast, Check, Concat, Copy, For, Full, Function, Hist, If, Index, Iota,
-    Lambda, Library, Print, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    ArrayLit,
+    Atom,
+    Body,
+    Broadcast,
+    Check,
+    Concat,
+    Copy,
+    For,
+    Full,
+    Function,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Library,
+    Print,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.types import Dim, DType, Type, Var, const, dim_atom
 from tapeless.lower import loopir
 from tapeless.lower.code import ZERO, Code, Loc
@@ -315,7 +340,14 @@ def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lo
     body = place_allocations(tuple(code.block))
     name = "".join(c if c.isalnum() else "_" for c in function.name) or "f"
     program = Program(
-        f"tp_{name}", tuple(params), lo.threads, tuple(scalar_types), tuple(given), body, tuple(code.sites), code.spans, fastmath
+        f"tp_{name}",
+        tuple(params),
+        lo.threads,
+        tuple(scalar_types),
+        tuple(given),
+        body,
+        tuple(code.sites),
+        code.spans,
+        fastmath,
     )
     return Lowered(program, function.sizes, scalar_slots, lowered_results, lo.notes)
-

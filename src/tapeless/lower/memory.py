@@ -10,9 +10,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tapeless.ir.types import Var
-from tapeless.lower.loopir import (  # isort: skip
-    Alloc, Assign, Atom, Buffer, Declare, DType, For, Free, Give, If, Let, Load, Stm, While,
-)  # fmt: skip
+from tapeless.lower.loopir import (
+    Alloc,
+    Assign,
+    Atom,
+    Buffer,
+    Declare,
+    DType,
+    For,
+    Free,
+    Give,
+    If,
+    Let,
+    Load,
+    Stm,
+    While,
+)
 from tapeless.lower.printer import buffers, children
 
 
@@ -75,7 +88,7 @@ def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm
             moved = needed
             movable.add(stm.buffer)
     arithmetic = [s for s in body if isinstance(s, Let) and s.var in moved]
-    before = [*arithmetic, *(s for s in body if isinstance(s, Alloc) and s.buffer in movable)]
+    before: list[Stm] = [*arithmetic, *(s for s in body if isinstance(s, Alloc) and s.buffer in movable)]
     after: list[Stm] = [s for s in body if isinstance(s, Free) and s.buffer in movable]
     rest = tuple(
         s

@@ -85,5 +85,3 @@ def less(lo: Lowerer, a: Atom, b: Atom) -> Atom:
     a_number = code.let("not", DType.bool, a_nan, label="number")
     before_nan = code.let("and", DType.bool, b_nan, a_number, label="before")
     return code.let("or", DType.bool, smaller, before_nan, label="less")
-
-

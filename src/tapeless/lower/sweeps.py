@@ -10,9 +10,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, Atom, Body, For, Hist, If, Lambda, Library, Reduction, Scatter, Sweep, UpdateAcc, Var, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    Atom,
+    Body,
+    For,
+    Hist,
+    If,
+    Lambda,
+    Library,
+    Reduction,
+    Scatter,
+    Sweep,
+    UpdateAcc,
+    Var,
+    While,
+    WithAcc,
+)
 from tapeless.ir.types import DType, i64
 from tapeless.ir.walk import free_in_lambda, refresh_lambda, regions
 from tapeless.lower import loopir
@@ -137,7 +151,9 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
             lo.parallel = False
 
         def cut() -> None:
-            with_private(lo, accs, pieces, lambda: _cut(lo, exp, n, pieces, shared, chunk, refresh_lambda(exp.lam), accs))
+            with_private(
+                lo, accs, pieces, lambda: _cut(lo, exp, n, pieces, shared, chunk, refresh_lambda(exp.lam), accs)
+            )
 
         lo.code.branch(lo.code.compare("le", pieces, ONE), sequential, cut)
         results = shared

@@ -15,10 +15,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tapeless.ir.core import (  # isort: skip
-    Body, Broadcast, Copy, Exp, For, Function, Hist, If, Index, Lambda, Reshape, Scatter, Span, Stm, Sweep, Transpose,
-    Update, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Body,
+    Broadcast,
+    Copy,
+    Exp,
+    For,
+    Function,
+    Hist,
+    If,
+    Index,
+    Lambda,
+    Reshape,
+    Scatter,
+    Span,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+    While,
+    WithAcc,
+)
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import free_in_exp, free_in_lambda, map_exp
 

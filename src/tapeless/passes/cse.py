@@ -14,10 +14,33 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, ArrayLit, At, Body, Broadcast, Concat, Exp, For, Full, Function, Hist, Index, Iota, Lambda, Library,
-    Print, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    ArrayLit,
+    At,
+    Body,
+    Broadcast,
+    Concat,
+    Exp,
+    For,
+    Full,
+    Function,
+    Hist,
+    Index,
+    Iota,
+    Lambda,
+    Library,
+    Print,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.types import Atom, Type, Var
 from tapeless.ir.walk import map_exp
 from tapeless.ops.table import TABLE

@@ -18,9 +18,23 @@ from itertools import accumulate, pairwise
 from operator import is_
 from typing import TypeVar
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, Body, Exp, For, Function, Hist, If, Lambda, Reduction, Scatter, Stm, Sweep, UpdateAcc, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    Body,
+    Exp,
+    For,
+    Function,
+    Hist,
+    If,
+    Lambda,
+    Reduction,
+    Scatter,
+    Stm,
+    Sweep,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.types import Atom, Var, dim_atom
 from tapeless.ir.walk import type_vars
 from tapeless.passes.facts import is_effect, used_by

@@ -18,10 +18,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, At, Body, Exp, For, Hist, If, Index, Lambda, Reduction, Reshape, Broadcast, Scatter, Stm, Sweep, Transpose,
-    Update, UpdateAcc, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Body,
+    Broadcast,
+    Exp,
+    For,
+    Hist,
+    If,
+    Index,
+    Lambda,
+    Reduction,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import regions
 from tapeless.passes.facts import is_effect, used_by

@@ -17,10 +17,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, At, Axis, Body, Broadcast, Check, Exp, For, Function, Hist, If, Index, Lambda, Print, Range, Reshape,
-    Scatter, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Axis,
+    Body,
+    Broadcast,
+    Check,
+    Exp,
+    For,
+    Function,
+    Hist,
+    If,
+    Index,
+    Lambda,
+    Print,
+    Range,
+    Reshape,
+    Scatter,
+    Sweep,
+    Transpose,
+    Update,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.types import Atom, Const, Var
 from tapeless.ir.walk import operands
 

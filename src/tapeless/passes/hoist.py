@@ -20,10 +20,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, ArrayLit, Body, Broadcast, Concat, Exp, For, Full, Function, Hist, If, Index, Iota, Lambda, Library,
-    Reshape, Scatter, Stm, Sweep, Transpose, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    ArrayLit,
+    Body,
+    Broadcast,
+    Concat,
+    Exp,
+    For,
+    Full,
+    Function,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Library,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    While,
+    WithAcc,
+)
 from tapeless.ir.types import Atom, Const, Dim, Var
 from tapeless.ir.walk import map_exp
 from tapeless.passes.facts import is_effect, is_inside, taken_arrays, used_by

@@ -31,11 +31,28 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from tapeless.ir.builder import Builder
-
-from tapeless.ir.core import (  # isort: skip
-    Apply, At, Axis, Body, Check, Exp, For, Function, Hist, If, Index, Lambda, Reduction, Scatter, Stm, Sweep, Update,
-    UpdateAcc, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Axis,
+    Body,
+    Check,
+    Exp,
+    For,
+    Function,
+    Hist,
+    If,
+    Index,
+    Lambda,
+    Reduction,
+    Scatter,
+    Stm,
+    Sweep,
+    Update,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.span import Span
 from tapeless.ir.types import BOOL, I64, Atom, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ir.walk import regions

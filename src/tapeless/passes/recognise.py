@@ -23,11 +23,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder
-
-from tapeless.ir.core import (  # isort: skip
-    Apply, At, Axis, Body, Exp, For, Full, Function, Hist, Index, Library, Reduction, Scatter, Stm, Sweep, Transpose,
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Axis,
+    Body,
+    Exp,
+    For,
+    Full,
+    Function,
+    Hist,
+    Index,
+    Library,
+    Reduction,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
     Update,
-)  # fmt: skip
+)
 from tapeless.ir.printer import plain_operator
 from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, atom_dim
 from tapeless.passes.rewrite import Rewriter

@@ -10,10 +10,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import is_
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, At, Axis, Body, Exp, For, Function, Hist, If, Index, Lambda, Range, Scatter, Stm, Sweep, Update, While,
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Axis,
+    Body,
+    Exp,
+    For,
+    Function,
+    Hist,
+    If,
+    Index,
+    Lambda,
+    Range,
+    Scatter,
+    Stm,
+    Sweep,
+    Update,
+    While,
     WithAcc,
-)  # fmt: skip
+)
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
 from tapeless.ir.walk import map_exp
 

@@ -16,10 +16,34 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
-from tapeless.ir.core import (  # isort: skip
-    Apply, ArrayLit, Body, Broadcast, Check, Concat, Copy, Exp, For, Full, Function, Hist, If, Index, Iota, Lambda,
-    Library, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    ArrayLit,
+    Body,
+    Broadcast,
+    Check,
+    Concat,
+    Copy,
+    Exp,
+    For,
+    Full,
+    Function,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Library,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, DType, Var, i64
 from tapeless.ir.walk import Substitution, all_stms, operands, regions, type_vars

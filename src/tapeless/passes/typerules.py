@@ -16,11 +16,27 @@ import string
 from collections.abc import Sequence
 
 from tapeless import errors
-
-from tapeless.ir.core import (  # isort: skip
-    Apply, ArrayLit, At, Axis, Broadcast, Check, Concat, Copy, Exp, Full, Index, Iota, Library, Print, Range, Reshape,
-    Transpose, Update, UpdateAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    ArrayLit,
+    At,
+    Axis,
+    Broadcast,
+    Check,
+    Concat,
+    Copy,
+    Exp,
+    Full,
+    Index,
+    Iota,
+    Library,
+    Print,
+    Range,
+    Reshape,
+    Transpose,
+    Update,
+    UpdateAcc,
+)
 from tapeless.ir.types import BOOL, I64, Atom, Dim, DType, Type, Var
 from tapeless.ops.library import LIBRARY
 from tapeless.ops.op import Op

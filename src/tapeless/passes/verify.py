@@ -11,9 +11,21 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import NoReturn
 
-from tapeless.ir.core import (  # isort: skip
-    Body, For, Function, Hist, If, Lambda, Reduction, Scatter, Stm, Sweep, UpdateAcc, While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Body,
+    For,
+    Function,
+    Hist,
+    If,
+    Lambda,
+    Reduction,
+    Scatter,
+    Stm,
+    Sweep,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.printer import Printer
 from tapeless.ir.types import BOOL, I64, Atom, Dim, Type, Var
 from tapeless.ir.walk import operands, type_vars

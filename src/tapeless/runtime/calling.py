@@ -46,7 +46,7 @@ class Given:
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):  # read-only or empty
         data: int = array.__array_interface__["data"][0]
         return data
@@ -247,7 +247,9 @@ def _reader(dtype: DType) -> Callable[[Any, int], Any]:
         case DType.c128:
             return lambda r, at: complex(*struct.unpack_from("<dd", r, 8 * at))
         case DType.c64:
-            return lambda r, at: complex(struct.unpack_from("<f", r, 8 * at)[0], struct.unpack_from("<f", r, 8 * at + 8)[0])
+            return lambda r, at: complex(
+                struct.unpack_from("<f", r, 8 * at)[0], struct.unpack_from("<f", r, 8 * at + 8)[0]
+            )
 
 
 def raise_error(record: Any, sites: Sequence[Site]) -> None:
@@ -270,5 +272,3 @@ def raise_error(record: Any, sites: Sequence[Site]) -> None:
         raise cls(message, **where)
     place = f" ({span.file}:{span.line})" if span.line else ""
     raise cls(f"{message}{place}" if message else place.strip())
-
-

@@ -19,8 +19,8 @@ from tapeless.frontend.context import Options
 from tapeless.frontend.entry import Spec, Traced, trace_specs
 from tapeless.ir.core import Function
 from tapeless.ir.printer import print_function
-from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.lower.loopir import Site
+from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.lower.printer import print_program
 from tapeless.lower.verify import verify_program
 from tapeless.passes.consumption import Inserted, check_in_place

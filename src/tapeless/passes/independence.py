@@ -1,0 +1,321 @@
+"""Whether the iterations of a loop are independent, and how they share what they carry.
+
+Takes a `For`; gives for each carried scalar the operator of its reduction, and for each carried array "set", "add" or "row".
+Raises `Dependent` with the reason otherwise.
+
+Note [Own cells]
+Iterations write disjoint cells when on one axis every write is at c*i + r, with one c other than 0 and remainders r that
+differ by less than |c| in absolute value: two iterations then never meet. If the loop also reads the array, every access
+must be at the same position of the first axis; the row is then taken in, changed and handed back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Atom,
+    Axis,
+    Body,
+    For,
+    If,
+    Index,
+    Lambda,
+    Stm,
+    Sweep,
+    Update,
+    While,
+)
+from tapeless.ir.types import I64, Var
+from tapeless.ir.walk import free_in_exp, free_in_lambda, regions
+from tapeless.passes.linear import Linear, combined, form_of
+
+# operator of the update -> (operator of the reduction, neutral element)
+CHAINS: dict[str, tuple[str, float]] = {"add": ("add", 0), "sub": ("add", 0), "mul": ("mul", 1)}
+
+
+class Dependent(Exception):
+    """The iterations depend on each other. `name` is the variable in the way."""
+
+    def __init__(self, name: str, reason: str, span: object = None) -> None:
+        super().__init__(reason)
+        self.name, self.reason, self.span = name, reason, span
+
+
+# -- carried scalars
+
+
+def reduction_of(loop: For, k: int) -> str:
+    """The operator of a scalar that is carried around; raises when its value is used otherwise."""
+    p = loop.params[k]
+    found: set[str] = set()
+
+    def chain(body: Body, start: Var, end: Atom) -> None:
+        """From `start` to `end` only by steps of one operator."""
+        versions = {start}
+        for s in body.stms:
+            used = [v for v in free_in_exp(s.exp) if v in versions]
+            if not used:
+                continue
+            if len(used) > 1:
+                raise _scalar_error(p, s)
+            match s.exp:
+                case Apply(op=op, args=(a, b)) if op in CHAINS and a in versions and b not in versions:
+                    found.add(CHAINS[op][0])
+                case Apply(op=op, args=(a, b)) if op in ("add", "mul") and b in versions and a not in versions:
+                    found.add(op)
+                case For(params=params, inits=inits, body=inner) | While(params=params, inits=inits, body=inner):
+                    places = [j for j, a in enumerate(inits) if a in versions]
+                    if len(places) != 1 or any(v in free_in_lambda(Lambda(params, inner)) for v in versions):
+                        raise _scalar_error(p, s)
+                    if isinstance(s.exp, While) and params[places[0]] in free_in_lambda(Lambda((), s.exp.cond)):
+                        raise _scalar_error(p, s)
+                    chain(inner, params[places[0]], inner.results[places[0]])
+                    versions.add(s.vars[places[0]])
+                    continue
+                case If(cond=cond, then=then, orelse=orelse) if cond not in versions:
+                    places = [
+                        j for j, v in enumerate(s.vars) if _reaches(then, used[0], j) or _reaches(orelse, used[0], j)
+                    ]
+                    if len(places) != 1:
+                        raise _scalar_error(p, s)
+                    for arm in (then, orelse):
+                        chain(arm, used[0], arm.results[places[0]])
+                    versions.add(s.vars[places[0]])
+                    continue
+                case _:
+                    raise _scalar_error(p, s)
+            versions.update(s.vars)
+        if end not in versions:
+            raise Dependent(
+                p.name, f"'{p.name}' keeps the value of the last iteration", body.stms[-1].span if body.stms else None
+            )
+        if sum(1 for r in body.results if r in versions) > 1:
+            raise Dependent(p.name, f"'{p.name}' of one iteration is used by the next one")
+
+    chain(loop.body, p, loop.body.results[k])
+    for j, r in enumerate(loop.body.results):
+        if j != k and r is p:
+            raise Dependent(p.name, f"'{p.name}' of one iteration is used by the next one")
+    if len(found) > 1:
+        raise Dependent(p.name, f"'{p.name}' is both added to and multiplied")
+    return found.pop() if found else "add"
+
+
+def _reaches(body: Body, start: Var, j: int) -> bool:
+    """Whether result j of an arm comes from `start`."""
+    versions: set[Atom] = {start}
+    for s in body.stms:
+        if any(v in versions for v in free_in_exp(s.exp)):
+            versions.update(s.vars)
+    return body.results[j] in versions
+
+
+def _scalar_error(p: Var, s: Stm) -> Dependent:
+    return Dependent(p.name, f"'{p.name}' of one iteration is used by the next one", s.span)
+
+
+# -- carried arrays
+
+
+def forms_of(loop: For) -> dict[Var, Linear]:
+    """Integer variables of the body as affine forms of what is outside and of the index."""
+    forms: dict[Var, Linear] = {}
+
+    def walk(body: Body) -> None:
+        for s in body.stms:
+            match s.exp:
+                case Apply() if s.vars[0].type == I64:
+                    form = combined(s.exp, forms)
+                    if form is not None:
+                        forms[s.vars[0]] = form
+                case _:
+                    pass
+            for r in regions(s.exp):
+                walk(r.body)
+
+    walk(loop.body)
+    return forms
+
+
+class Accesses:
+    """All reads and writes of the versions of one carried array."""
+
+    def __init__(self, param: Var) -> None:
+        self.param = param
+        self.versions: set[Var] = {param}
+        self.reads: list[tuple[Stm, tuple[Axis, ...]]] = []
+        self.writes: list[tuple[Stm, tuple[Axis, ...]]] = []
+        self.adds: list[Stm] = []
+        self.old_values: dict[Var, Stm] = {}
+
+    def collect(self, body: Body) -> None:
+        for s in body.stms:
+            used = [v for v in free_in_exp(s.exp) if v in self.versions]
+            if not used:
+                continue
+            match s.exp:
+                case Index(array=a, axes=axes) if a in self.versions and used == [a]:
+                    self.reads.append((s, axes))
+                    self.old_values[s.vars[0]] = s
+                case Update(array=a, axes=axes, value=value) if a in self.versions and value not in self.versions:
+                    self.writes.append((s, axes))
+                    self.versions.add(s.vars[0])
+                case For(params=params, inits=inits, body=inner) | While(params=params, inits=inits, body=inner):
+                    for j, init in enumerate(inits):
+                        if init in self.versions:
+                            self.versions.add(params[j])
+                            self.versions.add(s.vars[j])
+                    if isinstance(s.exp, While):
+                        self.collect(s.exp.cond)
+                    self.collect(inner)
+                    self._check_results(inner, params, s)
+                case If(then=then, orelse=orelse):
+                    self.collect(then)
+                    self.collect(orelse)
+                    for j, v in enumerate(s.vars):
+                        if then.results[j] in self.versions or orelse.results[j] in self.versions:
+                            self.versions.add(v)
+                            for arm in (then, orelse):
+                                if arm.results[j] not in self.versions:
+                                    raise self.error(s, "is replaced as a whole")
+                case Sweep():
+                    for r in regions(s.exp):
+                        self.collect(r.body)
+                    if any(a in self.versions for a in s.exp.arrays):
+                        raise self.error(s, "is read as a whole while iterations write it")
+                case _:
+                    raise self.error(s, "is used as a whole")
+
+    def _check_results(self, body: Body, params: Sequence[Var], s: Stm) -> None:
+        for p, r in zip(params, body.results, strict=True):
+            if (p in self.versions) != (r in self.versions):
+                raise self.error(s, "is replaced as a whole")
+
+    def error(self, s: Stm, what: str) -> Dependent:
+        return Dependent(self.param.name, f"'{self.param.name}' {what}", s.span)
+
+
+def kind_of(loop: For, k: int, forms: dict[Var, Linear]) -> str:
+    """ "set", "add" or "row": how iterations share a carried array."""
+    p = loop.params[k]
+    accesses = Accesses(p)
+    accesses.collect(loop.body)
+    if loop.body.results[k] not in accesses.versions:
+        raise Dependent(p.name, f"'{p.name}' is replaced as a whole in each iteration")
+    for j, r in enumerate(loop.body.results):
+        if j != k and r in accesses.versions:
+            raise Dependent(p.name, f"'{p.name}' changes places with another array")
+    if accesses.writes and _only_added_to(loop.body, accesses):
+        return "add"
+    if not accesses.reads and _disjoint(loop, accesses, forms):
+        return "set"
+    if own_rows(loop, accesses, forms) is not None:
+        return "row"
+    where = (accesses.reads or accesses.writes)[0][0]
+    if accesses.reads:
+        raise Dependent(p.name, f"'{p.name}' is read where another iteration may have written it", where.span)
+    raise Dependent(p.name, f"two iterations may write the same element of '{p.name}'", where.span)
+
+
+def _only_added_to(body: Body, accesses: Accesses) -> bool:
+    """Each write is `a[k] += e`: the old value of the cell plus something."""
+    uses: dict[Var, int] = {}
+    definitions: dict[Var, Stm] = {}
+
+    def count(b: Body) -> None:
+        for s in b.stms:
+            for v in s.vars:
+                definitions[v] = s
+            for v in free_in_exp(s.exp):
+                uses[v] = uses.get(v, 0) + 1
+            for region in regions(s.exp):
+                count(region.body)
+        for r in b.results:
+            if isinstance(r, Var):
+                uses[r] = uses.get(r, 0) + 1
+
+    count(body)
+    matched = 0
+    for s, axes in accesses.writes:
+        assert isinstance(s.exp, Update)
+        value = s.exp.value
+        made = definitions.get(value) if isinstance(value, Var) else None
+        if made is None or not isinstance(made.exp, Apply) or made.exp.op not in ("add", "sub"):
+            return False
+        old = made.exp.args[0] if made.exp.args[0] in accesses.old_values else made.exp.args[1]
+        if made.exp.op == "sub" and old is not made.exp.args[0]:
+            return False
+        if old not in accesses.old_values or not isinstance(old, Var):
+            return False
+        read = accesses.old_values[old]
+        assert isinstance(read.exp, Index)
+        if read.exp.array is not s.exp.array or not _same_axes(read.exp.axes, axes) or uses[old] != 1:
+            return False
+        if isinstance(value, Var) and uses[value] != 1:
+            return False
+        matched += 1
+    return matched == len(accesses.writes) == len(accesses.reads)
+
+
+def _same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
+    return all(isinstance(x, At) and isinstance(y, At) and x.index == y.index for x, y in zip(a, b, strict=True))
+
+
+def _disjoint(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> bool:
+    """Note [Own cells]."""
+    outside = _outside(loop)
+    for axis in range(accesses.param.type.rank):
+        found: list[Linear] = []
+        for _, axes in accesses.writes:
+            a = axes[axis]
+            if not isinstance(a, At):
+                break
+            form = form_of(a.index, forms)
+            if a.wrap and not _nonnegative(form, loop.index):
+                break
+            found.append(form)
+        if len(found) != len(accesses.writes) or not found:
+            continue
+        scale = found[0].coefficient(loop.index)
+        if scale == 0 or any(f.coefficient(loop.index) != scale for f in found):
+            continue
+        rests = [f - Linear({loop.index: 1}).scaled(scale) for f in found]
+        if not rests[0].symbols <= outside:
+            continue
+        gaps = [r - rests[0] for r in rests]
+        if not all(g.is_constant for g in gaps):
+            continue
+        spread = [g.constant for g in gaps]
+        if max(spread) - min(spread) < abs(scale):
+            return True
+    return False
+
+
+def _nonnegative(form: Linear, index: Var) -> bool:
+    """Wrapped positions may meet; forms of the index with nothing negative in them do not wrap."""
+    return form.constant >= 0 and form.coefficient(index) > 0 and all(form.coefficient(s) >= 0 for s in form.symbols)
+
+
+def _outside(loop: For) -> set[Var]:
+    return set(free_in_lambda(Lambda((loop.index, *loop.params), loop.body)))
+
+
+def own_rows(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> Linear | None:
+    """The position c*i + r of the first axis at which every access is; None when they differ."""
+    found: list[Linear] = []
+    for _, axes in (*accesses.reads, *accesses.writes):
+        first = axes[0]
+        if not isinstance(first, At):
+            return None
+        form = form_of(first.index, forms)
+        if first.wrap and not _nonnegative(form, loop.index):
+            return None
+        found.append(form)
+    scale = found[0].coefficient(loop.index)
+    rest = found[0] - Linear({loop.index: 1}).scaled(scale)
+    if scale <= 0 or not rest.symbols <= _outside(loop):
+        return None
+    return found[0] if all((f - found[0]).is_constant and (f - found[0]).constant == 0 for f in found) else None
