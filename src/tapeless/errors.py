@@ -62,6 +62,12 @@ class CompileError(SourceError):
     code = "TP100"
 
 
+class InternalError(CompileError):
+    """The compiler failed on a function it should have compiled or refused. Its cause is kept, for a report."""
+
+    code = "TP900"
+
+
 class ShapeError(SourceError, ValueError):
     """Shapes do not fit together."""
 

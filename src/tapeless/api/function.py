@@ -7,6 +7,7 @@ Relies on `runtime` for compiling and calling. The plain function stays reachabl
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import threading
 from collections.abc import Callable
@@ -14,10 +15,11 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from tapeless.errors import CompileError, DeviceError, InternalError, TapelessError
 from tapeless.frontend.context import Options, Watch
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
 from tapeless.ir import pytree
-from tapeless.runtime.calling import Caller
+from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.compile import Compiled, compile_specs
 
 P = ParamSpec("P")
@@ -49,8 +51,6 @@ class Function(Generic[P, R]):
         coarsen: bool = True,
     ) -> None:
         if device != "cpu":
-            from tapeless.errors import DeviceError
-
             raise DeviceError(f"device {device!r} is not available: only 'cpu' is supported so far")
         functools.update_wrapper(self, python)
         self.python = python
@@ -64,13 +64,18 @@ class Function(Generic[P, R]):
     # -- calls
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not kwargs:
-            key = _fast_key(args)
-            if key is not None:
-                caller = self._fast.get(key)
-                if caller is not None and _unchanged(caller.compiled.traced.watches):
-                    return caller(args)  # type: ignore[no-any-return]
-        return self._slow_call(args, kwargs)
+        try:
+            if not kwargs:
+                key = _fast_key(args)
+                if key is not None:
+                    caller = self._fast.get(key)
+                    if caller is not None and _unchanged(caller.compiled.traced.watches):
+                        return caller(args)  # type: ignore[no-any-return]
+            return self._slow_call(args, kwargs)
+        except Exception as problem:
+            if is_for_the_user(problem):
+                raise problem.with_traceback(None) from None
+            raise
 
     def _slow_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         caller, leaves = self._caller(args, kwargs)
@@ -95,7 +100,7 @@ class Function(Generic[P, R]):
             self._fast = {k: c for k, c in self._fast.items() if any(c is v for _, v in versions)}
             if versions:  # only what held for an earlier call too is assumed
                 specs = _weaken(specs, versions[-1][0])
-            compiled = compile_specs(self.python, specs, tree, self.options, self.cache)
+            compiled = _compile(self.python, specs, tree, self.options, self.cache)
             caller = Caller(compiled, specs, self.threads)
             versions.append((tuple(s.labels if isinstance(s, ArraySpec) else () for s in specs), caller))
             return caller, leaves
@@ -104,17 +109,21 @@ class Function(Generic[P, R]):
 
     def compiled(self, *args: P.args, **kwargs: P.kwargs) -> Compiled:
         """The specialisation for these arguments, without running it."""
-        return self._caller(args, kwargs)[0].compiled
+        try:
+            return self._caller(args, kwargs)[0].compiled
+        except TapelessError as problem:
+            if is_for_the_user(problem):
+                raise problem.with_traceback(None) from None
+            raise
 
     def ir(self, *args: Any, stage: str = "core", **kwargs: Any) -> str:
         """The program as text: "core", "optimized", "loops", "llvm", "asm" or "ptx"."""
-        return self._caller(args, kwargs)[0].compiled.text(stage)
+        return self.compiled(*args, **kwargs).text(stage)
 
     def explain(self, *args: Any, **kwargs: Any) -> Any:
-        """A report about the code for these arguments."""
-        from tapeless.tools.explain import explain
-
-        return explain(self._caller(args, kwargs)[0].compiled)
+        """Prints a report about the code for these arguments, and returns it."""
+        tool = importlib.import_module("tapeless.tools.explain")  # a layer above this one
+        return tool.explain(self.compiled(*args, **kwargs))
 
     def __repr__(self) -> str:
         return f"<tapeless function {getattr(self.python, '__qualname__', self.python)!r}>"
@@ -134,6 +143,29 @@ def function(python: Any = None, /, **options: Any) -> Any:
     if isinstance(python, Function):
         python = python.python
     return Function(python, **options)
+
+
+def _compile(python: Any, specs: list[Spec], tree: Any, options: Options, cache: bool) -> Compiled:
+    try:
+        return compile_specs(python, specs, tree, options, cache)
+    except (TapelessError, MemoryError):
+        raise
+    except RecursionError:
+        raise CompileError(
+            f"'{python.__name__}' is nested too deeply", code="TP114", hint="split it into several functions.",
+            **_place(python),
+        ) from None  # fmt: skip
+    except Exception as problem:
+        raise InternalError(
+            f"the compiler failed on '{python.__name__}': {type(problem).__name__}: {problem}",
+            hint="this is a bug of Tapeless, please report it with the function; .python runs it meanwhile.",
+            **_place(python),
+        ) from problem
+
+
+def _place(python: Any) -> dict[str, Any]:
+    code = getattr(python, "__code__", None)
+    return {} if code is None else {"file": code.co_filename, "line": code.co_firstlineno}
 
 
 # -- keys

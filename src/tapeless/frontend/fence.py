@@ -14,6 +14,7 @@ from tapeless.frontend.source import Source
 # node -> (what it is called, what to write instead)
 REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("'try' statements", "test the condition with 'if' before the operation."),
+    ast.TryStar: ("'try' statements", "test the condition with 'if' before the operation."),
     ast.With: ("'with' statements", "write the block without it."),
     ast.AsyncFunctionDef: ("'async' functions", "write an ordinary function."),
     ast.AsyncFor: ("'async for' loops", "write an ordinary loop."),

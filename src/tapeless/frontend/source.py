@@ -51,6 +51,11 @@ def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.La
     """The source and the node of a function; `CompileError` TP107 when it cannot be found."""
     code = function.__code__
     source = _parse(function)
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise CompileError(
+            "'async' functions are not part of the language", code="TP101", hint="write an ordinary function.",
+            file=code.co_filename, line=code.co_firstlineno, source=source.text(code.co_firstlineno) or None,
+        )  # fmt: skip
     candidates = [n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
     wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
     found = [n for n in candidates if isinstance(n, wanted) and _matches(n, code, source)]

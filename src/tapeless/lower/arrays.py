@@ -23,6 +23,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import Const, DType
 from tapeless.lower.code import ONE, ZERO, Loc
+from tapeless.lower.loopir import If
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
@@ -33,19 +34,33 @@ def position(lo: Lowerer, at: At, length: Atom, axis: int) -> Atom:
     code = lo.code
     index = lo.atom(at.index)
     given = index
-    if at.wrap:
-        if isinstance(index, Const):
-            if int(index.value.real) < 0:
-                index = code.add(index, length)
-        else:
+    if not at.check:
+        if at.wrap and isinstance(index, Const):
+            return code.add(index, length) if int(index.value.real) < 0 else index
+        if at.wrap:
             negative = code.compare("lt", index, ZERO)
-            index = code.let("select", DType.i64, negative, code.add(index, length), index, label="at")
-    if at.check:
-        low = code.compare("ge", index, ZERO)
-        high = code.compare("lt", index, length)
-        inside = code.let("and", DType.bool, low, high, label="inside")
-        code.check(inside, "IndexError", f"index {{0}} is out of bounds for axis {axis} with size {{1}}", given, length)
-    return index
+            return code.let("select", DType.i64, negative, code.add(index, length), index, label="at")
+        return index
+    message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
+    if not at.wrap or isinstance(index, Const):
+        if at.wrap and isinstance(index, Const) and int(index.value.real) < 0:
+            index = code.add(index, length)
+        code.check(_inside(lo, index, length), "IndexError", message, given, length)
+        return index
+    # The usual case is one comparison; a negative position is wrapped and tested apart.
+    place = code.declare(index, "at")
+    with code.nested() as otherwise:
+        wrapped = code.add(index, length)
+        code.check(_inside(lo, wrapped, length), "IndexError", message, given, length)
+        code.assign(place, wrapped)
+    code.emit(If(_inside(lo, index, length), (), tuple(otherwise), likely=True))
+    return place
+
+
+def _inside(lo: Lowerer, index: Atom, length: Atom) -> Atom:
+    code = lo.code
+    low, high = code.compare("ge", index, ZERO), code.compare("lt", index, length)
+    return code.let("and", DType.bool, low, high, label="inside")
 
 
 def view(lo: Lowerer, loc: Loc, axes: Sequence[Axis]) -> Loc:

@@ -31,6 +31,9 @@ from tapeless.ir.span import Span
 from tapeless.ir.types import Atom, DType, Type, Var
 
 
+LARGEST_SIZE = 2**60  # of an array's dimension; binding of arguments and allocation refuse more
+
+
 class Space(enum.Enum):
     param = "param"  # the caller's memory, contiguous; read-only unless the parameter is written
     heap = "heap"  # allocated and freed by the program
@@ -264,10 +267,11 @@ class Program:
     sites: tuple[Site, ...] = ()
     spans: dict[int, Span] = field(default_factory=dict)  # id(stm) -> where it comes from, for explain
     fastmath: bool = False
+    sizes: int = 0  # so many of the first parameters are sizes: not negative, below 2**60
 
 
 __all__ = [
-    "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
+    "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
     "If", "Let", "Load", "Pointer", "Print", "Program", "Result", "Return", "Site", "Space", "Stm", "Store", "Swap",
     "Type", "Var", "While",
 ]  # fmt: skip

@@ -72,6 +72,7 @@ class Lowered:
     scalar_results: dict[int, int] = field(default_factory=dict)  # Core result -> scalar slot
     array_results: dict[int, ArrayResult] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    blas: str = ""  # whether BLAS is called: "inside" of a parallel region, or only "outside"
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class Lowerer:
         self.wanted: dict[Var, Loc] = {}
         self.threads = Var("threads", Type(DType.i64))
         self.parallel = False  # inside a parallel region
+        self.blas = ""
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]
 
@@ -151,6 +153,18 @@ class Lowerer:
                 self.owned[-1].append(buffer)
             else:
                 self.code.free(buffer)
+
+    def hand_over(self, source: Loc) -> Buffer:
+        """The buffer to give to the caller: that of the array itself when it is all of it and ours, else a copy."""
+        code = self.code
+        whole = source.ordered and source.offset == ZERO and source.buffer.space is Space.heap
+        if whole and source.buffer in self.owned[-1]:
+            self.owned[-1].remove(source.buffer)
+            return source.buffer
+        out = Buffer("result", source.dtype, Space.heap)
+        code.emit(loopir.Alloc(out, code.size(source.shape)))
+        code.copy(source, Loc(out, source.dtype, source.shape, code.row_major(source.shape)))
+        return out
 
     # -- wishes
 
@@ -309,6 +323,7 @@ def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lo
     scalar_types: list[DType] = []
     scalar_slots: dict[int, int] = {}
     given: list[DType] = []
+    handed: list[Give] = []
 
     def scalar(value: Atom) -> int:
         code.emit(Return(len(scalar_types), value))
@@ -325,14 +340,13 @@ def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lo
             else:
                 source = lo.loc(r)
                 dims = tuple(scalar(d) for d in source.shape)
-                out = Buffer(f"result{k}", r.type.dtype, Space.heap)
-                code.emit(loopir.Alloc(out, code.size(source.shape)))
-                code.copy(source, Loc(out, r.type.dtype, source.shape, code.row_major(source.shape)))
-                code.emit(Give(len(given), out))
+                handed.append(Give(len(given), lo.hand_over(source)))
                 lowered_results[k] = ArrayResult(k, r.type, False, (), dims, len(given))
                 given.append(r.type.dtype)
         for j, k in enumerate(function.written):
             code.copy(lo.loc(function.body.results[plain + j]), lo.arrays[function.params[k]])
+        for give in handed:  # last: a buffer is gone once it is given
+            code.emit(give)
 
     lo.scoped(run)
     from tapeless.lower.memory import place_allocations
@@ -349,5 +363,6 @@ def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lo
         tuple(code.sites),
         code.spans,
         fastmath,
+        len(function.sizes),
     )
-    return Lowered(program, function.sizes, scalar_slots, lowered_results, lo.notes)
+    return Lowered(program, function.sizes, scalar_slots, lowered_results, lo.notes, lo.blas)

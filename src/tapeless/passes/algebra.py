@@ -185,7 +185,9 @@ def _mul(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
 
 def _div(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
     x, y = args
-    if is_value(y, 1) and not x.type.dtype.is_complex:
+    if x.type.dtype.is_complex:
+        return None
+    if is_value(y, 1):
         return x
     if (a := inner(x, "neg", defs)) and (b := inner(y, "neg", defs)):
         return Apply("div", (a[0], b[0]))

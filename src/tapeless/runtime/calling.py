@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from tapeless import errors
-from tapeless.errors import ArgumentError, SourceError
+from tapeless.errors import ArgumentError, SourceError, TapelessError
 from tapeless.frontend.entry import Argument, Known, Leaf, Output, Tree
 from tapeless.ir.types import DType
 from tapeless.lower.loopir import Site
+from tapeless.runtime import blas
 from tapeless.runtime.compile import Compiled
 
 C_TYPES: dict[DType, Any] = {
@@ -89,6 +90,7 @@ class Caller:
             self.offsets.append(at)
             at += 2 if d.is_complex else 1
         self.readers = [_reader(d) for d in binary.scalar_results]
+        self.blas_threads = 0 if not binary.blas else 1 if binary.blas == "inside" else threads
         self.build = self._builder(traced.output)
         self.prepare = [_prepare(is_array, dtype) for is_array, dtype in self.params]
         self.simple = all(not (not a and d.is_complex) for a, d in self.params) and not self.captured
@@ -116,11 +118,15 @@ class Caller:
             made[k] = out = np.empty(dims, dtype.numpy)
             arguments.append(out.__array_interface__["data"][0] if not out.size else address_of(out))
         results, error = self.Results(), self.Error()
-        self.native(*arguments, self.threads, ctypes.addressof(results), ctypes.addressof(error))
+        if self.blas_threads:
+            with blas.limited(self.blas_threads):
+                self.native(*arguments, self.threads, ctypes.addressof(results), ctypes.addressof(error))
+        else:
+            self.native(*arguments, self.threads, ctypes.addressof(results), ctypes.addressof(error))
         for original, plain in copies:
             original[...] = plain
         if error[0]:
-            raise_error(error, self.compiled.binary.sites)
+            raise error_of(error, self.compiled.binary.sites)
         return self.build(results, made, leaves)
 
     # -- results
@@ -252,10 +258,11 @@ def _reader(dtype: DType) -> Callable[[Any, int], Any]:
             )
 
 
-def raise_error(record: Any, sites: Sequence[Site]) -> None:
+def error_of(record: Any, sites: Sequence[Site]) -> Exception:
+    """The exception for what native code left in its error record."""
     code = record[0]
     if code == -1:
-        raise MemoryError("compiled code could not allocate memory")
+        return _marked(MemoryError("compiled code could not allocate memory"))
     site = sites[code - 1]
     values: list[Any] = []
     for k, kind in enumerate(site.kinds):
@@ -269,6 +276,17 @@ def raise_error(record: Any, sites: Sequence[Site]) -> None:
             "file": span.file, "line": span.line, "column": span.column, "end_line": span.end_line,
             "end_column": span.end_column,
         }  # fmt: skip
-        raise cls(message, **where)
+        return cls(message, **where)
     place = f" ({span.file}:{span.line})" if span.line else ""
-    raise cls(f"{message}{place}" if message else place.strip())
+    problem: Exception = cls(f"{message}{place}" if message else place.strip())
+    return _marked(problem)
+
+
+def _marked(problem: Exception) -> Exception:
+    problem.__tapeless__ = True  # type: ignore[attr-defined]
+    return problem
+
+
+def is_for_the_user(problem: Exception) -> bool:
+    """Whether an exception says all there is to say, so that our part of its traceback only gets in the way."""
+    return isinstance(problem, TapelessError) and problem.__cause__ is None or hasattr(problem, "__tapeless__")

@@ -42,6 +42,7 @@ class Binary:
     array_results: dict[int, tuple[Any, bool, tuple[int | str, ...], tuple[int, ...], int]]
     sites: tuple[Site, ...]
     copies: list[Inserted]
+    blas: str = ""  # "inside" when a parallel region calls BLAS, "outside" when only other code does
 
 
 @dataclass
@@ -121,9 +122,16 @@ def compile_specs(
     arrays = {k: _convention(r, names) for k, r in lowered.array_results.items()}
     program = lowered.program
     binary = Binary(
-        native.name, native.object, native.externals, program.scalar_results, lowered.scalar_results, arrays, program.sites,
+        native.name,
+        native.object,
+        native.externals,
+        program.scalar_results,
+        lowered.scalar_results,
+        arrays,
+        program.sites,
         copies,
-    )  # fmt: skip
+        lowered.blas,
+    )
     start = time.perf_counter()
     address = load(binary.object, binary.name, binary.externals)
     times["load"] = time.perf_counter() - start

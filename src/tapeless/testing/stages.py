@@ -26,7 +26,7 @@ from tapeless.lower.lowering import Lowered, lower
 from tapeless.passes.consumption import check_in_place
 from tapeless.passes.optimized import optimized
 from tapeless.passes.verify import verify
-from tapeless.runtime.calling import Caller, raise_error
+from tapeless.runtime.calling import Caller, error_of
 from tapeless.runtime.compile import compile_specs
 from tapeless.testing.compare import Outcome, Raised, Returned, compare
 
@@ -117,7 +117,7 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
         try:
             numbers, given = run_program(program, passed, 2, shuffle=seed)
         except LoopError as failed:
-            raise_error(_record(failed, program.sites[failed.site].kinds), program.sites)
+            raise error_of(_record(failed, program.sites[failed.site].kinds), program.sites)
         for k in core.written:
             leaves[traced.arguments[k]][...] = flat[k].reshape(np.shape(values[k]))
         results: list[Any] = [None] * len(core.body.results)
@@ -152,10 +152,13 @@ def assemble(output: Output, results: Sequence[Any], leaves: Sequence[Any]) -> A
             return leaves[position]
         case Known(value=value):
             return value
-        case Tree(kind=kind, items=items, keys=keys):
+        case Tree(kind=kind, items=items, keys=keys, cls=cls):
             parts = [assemble(i, results, leaves) for i in items]
-            if kind == "dict":
-                return dict(zip(keys, parts, strict=True))
+            match kind:
+                case "dict":
+                    return dict(zip(keys, parts, strict=True))
+                case "namedtuple" | "dataclass":
+                    return cls(**dict(zip(keys, parts, strict=True)))
             return tuple(parts) if kind == "tuple" else parts
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.writer import MEMORY, Module, Target, Writer, symbol
-from tapeless.lower.loopir import Buffer, Program
+from tapeless.lower.loopir import LARGEST_SIZE, Buffer, Program
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ def _write_entry(code: Code) -> None:
             continue
         dtype = param.type.dtype
         names = [f"%{_safe(param.name)}.p{k}{part}" for part in (("", "i") if dtype.is_complex else ("",))]
-        params += [f"{MEMORY[dtype]} {name}" for name in names]
+        bounds = f" range(i64 0, {LARGEST_SIZE + 1})" if k < program.sizes else ""
+        params += [f"{MEMORY[dtype]}{bounds} {name}" for name in names]
         code.values[param] = code.from_memory(dtype, names)
     code.values[program.threads] = ("%threads",)
     _, given = shared.slots_of_results()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tapeless.backends.llvm.uses import Counts
 from tapeless.backends.llvm.writer import MEMORY, REGISTER, Bounds, Writer, symbol
 from tapeless.ir.types import DType, Var
-from tapeless.lower.loopir import Buffer, For
+from tapeless.lower.loopir import LARGEST_SIZE, Buffer, For
 
 if TYPE_CHECKING:
     from tapeless.backends.llvm.code import Code
@@ -55,19 +55,22 @@ def _hand_over(outer: Code, inner: Code, lo: str, scalars: list[Var], buffers: l
     invariant = ", !invariant.load " + iw.module.node("")
     iw.open("start")
 
-    def slot(kind: str, value: str) -> str:
+    sizes = set(outer.shared.program.params[: outer.shared.program.sizes])
+    size = ", !range " + iw.module.node(f"i64 0, i64 {LARGEST_SIZE + 1}")
+
+    def slot(kind: str, value: str, more: str = "") -> str:
         nonlocal used
         ow.do(f"store {kind} {value}, ptr {ow.slot(context, used)}, align 8")
         place = iw.slot("%context", used)
         used += 1
-        return iw.let(f"load {kind}, ptr {place}, align 8{invariant}")
+        return iw.let(f"load {kind}, ptr {place}, align 8{invariant}{more}")
 
     inner.err = slot("ptr", outer.err)
     first = slot("i64", lo)
     for var in scalars:
         dtype = var.type.dtype
         value = outer.to_memory(dtype, outer.value(var))
-        inner.values[var] = inner.from_memory(dtype, [slot(MEMORY[dtype], part) for part in value])
+        inner.values[var] = inner.from_memory(dtype, [slot(MEMORY[dtype], part, size if var in sizes else "") for part in value])
     for buffer in buffers:
         inner.pointers[buffer] = slot("ptr", outer.pointer(buffer))
     ow.allocas.append(f"  {context} = alloca [{used} x i64], align 8")

@@ -197,11 +197,12 @@ def _extremum(name: str) -> Sequence_:
             return w.intrinsic(integer, kind, a, b)
         if reassoc:  # a reduction: LLVM vectorises its own intrinsics, which differ in the sign of zero only
             return w.intrinsic(REDUCTIONS[name], kind, a, b)
-        if not nan:  # b if b < a else a
-            return w.select(w.let(f"fcmp {'olt' if name == 'min' else 'ogt'} {kind} {b}, {a}"), kind, b, a)
-        first = w.let(f"fcmp {keeps} {kind} {a}, {b}")
-        lost = w.let(f"fcmp uno {kind} {a if nan == 'a' else b}, {_number(0, dtype)}")
-        return w.select(w.op("or", "i1", first, lost), kind, a, b)
+        # b if b < a else a: one instruction of the processor, which answers a when either is NaN
+        smaller = w.select(w.let(f"fcmp {'olt' if keeps == 'ole' else 'ogt'} {kind} {b}, {a}"), kind, b, a)
+        if not nan:
+            return smaller
+        lost = b if nan == "a" else a  # the operand whose NaN makes b the answer
+        return w.select(w.let(f"fcmp uno {kind} {lost}, {_number(0, dtype)}"), kind, b, smaller)
 
     return write
 

@@ -1,0 +1,224 @@
+"""The `tapeless` command.
+
+`main` takes the arguments and gives the exit status: 0, 1 when the work failed (a function that does not compile, a broken
+installation), 2 when the command itself could not be understood or is not available.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tapeless.api.function import Function, function
+from tapeless.errors import TapelessError
+from tapeless.runtime import cache
+from tapeless.tools.doctor import doctor, size_text
+from tapeless.tools.explain import explain
+from tapeless.version import VERSION
+
+STAGES = ("core", "optimized", "loops", "llvm", "asm", "ptx")
+FAILED, UNUSABLE = 1, 2
+
+
+class UsageError(Exception):
+    """What was asked for cannot be done; the message is for the user."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(argv)
+    try:
+        return int(options.run(options))
+    except UsageError as problem:
+        return _complain(problem, UNUSABLE)
+    except TapelessError as problem:
+        return _complain(problem, FAILED)
+    except BrokenPipeError:  # `tapeless ir ... | head`
+        sys.stderr.close()
+        return FAILED
+
+
+def _complain(problem: Exception | str, status: int) -> int:
+    print(f"tapeless: {problem}", file=sys.stderr)
+    return status
+
+
+# -- commands
+
+
+def _explain(options: argparse.Namespace) -> int:
+    target, args = _target_and_arguments(options)
+    report = explain(target.compiled(*args))
+    if options.html:
+        report.html(options.html)
+        print(f"written to {options.html}")
+    return 0
+
+
+def _ir(options: argparse.Namespace) -> int:
+    target, args = _target_and_arguments(options)
+    print(target.ir(*args, stage=options.stage), end="")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    _load(options.target)
+    return _complain("check compares gradients, and gradients are not available yet", UNUSABLE)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    for root in (Path.cwd(), *Path(__file__).resolve().parents):
+        if (root / "benchmarks" / "primal.py").is_file():
+            return subprocess.call([sys.executable, "-m", "benchmarks.primal", *options.rest], cwd=root)
+    return _complain("the benchmarks are not here: run this in a clone of the repository", UNUSABLE)
+
+
+def _cache_ls(options: argparse.Namespace) -> int:
+    found = cache.entries()
+    for path, size, used in found:
+        stamp = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
+        print(f"{stamp}  {size_text(size):>9}  {path.parent.name}{path.stem[:14]}")
+    total = size_text(sum(size for _, size, _ in found))
+    print(f"{len(found)} entries, {total} of at most {size_text(cache.LIMIT)}, in {cache.directory()}")
+    return 0
+
+
+def _cache_clear(options: argparse.Namespace) -> int:
+    print(f"{cache.clear()} entries removed from {cache.directory()}")
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    return doctor()
+
+
+# -- FILE.py:f and its arguments
+
+
+def _target_and_arguments(options: argparse.Namespace) -> tuple[Function[..., Any], tuple[Any, ...]]:
+    module, name, found = _load(options.target)
+    target = found if isinstance(found, Function) else function(found)
+    if options.args:
+        return target, tuple(_evaluate(text, module) for text in options.args)
+    example = getattr(module, f"example_{name}", getattr(found, "example", None))
+    if callable(example):
+        example = example()
+    if example is not None:
+        return target, example if isinstance(example, tuple) else (example,)
+    if target.python.__code__.co_argcount == 0:
+        return target, ()
+    raise UsageError(
+        f"what are the arguments of '{name}'? Give them as Python expressions, np being NumPy, e.g.\n"
+        f'  tapeless {options.command} {options.target} "np.ones(1000)" 0.5\n'
+        f"or put a tuple example_{name} = (...) into {Path(options.target.rpartition(':')[0]).name}"
+    )
+
+
+def _load(target: str) -> tuple[ModuleType, str, Any]:
+    """The module and the function that FILE.py:f names."""
+    file, colon, name = target.rpartition(":")
+    path = Path(file)
+    if not colon or not name:
+        raise UsageError(f"'{target}' does not name a function: write FILE.py:f")
+    if not path.is_file():
+        raise UsageError(f"there is no file {file}")
+    module = _import(path)
+    found: Any = module
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise UsageError(f"there is no '{name}' in {file}") from None
+    if not isinstance(found, Function) and not callable(found):
+        raise UsageError(f"'{name}' in {file} is not a function")
+    return module, name, found
+
+
+def _import(path: Path) -> ModuleType:
+    """Runs the file as Python would run it when imported from its folder."""
+    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except TapelessError:
+        raise
+    except Exception as problem:
+        raise UsageError(f"{path} cannot be imported: {type(problem).__name__}: {problem}") from problem
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def _evaluate(text: str, module: ModuleType) -> Any:
+    try:
+        return eval(text, {"np": np, "math": math, **vars(module)})
+    except Exception as problem:
+        raise UsageError(f"the argument {text!r} is not a Python expression: {problem}") from None
+
+
+# -- the command line
+
+
+class _Parser(argparse.ArgumentParser):
+    """Options may stand between positional arguments: `ir FILE.py:f --stage core ARGS`."""
+
+    _mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._mixing:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tapeless", description="Numeric Python as fast native code: a look inside, and at this machine."
+    )
+    parser.add_argument("--version", action="version", version=f"tapeless {VERSION}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+        made.set_defaults(run=run)
+        return made
+
+    def with_target(made: argparse.ArgumentParser, args: bool = True) -> argparse.ArgumentParser:
+        made.add_argument("target", metavar="FILE.py:f", help="the function: its file and its name")
+        if args:
+            made.add_argument("args", nargs="*", metavar="ARG", help="a Python expression, np being NumPy")
+        return made
+
+    made = with_target(command("explain", _explain, "per line: operations, bytes, threads, vectors, and copies"))
+    made.add_argument("--html", metavar="PATH", help="write the report as a page, too")
+    made = with_target(command("ir", _ir, "the program at a stage of the compiler, as text"))
+    made.add_argument("--stage", choices=STAGES, default="core", help="default: core")
+    with_target(command("check", _check, "gradients against finite differences (not available yet)"), args=False)
+    made = command("bench", _bench, "the benchmarks, in a clone of the repository")
+    made.add_argument("rest", nargs=argparse.REMAINDER, metavar="OPTION", help="options of benchmarks.primal")
+    made = command("cache", _cache_ls, "the compiled code that is kept on disk")
+    actions = made.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=argparse.ArgumentParser)
+    actions.add_parser("ls", help="what is there").set_defaults(run=_cache_ls)
+    actions.add_parser("clear", help="remove it").set_defaults(run=_cache_clear)
+    command("doctor", _doctor, "what this machine offers, and a self test")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,339 @@
+"""`f.explain`: what the compiler made of each line.
+
+`explain` takes a compiled specialisation; gives a `Report` and prints it. Operations, bytes and copies are read off the
+optimised program, threads off the lowered one, and vectors off LLVM's own result (tools/vectors.py). Nothing is guessed:
+what is not known is called unknown.
+
+Note [Loops of the user]
+A loop of Core is a loop of the user. Those that stand at the same place of the source, one in the other, are one: a
+whole-array operation on a matrix is a loop in a loop. The Loop IR loops made of it carry the same place: one over
+threads, one over the elements of a thread's share, one that combines results. The elements are what counts for vectors.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tapeless.ir.core import (  # isort: skip
+    Apply, ArrayLit, At, Axis, Body, Check, Concat, Copy, For, Full, Hist, Index, Iota, Library, Scatter, Stm, Sweep, Update,
+    UpdateAcc, While,
+)  # fmt: skip
+from tapeless.ir.span import Span
+from tapeless.ir.types import DType
+from tapeless.ir.walk import regions
+from tapeless.lower import loopir
+from tapeless.lower.lowering import Lowered
+from tapeless.lower.printer import children
+from tapeless.ops.table import op as row
+from tapeless.runtime.compile import Compiled
+from tapeless.tools.report import GAP, CopyMade, Line, Loop, Report
+from tapeless.tools.vectors import Verdict, loops_inside_out, verdicts
+
+Place = tuple[str, int]  # file and line
+Swept = Sweep | Hist | Scatter
+
+# Operations whose name is ours rather than the user's.
+WORDS = {"select": "choice", "convert": "conversion", "ipow": "**", "rint": "round"}
+ON_BOOL = {"and": "and", "or": "or", "not": "not", "xor": "^"}
+
+
+def explain(compiled: Compiled) -> Report:
+    """Prints the report and gives it."""
+    report = make_report(compiled)
+    report.show()
+    return report
+
+
+def make_report(compiled: Compiled) -> Report:
+    core = compiled.in_place
+    counts = _Counts()
+    counts.body(core.body, ())
+    native = _native_loops(compiled.lowered)
+    notes = {n.span: n.what for n in compiled.lowered.notes if isinstance(n.span, Span)}
+    loops = [_loop(found, native, notes) for found in counts.loops]
+    lines = _lines(counts, loops, native)
+    copies = [CopyMade(c.span.file, c.span.line, _user_name(c.name, lines), c.reason) for c in compiled.binary.copies]
+    return Report(core.name, lines, loops, copies, dict(compiled.times), compiled.from_cache)
+
+
+# -- what each line does
+
+
+@dataclass
+class _Work:
+    operations: Counter[str] = field(default_factory=Counter)
+    tests: int = 0
+    read: int = 0
+    written: int = 0
+    library: bool = False
+
+
+@dataclass
+class _Found:
+    """A loop of the user: Note [Loops of the user]."""
+
+    span: Span
+    kind: str
+    around: tuple[_Found, ...] = ()
+    innermost: bool = True
+
+
+class _Counts:
+    """Goes through Core once. `path` holds the loops around a statement."""
+
+    def __init__(self) -> None:
+        self.work: dict[Place, _Work] = {}
+        self.loops: list[_Found] = []
+
+    def body(self, body: Body, path: tuple[_Found, ...], around: Span | None = None) -> None:
+        for stm in body.stms:
+            self.stm(stm, path, stm.span if stm.span.line else around)
+
+    def stm(self, stm: Stm, path: tuple[_Found, ...], span: Span | None) -> None:
+        if span is not None:
+            self.count(stm, self.work.setdefault((span.file, span.line), _Work()))
+        kind = _kind(stm, span)
+        if kind and span is not None and not (path and path[-1].span == span):
+            if path:
+                path[-1].innermost = False
+            path = (*path, _Found(span, kind, path))
+            self.loops.append(path[-1])
+        for region in regions(stm.exp):
+            self.body(region.body, path, span)
+
+    def count(self, stm: Stm, work: _Work) -> None:
+        match stm.exp:
+            case Apply(op=name, args=args):
+                if name != "identity":
+                    work.operations[_word(name, args[0].type.dtype if args else None)] += 1
+            case Index(array=array, axes=axes):
+                work.tests += _tests(axes)
+                if not stm.vars[0].type.shape:
+                    work.read += array.type.dtype.bytes
+            case Update(array=array, axes=axes, value=value):
+                work.tests += _tests(axes)
+                work.written += array.type.dtype.bytes
+                work.read += array.type.dtype.bytes if value.type.shape else 0
+            case UpdateAcc(acc=acc, axes=axes):
+                work.tests += _tests(axes)
+                work.written += acc.type.dtype.bytes
+                work.read += 0 if acc.type.acc == "set" else acc.type.dtype.bytes
+            case Sweep(lam=lam, reduces=reduces) as sweep:
+                work.read += _row_bytes(sweep)
+                reduced = sum(len(r.neutral) for r in reduces)
+                work.written += sum(r.type.dtype.bytes for r in lam.body.results[reduced:] if not r.type.shape)
+            case Hist(dests=dests) | Scatter(dests=dests) as swept:
+                cells = sum(d.type.dtype.bytes for d in dests)
+                work.read += _row_bytes(swept) + (cells if isinstance(swept, Hist) else 0)
+                work.written += cells
+            case Iota() | ArrayLit() | Full():
+                made = not isinstance(stm.exp, Full) or stm.exp.value is not None
+                work.written += stm.vars[0].type.dtype.bytes if made else 0
+            case Copy() | Concat():
+                work.read += stm.vars[0].type.dtype.bytes
+                work.written += stm.vars[0].type.dtype.bytes
+            case Library(name=name, args=args):
+                work.operations[name] += 1
+                work.library = True
+                work.read += sum(a.type.dtype.bytes for a in args if a.type.shape)
+                work.written += sum(v.type.dtype.bytes for v in stm.vars if v.type.shape)
+            case Check():
+                work.tests += 1
+            case _:
+                pass
+
+
+def _word(name: str, dtype: DType | None) -> str:
+    if dtype is DType.bool and name in ON_BOOL:
+        return ON_BOOL[name]
+    return WORDS.get(name) or row(name).symbol or name
+
+
+def _tests(axes: Iterable[Axis]) -> int:
+    return sum(isinstance(a, At) and a.check for a in axes)
+
+
+def _row_bytes(swept: Swept) -> int:
+    """Elements read for one element of the sweep. Rows that are arrays are read where they are used."""
+    return sum(p.type.dtype.bytes for p in swept.lam.params[1:] if not p.type.shape)
+
+
+def _kind(stm: Stm, span: Span | None) -> str:
+    written_for = span is not None and _text(span.file, span.line)[span.column :].startswith("for ")
+    match stm.exp:
+        case For():
+            return "for"
+        case While():
+            return "for" if written_for else "while"  # a `for` with a break
+        case Sweep(reduces=reduces, scans=scans):
+            return "parallel for" if written_for else "scan" if scans else "reduce" if reduces else "map"
+        case Hist():
+            return "hist"
+        case Scatter():
+            return "scatter"
+        case _:
+            return ""
+
+
+# -- what became of the loops
+
+
+@dataclass(eq=False)
+class _Native:
+    """A loop of Loop IR."""
+
+    stm: loopir.For | loopir.While
+    span: Span | None
+    verdict: Verdict
+    inside: list[_Native] = field(default_factory=list)
+
+    @property
+    def on_threads(self) -> bool:
+        return isinstance(self.stm, loopir.For) and self.stm.tag == "threads"
+
+    def subtree(self) -> Iterator[_Native]:
+        yield self
+        for n in self.inside:
+            yield from n.subtree()
+
+
+def _native_loops(lowered: Lowered) -> list[_Native]:
+    """The outermost loops, with those inside them."""
+    program = lowered.program
+    order = list(loops_inside_out(program.body))
+    spans = _spans(lowered, order)
+    facts = iter(zip(order, spans, verdicts(program), strict=True))
+
+    def block(stms: Iterable[loopir.Stm]) -> list[_Native]:
+        found: list[_Native] = []
+        for stm in stms:
+            inside = [n for b in children(stm) for n in block(b)]
+            if isinstance(stm, loopir.For | loopir.While):
+                same, span, verdict = next(facts)
+                assert same is stm
+                found.append(_Native(stm, span, verdict, inside))
+            else:
+                found += inside
+        return found
+
+    return block(program.body)
+
+
+def _spans(lowered: Lowered, order: Sequence[loopir.For | loopir.While]) -> list[Span | None]:
+    """Where each loop stands. Places are kept in the order in which loops were finished; sorts make loops without one."""
+    spans = list(lowered.program.spans.values())
+    if len(spans) == len(order):
+        return list(spans)
+    if len(spans) == sum(isinstance(stm, loopir.For) for stm in order):
+        rest = iter(spans)
+        return [next(rest) if isinstance(stm, loopir.For) else None for stm in order]
+    return [None] * len(order)
+
+
+def _loop(found: _Found, native: Sequence[_Native], notes: dict[Span, str]) -> Loop:
+    mine = list(_at(native, found.span))
+    threads = [n for n in mine if n.on_threads]
+    vectorised, lanes, vectors = _vectors(found, threads or mine) if found.innermost else (None, None, "")
+    if threads or found.span in notes:
+        runs = notes.get(found.span, "parallel on threads")
+    elif found.kind not in ("for", "while") and any(f.span in notes for f in found.around):
+        runs = "within one thread"
+    else:
+        runs = "sequential loop"
+    where, parallel = found.span, bool(threads or found.span in notes)
+    return Loop(where.file, where.line, found.kind, parallel, runs, vectors, vectorised, lanes)
+
+
+def _at(native: Sequence[_Native], span: Span) -> Iterator[_Native]:
+    """The outermost loops at a place. A loop at the same place inside one of them belongs to it."""
+    for n in native:
+        if n.span == span:
+            yield n
+        else:
+            yield from _at(n.inside, span)
+
+
+def _vectors(found: _Found, roots: Sequence[_Native]) -> tuple[bool | None, int | None, str]:
+    """Whether the elements are handled several at a time: Note [Loops of the user]."""
+    everything = [n for r in roots for n in r.subtree()]
+    elements = [n for n in everything if not n.inside]
+    if found.kind in ("for", "while"):  # loops inside are copies of carried arrays
+        elements = [n for n in roots if not n.inside] or list(roots)
+    known = [n.verdict for n in elements if n.verdict.lanes is not None]
+    across = max((v.lanes or 1 for v in known if not v.within), default=0)
+    within = max((v.lanes or 1 for v in known if v.within), default=0)
+    if across > 1:
+        return True, across, "vectorised"
+    if within > 1:
+        return False, within, "vectors within one iteration only"
+    if known:
+        return False, 1, "not vectorised"
+    if elements and all(n.verdict.gone for n in elements):
+        return None, None, "unrolled or replaced by a call"
+    return None, None, "unknown whether vectorised"
+
+
+# -- lines
+
+
+def _lines(counts: _Counts, loops: Sequence[Loop], native: Sequence[_Native]) -> list[Line]:
+    files: dict[str, dict[int, Line]] = {}
+    hows: dict[Place, list[Loop]] = {}
+    for loop in loops:
+        hows.setdefault((loop.file, loop.line), []).append(loop)
+    copied = _fills(native)
+    for place in dict.fromkeys([*counts.work, *hows]):
+        work = counts.work.get(place, _Work())
+        here = hows.get(place, [])
+        how = _how(here) or (() if work.library else copied.get(place, ()))
+        files.setdefault(place[0], {})[place[1]] = Line(
+            *place, _text(*place), dict(sorted(work.operations.items())), work.tests, work.read, work.written,
+            any(x.parallel for x in here), how,
+        )  # fmt: skip
+    return [line for found in files.values() for line in _with_context(found)]
+
+
+def _how(loops: Sequence[Loop]) -> tuple[str, ...]:
+    """For a line with several loops: threads of any of them, and what is known of the innermost ones."""
+    if not loops:
+        return ()
+    runs = "parallel on threads" if any(x.parallel for x in loops) else loops[0].runs
+    vectors = tuple(dict.fromkeys(x.vectors for x in loops if x.vectors))
+    whole_arrays = all(x.kind not in ("for", "while") for x in loops)
+    return vectors if vectors == ("vectorised",) and whole_arrays and runs == "sequential loop" else (runs, *vectors)
+
+
+def _fills(native: Sequence[_Native]) -> dict[Place, tuple[str, ...]]:
+    """Loops at places that hold none of the user: arrays are filled or copied there."""
+    found: dict[Place, tuple[str, ...]] = {}
+    for n in (m for root in native for m in root.subtree()):
+        if n.span is not None and n.span.line:
+            place = (n.span.file, n.span.line)
+            vector = (n.verdict.lanes or 1) > 1 and not n.verdict.within
+            if vector or place not in found:
+                found[place] = ("fills an array", "vectorised") if vector else ("fills an array",)
+    return found
+
+
+def _with_context(found: dict[int, Line]) -> list[Line]:
+    """In order, with the lines between two that have code when there are few of them."""
+    file = next(iter(found.values())).file
+    lines: list[Line] = []
+    for number in sorted(found):
+        if lines and number - lines[-1].number <= GAP + 1:
+            lines += [Line(file, k, _text(file, k)) for k in range(lines[-1].number + 1, number)]
+        lines.append(found[number])
+    return lines
+
+
+def _text(file: str, line: int) -> str:
+    return linecache.getline(file, line).rstrip("\n")
+
+
+def _user_name(name: str, lines: Sequence[Line]) -> str:
+    """A name that stands in the source; empty for one of ours."""
+    return name if any(re.search(rf"\b{re.escape(name)}\b", x.text) for x in lines) else ""

@@ -1,0 +1,316 @@
+"""What `f.explain` gives: the data, and its three forms: plain text, a table for the terminal, a page.
+
+Relies on nothing that computes: `tools.explain` fills these in. Plain text leaves out what differs from machine to machine
+and from run to run (times, lanes), so that it can be compared.
+"""
+
+from __future__ import annotations
+
+import html as escape
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from tapeless.errors import TapelessError
+
+WIDTH = 100
+SOURCE = 42  # columns of source text shown
+GAP = 3  # so many lines without code may stand between two that have some
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of source. Counts are for one run of it (one element of a whole-array operation): loops are not multiplied."""
+
+    file: str
+    number: int
+    text: str
+    operations: dict[str, int] = field(default_factory=dict)
+    tests: int = 0  # of indices and the like, that could not be proved away
+    bytes_read: int = 0
+    bytes_written: int = 0
+    parallel: bool = False
+    how: tuple[str, ...] = ()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.operations or self.tests or self.bytes_read or self.bytes_written or self.how)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop as the user wrote it; a whole-array operation is one loop.
+
+    `runs` tells of threads, `vectors` of the elements of an innermost loop, in words. `vectorised` and `lanes`, the elements
+    at a time, are None when that is not known or does not apply. `recovery` and `memory_bytes` belong to gradients.
+    """
+
+    file: str
+    line: int
+    kind: str
+    parallel: bool
+    runs: str
+    vectors: str = ""
+    vectorised: bool | None = None
+    lanes: int | None = None
+    recovery: dict[str, str] = field(default_factory=dict)
+    memory_bytes: int | None = None
+
+    @property
+    def how(self) -> str:
+        return f"{self.runs}, {self.vectors}" if self.vectors else self.runs
+
+
+@dataclass(frozen=True)
+class CopyMade:
+    """An array that had to be copied. `name` is the user's, or empty for an intermediate value."""
+
+    file: str
+    line: int
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        what = f"'{self.name}'" if self.name else "an intermediate array"
+        return f"line {self.line}: {what} is copied: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Printed by `f.explain`, and returned by it."""
+
+    function: str
+    lines: list[Line]
+    loops: list[Loop]
+    copies: list[CopyMade]
+    times: dict[str, float]
+    from_cache: bool = False
+    memory_bytes: int | None = None
+    segments: list[Any] = field(default_factory=list)
+    kernels: list[Any] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return _plain(self)
+
+    def __rich__(self) -> Group:
+        return _rich(self)
+
+    def show(self) -> None:
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=WIDTH)
+        console.print(self)
+
+    def html(self, path: str | Path) -> None:
+        """Writes the report as one page that needs nothing else."""
+        Path(path).write_text(_page(self), encoding="utf-8")
+
+    def plot(self) -> NoReturn:
+        raise TapelessError(
+            "there is nothing to plot: plots show how gradients trade memory against time, and this is not a gradient"
+        )
+
+
+# -- words
+
+
+def operations_text(line: Line) -> str:
+    parts = [name if n == 1 else f"{name} ×{n}" for name, n in line.operations.items()]
+    if line.tests:
+        parts.append("1 test" if line.tests == 1 else f"{line.tests} tests")
+    return ", ".join(parts)
+
+
+def bytes_text(line: Line) -> str:
+    return f"{line.bytes_read or '-'} / {line.bytes_written or '-'}" if line.bytes_read or line.bytes_written else ""
+
+
+def loop_text(loop: Loop, lanes: bool = True) -> str:
+    text = f"line {loop.line}: {loop.kind}: {loop.how}"
+    return f"{text} ×{loop.lanes}" if lanes and loop.vectorised and loop.lanes else text
+
+
+def duration(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
+
+
+def _times_text(report: Report) -> str:
+    total = sum(report.times.values())
+    start = f"found in the cache, loaded in {duration(total)}" if report.from_cache else f"compiled in {duration(total)}"
+    return f"{start}: " + ", ".join(f"{name} {duration(t)}" for name, t in report.times.items())
+
+
+def by_file(lines: Sequence[Line]) -> list[tuple[str, list[list[Line]]]]:
+    """Lines of each file in blocks without gaps, for headings and separators."""
+    files: dict[str, list[list[Line]]] = {}
+    for line in lines:
+        blocks = files.setdefault(line.file, [])
+        if blocks and blocks[-1][-1].number == line.number - 1:
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    return list(files.items())
+
+
+def _file_name(file: str) -> str:
+    return Path(file).name
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _indent(lines: Sequence[Line]) -> int:
+    return min((len(x.text) - len(x.text.lstrip()) for x in lines if x.text.strip()), default=0)
+
+
+# -- plain text
+
+
+def _plain(report: Report) -> str:
+    out = [f"{report.function}: {_summary(report)}"]
+    for file, blocks in by_file(report.lines):
+        out += ["", f"{_file_name(file)}"]
+        indent = _indent([x for b in blocks for x in b])
+        for k, block in enumerate(blocks):
+            if k:
+                out.append("     ⋮")
+            out += [_plain_line(x, indent) for x in block]
+    if report.loops:
+        out += ["", "loops", *(f"  {loop_text(x, lanes=False)}" for x in report.loops)]
+    out += ["", "copies", *(f"  {c}" for c in report.copies)] if report.copies else ["", "copies: none"]
+    return "\n".join(out) + "\n"
+
+
+def _plain_line(line: Line, indent: int) -> str:
+    right = "  ".join(x for x in (operations_text(line), _plain_bytes(line), ", ".join(line.how)) if x)
+    left = f"{line.number:5}  {_cut(line.text[indent:], SOURCE)}"
+    return f"{left:<{SOURCE + 9}}{right}".rstrip()
+
+
+def _plain_bytes(line: Line) -> str:
+    text = bytes_text(line)
+    return f"[{text} B]" if text else ""
+
+
+def _summary(report: Report) -> str:
+    threads = sum(x.parallel for x in report.loops)
+    vectors = sum(x.vectorised is True for x in report.loops)
+    parts = [_count(sum(sum(x.operations.values()) for x in report.lines), "operation"), _count(len(report.loops), "loop")]
+    if threads:
+        parts.append(f"{threads} on threads")
+    if vectors:
+        parts.append(f"{vectors} vectorised")
+    return ", ".join([*parts, _count(len(report.copies), "copy", "copies")])
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n or 'no'} {one if n == 1 else many or one + 's'}"
+
+
+# -- the terminal
+
+STYLES = {"parallel": "green", "vectorised": "green", "sequential": "yellow", "not vectorised": "yellow"}
+
+
+def _rich(report: Report) -> Group:
+    parts: list[Any] = [Text.assemble((report.function, "bold"), f"  {_summary(report)}")]
+    lanes = {(x.file, x.line): x.lanes for x in report.loops if x.vectorised and x.lanes}
+    for file, blocks in by_file(report.lines):
+        table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column("", justify="right", style="dim", no_wrap=True)
+        table.add_column(_file_name(file), no_wrap=True, overflow="ellipsis", max_width=SOURCE, min_width=24)
+        table.add_column("operations", overflow="fold", ratio=1)
+        table.add_column("bytes r/w", no_wrap=True, style="cyan")
+        table.add_column("how it runs", min_width=21, ratio=1)
+        indent = _indent([x for b in blocks for x in b])
+        for k, block in enumerate(blocks):
+            if k:
+                table.add_row("⋮")
+            for line in block:
+                style = "" if line.busy else "dim"
+                how = _styled(line.how, lanes.get((file, line.number)))
+                source = Text(line.text[indent:], style=style, no_wrap=True, overflow="ellipsis")
+                table.add_row(str(line.number), source, Text(operations_text(line)), bytes_text(line), how)
+        parts += ["", table]
+    notes = [f"copy, {c}" for c in report.copies] or ["no copies inserted"]
+    parts += ["", *(Text(n, style="magenta" if report.copies else "dim") for n in notes)]
+    parts.append(Text(_times_text(report), style="dim"))
+    return Group(*parts)
+
+
+def _styled(how: Sequence[str], lanes: int | None) -> Text:
+    text = Text()
+    for k, part in enumerate(how):
+        shown = f"{part} ×{lanes}" if lanes and part == "vectorised" else part
+        style = next((s for word, s in STYLES.items() if part.startswith(word)), "")
+        text.append((", " if k else "") + shown, style)
+    return text
+
+
+# -- a page
+
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>{title}</title>
+<style>
+body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em;
+       color: #222; background: #fff }}
+table {{ border-collapse: collapse; width: 100% }}
+td, th {{ padding: .1em .8em; text-align: left; vertical-align: top }}
+th {{ font-weight: 600; border-bottom: 1px solid #bbb }}
+td.n {{ color: #888; text-align: right }}
+td.s {{ font: 13px/1.5 ui-monospace, monospace; white-space: pre }}
+tr.idle td.s {{ color: #999 }}
+tr.parallel {{ background: #e9f7ec }}
+tr.vector {{ background: #eef4fd }}
+@media (prefers-color-scheme: dark) {{
+  body {{ color: #ddd; background: #181818 }} tr.parallel {{ background: #17301d }} tr.vector {{ background: #1a2638 }}
+}}
+</style>
+<h1>{title}</h1><p>{summary}</p>
+{tables}
+<h2>Copies</h2>{copies}
+<h2>Compile time</h2><p>{times}</p>
+</html>
+"""
+
+
+def _page(report: Report) -> str:
+    lanes = {(x.file, x.line): x.lanes for x in report.loops if x.vectorised and x.lanes}
+    tables = []
+    for file, blocks in by_file(report.lines):
+        indent = _indent([x for b in blocks for x in b])
+        rows = []
+        for k, block in enumerate(blocks):
+            if k:
+                rows.append('<tr><td class="n">⋮</td></tr>')
+            rows += [_page_row(x, indent, lanes.get((file, x.number))) for x in block]
+        heads = "".join(f"<th>{t}</th>" for t in ("", _e(_file_name(file)), "operations", "bytes r/w", "how it runs"))
+        tables.append(f"<table><tr>{heads}</tr>\n" + "\n".join(rows) + "\n</table>")
+    copies = "".join(f"<li>{_e(str(c))}</li>" for c in report.copies)
+    return PAGE.format(
+        title=_e(report.function),
+        summary=_e(_summary(report)),
+        tables="\n".join(tables),
+        copies=f"<ul>{copies}</ul>" if copies else "<p>none</p>",
+        times=_e(_times_text(report)),
+    )
+
+
+def _page_row(line: Line, indent: int, lanes: int | None) -> str:
+    kind = "parallel" if line.parallel else "vector" if "vectorised" in line.how else "" if line.busy else "idle"
+    how = ", ".join(f"{x} ×{lanes}" if lanes and x == "vectorised" else x for x in line.how)
+    cells = (operations_text(line), bytes_text(line), how)
+    rest = "".join(f"<td>{_e(c)}</td>" for c in cells)
+    return f'<tr class="{kind}"><td class="n">{line.number}</td><td class="s">{_e(line.text[indent:])}</td>{rest}</tr>'
+
+
+def _e(text: str) -> str:
+    return escape.escape(text)

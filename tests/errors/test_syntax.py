@@ -1,0 +1,222 @@
+"""Syntax outside the language: what it is, where it stands, and what to write instead."""
+
+# ruff: noqa: F811, F401, PLW0603
+
+import numpy as np
+
+from tests.errors.rejected import Program, Rejected, message
+
+rejected = Rejected()
+counter = 0
+
+
+@rejected(1.0)
+def try_statement(x):
+    try:
+        return 1 / x
+    except ZeroDivisionError:
+        return 0.0
+
+
+@rejected(1.0)
+def with_statement(x):
+    with np.errstate(divide="ignore"):
+        return 1 / x
+
+
+@rejected(3)
+def yield_expression(n):
+    for i in range(n):
+        yield i
+
+
+@rejected(3)
+def yield_from(n):
+    yield from range(n)
+
+
+@rejected(1.0)
+async def async_function(x):
+    return x
+
+
+@rejected(1.0)
+def class_definition(x):
+    class Point:
+        pass
+
+    return x
+
+
+@rejected(1.0)
+def import_statement(x):
+    import math
+
+    return math.sin(x)
+
+
+@rejected(1.0)
+def import_from(x):
+    from math import sin
+
+    return sin(x)
+
+
+@rejected(1)
+def global_statement(x):
+    global counter
+    counter = x
+    return x
+
+
+@rejected(1.0)
+def nonlocal_statement(x):
+    total = 0.0
+
+    def add(y):
+        nonlocal total
+        total = total + y
+
+    add(x)
+    return total
+
+
+@rejected(1.0)
+def del_statement(x):
+    y = x + 1
+    del y
+    return x
+
+
+@rejected(1.0)
+def set_display(x):
+    s = {1.0, x}
+    return x
+
+
+@rejected(1.0)
+def set_comprehension(x):
+    s = {i for i in (1, 2)}
+    return x
+
+
+@rejected(1.0)
+def dict_comprehension(x):
+    d = {i: x for i in (1, 2)}
+    return d[1]
+
+
+@rejected(1)
+def match_statement(x):
+    match x:
+        case 1:
+            return 2
+    return x
+
+
+@rejected(1.0)
+def f_string(x):
+    print(f"x = {x}")
+    return x
+
+
+@rejected((1.0, 2.0))
+def starred_target(t):
+    first, *rest = t
+    return first
+
+
+@rejected((1.0, 2.0))
+def starred_element(t):
+    u = (0.0, *t)
+    return u[1]
+
+
+@rejected(1.0)
+def double_star_call(x):
+    options = {"y": x}
+    return add(1.0, **options)
+
+
+@rejected(1.0)
+def double_star_parameter(x, **more):
+    return x
+
+
+@rejected(np.ones(3))
+def comprehension_with_condition(a):
+    b = [v for v in (1.0, 2.0, 3.0) if v > 1.0]
+    return a[0] * b[0]
+
+
+@rejected(5)
+def comprehension_of_unknown_length(n):
+    b = [i * i for i in range(n)]
+    return b[0]
+
+
+@rejected(1.0)
+def decorated_inner_function(x):
+    @np.vectorize
+    def g(y):
+        return y
+
+    return g(x)
+
+
+@rejected(1.0)
+def attribute_assignment(x):
+    add.weight = x
+    return x
+
+
+@rejected(1.0)
+def raise_of_computed_message(x):
+    raise ValueError(f"bad {x}")
+
+
+@rejected(1.0)
+def raise_of_own_exception(x):
+    if x > 0:
+        raise Oops("no")
+    return x
+
+
+@rejected(1.0)
+def except_star(x):
+    y = x
+    try:
+        y = 1 / y
+    except* ZeroDivisionError:
+        y = 0.0
+    return y
+
+
+@rejected(np.ones((2, 2)))
+def in_place_matrix_product(a):
+    a @= a
+    return a
+
+
+@rejected(np.ones(4), 2)
+def variable_slice_step(a, k):
+    return a[::k].sum()
+
+
+@rejected(3)
+def index_of_a_range(n):
+    r = range(n)
+    return r[1]
+
+
+class Oops(Exception):
+    pass
+
+
+def add(x, y):
+    return x + y
+
+
+@rejected.all
+def test_message(program: Program, golden) -> None:
+    golden(message(program), str(program))

@@ -1,0 +1,83 @@
+"""Running a function as Core in the reference evaluator, and comparing it with plain Python.
+
+Takes a function and arguments; `check` compares values, element types, shapes and what was written into the arguments.
+"""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from tapeless.frontend.context import Options
+from tapeless.frontend.entry import Argument, Known, Leaf, Tree, trace
+from tapeless.interp.evaluate import evaluate
+from tapeless.ir import pytree
+from tapeless.passes.verify import verify
+
+TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.complex64): 2e-5}
+
+
+def run(function: Any, args: tuple[Any, ...], options: Options | None = None) -> tuple[Any, list[Any]]:
+    """The result of the traced function, and its argument leaves afterwards."""
+    traced = trace(function, args, options=options)
+    verify(traced.core)
+    leaves, _ = pytree.flatten((tuple(args), {}))
+    given = [leaves[k] for k in traced.arguments] + [c.get() for c in traced.captured]
+    results = evaluate(traced.core, given)
+    kept = len(results) - len(traced.core.written)
+    after = list(leaves)
+    for position, value in zip(traced.core.written, results[kept:], strict=True):
+        if position < len(traced.arguments):
+            after[traced.arguments[position]] = value
+    return _assemble(traced.output, results, after), after
+
+
+def _assemble(output: Any, results: tuple[Any, ...], after: list[Any]) -> Any:
+    match output:
+        case Leaf(k=k, python=python):
+            return results[k].item() if python else results[k]
+        case Argument(position=position):
+            return after[position]
+        case Known(value=value):
+            return value
+        case Tree(kind=kind, items=items, keys=keys, cls=cls):
+            parts = [_assemble(i, results, after) for i in items]
+            if kind == "dict":
+                return dict(zip(keys, parts, strict=True))
+            if kind in ("namedtuple", "dataclass"):
+                return cls(*parts)
+            return tuple(parts) if kind == "tuple" else parts
+
+
+def check(function: Any, *args: Any) -> None:
+    mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
+    with np.errstate(all="ignore"):
+        expected = function(*theirs)
+    found, after = run(function, mine)
+    same(expected, found)
+    for a, b in zip(pytree.flatten((tuple(theirs), {}))[0], after, strict=True):
+        same(a, b)
+
+
+def same(expected: Any, found: Any) -> None:
+    if isinstance(expected, tuple | list):
+        assert type(expected) is type(found)
+        assert len(expected) == len(found)
+        for a, b in zip(expected, found, strict=True):
+            same(a, b)
+        return
+    if isinstance(expected, np.ndarray) and expected.ndim == 0:
+        expected = expected[()]  # we have no arrays of rank 0
+    if isinstance(expected, np.bool_):
+        expected = bool(expected)
+    if isinstance(expected, np.ndarray | np.generic):
+        assert isinstance(found, np.ndarray | np.generic), f"{expected!r} is of NumPy, {found!r} is not"
+        assert found.shape == expected.shape
+        assert found.dtype == expected.dtype
+    else:
+        assert type(found) is type(expected), f"expected {expected!r}, found {found!r}"
+    if isinstance(expected, str | None):
+        assert found == expected
+        return
+    rtol = TOLERANCE.get(np.asarray(expected).dtype, 1e-12)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol)
