@@ -8,6 +8,41 @@ from __future__ import annotations
 
 import linecache
 
+# code -> (what it means, what to do when the place where it is raised knows nothing better)
+CODES: dict[str, tuple[str, str]] = {
+    "TP000": ("an error of Tapeless", ""),
+    "TP100": ("the function cannot be compiled", "write it with the statements and functions of the language."),
+    "TP101": ("syntax outside the language", "write it with the statements and functions of the language."),
+    "TP102": ("a name that is not defined", "define it in the function or at the top of the file."),
+    "TP103": ("a function, method or attribute that cannot be compiled", "call it outside and pass the result in."),
+    "TP104": ("types that do not fit", "convert one of the values, or use another one."),
+    "TP105": ("it is not known which array a name refers to", "copy the array (.copy()) where the name is bound."),
+    "TP106": ("recursion", "write it as a loop."),
+    "TP107": ("a function without source", "put the function into a file or a notebook cell."),
+    "TP108": ("rows of different sizes", "make all rows of one size, and keep a count for each."),
+    "TP109": ("a value or element type that is not supported", "use numbers, and arrays of numbers and bools."),
+    "TP110": ("a variable without a value", "assign it first."),
+    "TP111": ("iterations or elements that depend on each other", "use range."),
+    "TP112": ("arguments that do not fit the function", "look at the arguments that the function takes."),
+    "TP113": ("a size that depends on the data", "keep the shape with np.where, or loop and count."),
+    "TP114": ("nesting too deep to be compiled", "split the function into several."),
+    "TP115": ("an array that must not be written", "copy the array (.copy()) before writing to it."),
+    "TP120": ("the truth value of an array", "use np.any(...) or np.all(...)."),
+    "TP130": ("arguments of a call that cannot be used together", ""),
+    "TP201": ("sizes that do not fit together", "give the arrays equal sizes, or sizes of 1."),
+    "TP202": ("numbers of dimensions that do not fit", "add axes with np.newaxis, or index some away."),
+    "TP203": ("a constant index out of range", "use an index between -size and size - 1."),
+    "TP204": (
+        "an array that changes its size in a loop",
+        "allocate the largest size before the loop and keep a count.",
+    ),
+    "TP300": ("a recovery that does not apply to its loop", "use recover='auto'."),
+    "TP400": ("a reversible statement that cannot be undone", ""),
+    "TP410": ("running backwards did not end at the known inputs", ""),
+    "TP500": ("a device that is missing or refused the work", ""),
+    "TP900": ("a bug of the compiler", "please report it with the function; .python runs it meanwhile."),
+}
+
 
 class TapelessError(Exception):
     """Base of all errors of Tapeless."""
@@ -31,9 +66,9 @@ class SourceError(TapelessError):
         end_column: int = 0,
         source: str | None = None,
     ) -> None:
-        self.reason, self.hint = reason, hint
         if code:
             self.code = code
+        self.reason, self.hint = reason, hint or CODES.get(self.code, ("", ""))[1]
         self.file, self.line, self.column = file, line, column
         self.end_line, self.end_column = end_line or line, end_column
         self._source = source
@@ -71,7 +106,7 @@ class InternalError(CompileError):
 class ShapeError(SourceError, ValueError):
     """Shapes do not fit together."""
 
-    code = "TP200"
+    code = "TP201"
 
 
 class ArgumentError(TapelessError, ValueError):

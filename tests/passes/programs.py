@@ -1,24 +1,29 @@
-"""Random programs in Core for the tests of passes, and comparison of what two programs compute.
+"""Programs in Core for the tests of passes, random ones and tiny ones as text, and comparison of what they compute.
 
-Gives functions of `x: [n]f64, w: [n][3]f64, k: i64, a: f64` with n >= 1 that are legal Core and stay inside their arrays,
+`random_function` gives functions of `x: [n]f64, w: [n][3]f64, k: i64, a: f64` with n >= 1 that are legal Core and stay inside their arrays,
 sometimes only thanks to a branch, a check or a loop that makes no trip around an access.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
+from textwrap import dedent, indent
 
 import numpy as np
 
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import (  # isort: skip
-    Apply, At, Body, Check, Copy, For, Function, Hist, If, Lambda, Range, Reduction, Scatter, Stm, Sweep, UpdateAcc,
+    Apply, At, Body, Check, Copy, For, Function, Hist, If, Index, Lambda, Range, Reduction, Scatter, Stm, Sweep, UpdateAcc,
     While, WithAcc,
 )  # fmt: skip
+from tapeless.ir.parser import parse_function
+from tapeless.ir.printer import print_function
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import BOOL, F64, I64, Atom, Const, DType, Type, Var, i64
+from tapeless.passes.verify import verify
 
 FLOATS = [Const(v) for v in (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, float("inf"), float("nan"))]
 INTS = [i64(v) for v in (0, 1, -1, 2, 3, 7)]
@@ -190,8 +195,6 @@ class Generator:
         both = self.let(BOOL, "and", low, high)
         x = self.array(self.vector)
         element = Var("e", F64)
-        from tapeless.ir.core import Index  # the only place
-
         access = Stm((element,), Index(x, (At(p),)), NOWHERE)
         if self.random.random() < 0.15:
             self.b.effect(Check(both, "ValueError", "not inside: {0}", (p,)))
@@ -310,3 +313,42 @@ def assert_same(f: Function, g: Function, args: Sequence[object]) -> None:
         np.testing.assert_array_equal(a, b)
         if a.dtype.kind == "f":
             np.testing.assert_array_equal(np.signbit(a) | np.isnan(a), np.signbit(b) | np.isnan(b))
+
+
+# -- tiny programs as text
+
+PARAMS = "x: [n]f64, y: [n]f64, w: [n][3]f64, d: [4]f64, k: i64, j: i64, a: f64, b: f64, c: bool, s: f32, z: c128"
+
+
+def program(code: str, results: str) -> Function:
+    """A function of PARAMS that gives these variables."""
+    types = {"n": "i64", **dict(re.findall(r"(\w+): ((?:\[\w+\])*\w+)", f"{PARAMS}\n{code}"))}
+    given = ", ".join(types[name] for name in re.findall(r"\w+", results))
+    f = parse_function(f"def f({PARAMS}) -> ({given})\n{indent(dedent(code), '  ')}\n  in {results}")
+    verify(f)
+    return f
+
+
+def arguments(seed: int) -> list[object]:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 6))
+    special = np.array([0.0, -0.0, 1.0, np.inf, np.nan])
+    x = np.where(rng.random(n) < 0.3, rng.choice(special, n), rng.normal(size=n))
+    integers = [np.int64(v) for v in rng.integers(0, 3, 2)]
+    scalars = [np.float64(rng.choice(special)), np.float64(rng.normal()), np.bool_(seed % 2)]
+    arrays = [x, rng.normal(size=n), rng.normal(size=(n, 3)), rng.normal(size=4)]
+    return [*arrays, *integers, *scalars, np.float32(rng.normal()), np.complex128(rng.normal(), rng.normal())]
+
+
+def after(run: Callable[[Function], Function], code: str, results: str) -> str:
+    """The body that the pass makes, one space between any two words; it is legal and computes the same."""
+    f = program(code, results)
+    g = run(f)
+    verify(g)
+    for seed in range(6):
+        assert_same(f, g, arguments(seed))
+    return words(print_function(g).split("\n", 1)[1])
+
+
+def words(text: str) -> str:
+    return re.sub(r"[\s;]+", " ", text).strip()

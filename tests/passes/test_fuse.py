@@ -572,6 +572,20 @@ def test_a_lambda_that_runs_once_is_entered() -> None:
     )
 
 
+def test_a_lambda_that_is_entered_goes_before_an_update() -> None:
+    code = r"""
+        old: [n]f64 = copy x
+        p: [n]f64 = map n (\i e -> t: f64 = sin e; in t) old
+        new: [n]f64 = update old[0] = 7.0
+        own: [n]f64 = copy y
+        r: [n]f64 = with_acc own (\(acc: acc<add, [n]f64>) ->
+          map n (\i j e -> update_acc acc[j] = e; in ()) k p
+          in ())
+    """
+    text = fused(code, "(r, new)", "([n]f64, [n]f64)")
+    assert text.count("map n") == 1 and text.index("with_acc") < text.index("update old")
+
+
 @pytest.mark.parametrize(
     "code",
     [

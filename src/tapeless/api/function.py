@@ -20,6 +20,7 @@ from tapeless.frontend.context import Options, Watch
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
+from tapeless.runtime.fastcall import PLAIN, fast_call
 from tapeless.runtime.compile import Compiled, compile_specs
 
 P = ParamSpec("P")
@@ -57,7 +58,8 @@ class Function(Generic[P, R]):
         self.options = Options(check=check, unsafe=unsafe, fastmath=fastmath)
         self.threads = threads if threads is not None else default_threads()
         self.cache = cache
-        self._fast: dict[Any, Caller] = {}
+        # what to call, what it depends on, and the specialisation that it belongs to
+        self._fast: dict[Any, tuple[Callable[[Any], Any], list[Watch], Caller]] = {}
         self._versions: dict[Any, list[tuple[tuple[Any, ...], Caller]]] = {}
         self._lock = threading.RLock()
 
@@ -66,11 +68,9 @@ class Function(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             if not kwargs:
-                key = _fast_key(args)
-                if key is not None:
-                    caller = self._fast.get(key)
-                    if caller is not None and _unchanged(caller.compiled.traced.watches):
-                        return caller(args)  # type: ignore[no-any-return]
+                entry = self._fast.get(_fast_key(args))
+                if entry is not None and (not entry[1] or _unchanged(entry[1])):
+                    return entry[0](args)  # type: ignore[no-any-return]
             return self._slow_call(args, kwargs)
         except Exception as problem:
             if is_for_the_user(problem):
@@ -79,11 +79,14 @@ class Function(Generic[P, R]):
 
     def _slow_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         caller, leaves = self._caller(args, kwargs)
-        if not kwargs:
-            key = _fast_key(args)
-            if key is not None:
-                self._fast[key] = caller
+        key = None if kwargs else _fast_key(args)
+        if key is not None and not _repeated(args):
+            short = fast_call(caller, self._again) if _all_plain(args) else None
+            self._fast[key] = (short or caller, caller.compiled.traced.watches, caller)
         return caller(leaves)  # type: ignore[no-any-return]
+
+    def _again(self, args: tuple[Any, ...]) -> Any:
+        return self._slow_call(args, {})
 
     def _caller(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Caller, list[Any]]:
         """The specialisation for these arguments, compiled when there is none yet."""
@@ -97,7 +100,7 @@ class Function(Generic[P, R]):
                 if _holds(required, labels) and _unchanged(caller.compiled.traced.watches) and _captures_fit(caller):
                     return caller, leaves
             versions[:] = [(r, c) for r, c in versions if _unchanged(c.compiled.traced.watches) and _captures_fit(c)]
-            self._fast = {k: c for k, c in self._fast.items() if any(c is v for _, v in versions)}
+            self._fast = {k: e for k, e in self._fast.items() if any(e[2] is v for _, v in versions)}
             if versions:  # only what held for an earlier call too is assumed
                 specs = _weaken(specs, versions[-1][0])
             compiled = _compile(self.python, specs, tree, self.options, self.cache)
@@ -179,16 +182,20 @@ def _fast_key(args: tuple[Any, ...]) -> Any:
         if kind is float or kind is int or kind is bool:
             key.append(kind)
         elif kind is np.ndarray:
-            key.append(a.dtype)
-            key.append(a.shape)
-            key.append(a.flags.writeable)
+            key += (a.dtype, a.shape, a.flags.num)
         else:
             return None
-    if len(args) > 1 and len({id(a) for a in args if type(a) is np.ndarray}) != sum(
-        type(a) is np.ndarray for a in args
-    ):
-        return None  # one array passed twice
     return tuple(key)
+
+
+def _all_plain(args: tuple[Any, ...]) -> bool:
+    return all(type(a) is not np.ndarray or (a.flags.num & PLAIN == PLAIN and a.dtype.isnative) for a in args)
+
+
+def _repeated(args: tuple[Any, ...]) -> bool:
+    """Whether one array is passed twice: such calls are told apart each time."""
+    arrays = [id(a) for a in args if type(a) is np.ndarray]
+    return len(set(arrays)) != len(arrays)
 
 
 def _loose(spec: Spec) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.frontend import scalars
+from tapeless.frontend import layout, scalars
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Array, Cell, Reshaped, Scalar, Sequence_, Strided, Value
 from tapeless.ir.builder import full_axes
@@ -69,7 +69,7 @@ def write(ctx: Context, array: Array, value: Atom) -> None:
 def before_write(ctx: Context, cell: Cell) -> None:
     """Refuses a write whose target is not certain, and marks the references that would miss it."""
     if cell.readonly:
-        ctx.fail("TP105", cell.readonly, "copy the array (.copy()) before writing to it.")
+        ctx.fail("TP115", cell.readonly, "copy the array (.copy()) before writing to it.")
     if cell.may_be:
         other = sorted(c.name for c in cell.may_be)[0]
         ctx.fail(
@@ -125,46 +125,27 @@ def transpose(ctx: Context, array: Array, perm: Sequence[int]) -> Array:
 
 
 def reshape(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
-    """A view when the array is stored in order (NumPy copies otherwise: then this is a new array)."""
+    """A view where NumPy gives one, else a copy. Where that depends on sizes at run time, the result cannot be written."""
     target = array.type.with_shape(shape)
-    if not in_order(ctx, array):
-        copied = ctx.b.copy(read(ctx, array))
-        return view_of(ctx.new_cell(copied, array.cell.name), Reshaped(tuple(shape)), target)
-    return view_of(array, Reshaped(tuple(shape)), target)
+    dims, strides = layout.view_strides(ctx.state.cells[array.cell].type.shape, array.view, ctx.canon)
+    try:
+        in_place = layout.regrouped(dims, strides, [ctx.canon(d) for d in shape]) is not None
+    except layout.Unknown:
+        reason = (
+            "whether this reshaped array is a view depends on its sizes, so it is not known what a write would change"
+        )
+        cell = Cell(array.cell.name, {array.cell}, reason)
+        ctx.state.cells[cell] = ctx.b.reshape(read(ctx, array), shape)
+        return Array(cell, target)
+    if in_place:
+        return view_of(array, Reshaped(tuple(shape)), target)
+    return ctx.new_cell(ctx.b.copy(ctx.b.reshape(read(ctx, array), shape)), array.cell.name)
 
 
 def in_order(ctx: Context, array: Array) -> bool:
-    """Whether a view is one contiguous run of its array."""
+    """Whether the view is one contiguous run of its array."""
     shape = ctx.state.cells[array.cell].type.shape
-    for step in array.view:
-        if isinstance(step, Reshaped):
-            shape = step.shape
-            continue
-        if not _contiguous(shape, step):
-            return False
-        lengths = [a.length for a in step.axes if isinstance(a, Range)]
-        shape = tuple(1 if o is None else lengths[o] for o in step.order)
-    return True
-
-
-def _contiguous(shape: tuple[Dim, ...], step: Strided) -> bool:
-    """Leading positions, then one range, then whole axes."""
-    kept = [o for o in step.order if o is not None]
-    if kept != sorted(kept):
-        return False
-    seen_range = False
-    for axis, dim in zip(step.axes, shape, strict=True):
-        if isinstance(axis, At) or axis.length == 1:
-            if seen_range and dim != 1:
-                return False
-        elif seen_range:
-            if not is_full(axis, dim):
-                return False
-        else:
-            if axis.step != i64(1):
-                return False
-            seen_range = True
-    return True
+    return layout.contiguous(*layout.view_strides(shape, array.view, ctx.canon))
 
 
 # -- element-wise operations
@@ -260,6 +241,11 @@ def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
             if len(scalars_only) == len(parts):
                 target = dtype or _common_dtype(scalars_only)
                 return ctx.new_cell(ctx.b.array([scalars.convert(ctx, p.atom, target) for p in scalars_only]))
+            for p in parts:
+                if not isinstance(p, Scalar | Array):
+                    ctx.fail(
+                        "TP109", f"an array cannot be made of {type_text(p)}", "arrays hold numbers and bools only."
+                    )
             rows = [p for p in parts if isinstance(p, Array)]
             if len(rows) != len(parts) or len({r.type.rank for r in rows}) != 1:
                 ctx.fail("TP108", "the rows of this array have different lengths or ranks")
@@ -295,10 +281,10 @@ def broadcast_to(ctx: Context, value: Scalar | Array, shape: tuple[Dim, ...], dt
     """A value converted to `dtype`, of exactly this shape (a scalar stays one: it fills)."""
     if isinstance(value, Scalar):
         if value.dtype.is_complex and not dtype.is_complex:
-            ctx.fail("TP104", f"{what}: a complex number does not fit into {dtype.value}", "take .real first.")
+            ctx.fail("TP104", f"{what}: a complex number does not fit into {dtype.numpy.name}", "take .real first.")
         return scalars.convert(ctx, value.atom, dtype)
     if value.type.dtype.is_complex and not dtype.is_complex:
-        ctx.fail("TP104", f"{what}: complex numbers do not fit into {dtype.value}", "take .real first.")
+        ctx.fail("TP104", f"{what}: complex numbers do not fit into {dtype.numpy.name}", "take .real first.")
     var = cast(ctx, read(ctx, value), dtype)
     have = list(var.type.shape)
     while len(have) > len(shape) and isinstance(have[0], int) and have[0] == 1:

@@ -163,7 +163,7 @@ def _slice(ctx: Context, *bounds: Value) -> Value:
 def abs_(ctx: Context, x: Value) -> Value:
     def rule(a: Scalar) -> Scalar:
         if a.dtype is DType.bool:
-            return Scalar(convert(ctx, a.atom, DType.i64), True)
+            return Scalar(convert(ctx, a.atom, DType.i64), True) if a.weak else a
         return Scalar(apply(ctx, "abs", a.atom), a.weak)
 
     if isinstance(x, Array) and x.type.dtype is DType.bool:
@@ -318,7 +318,7 @@ def better(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
         ctx.fail("TP104", f"{name} does not take complex numbers")
     x, y = convert(ctx, a.atom, dtype), convert(ctx, b.atom, dtype)
     if dtype is DType.bool:
-        return Scalar(apply(ctx, "and" if name == "min" else "or", x, y))
+        return Scalar(apply(ctx, "and" if name == "min" else "or", x, y), is_weak)
     return Scalar(apply(ctx, name, x, y), is_weak)
 
 
@@ -353,7 +353,7 @@ def _quantifier(name: str, row: str, end: bool) -> None:
         result: Atom = Const(not end, DType.bool)
         for item in items_of(ctx, name, iterable):
             result = apply(ctx, row, result, truth_of(ctx, item))
-        return Scalar(result)
+        return Scalar(result, True)
 
     register(name, with_signature(name, body))
 
@@ -364,7 +364,7 @@ _quantifier("all", "and", False)
 
 # -- types, printing
 
-PYTHON_TYPES: dict[DType, type] = {DType.i64: int, DType.f64: float, DType.c128: complex}
+PYTHON_TYPES: dict[DType, type] = {DType.bool: bool, DType.i64: int, DType.f64: float, DType.c128: complex}
 CONTAINERS: dict[str, type] = {"tuple": tuple, "list": list, "dict": dict}
 
 
@@ -374,7 +374,8 @@ def python_type(ctx: Context, value: Value) -> type:
         case Scalar(weak=True):
             return PYTHON_TYPES[value.dtype]
         case Scalar():
-            return bool if value.dtype is DType.bool else value.dtype.numpy.type
+            found: type = value.dtype.numpy.type
+            return found
         case Array():
             return np.ndarray
         case Sequence_():
@@ -389,10 +390,15 @@ def python_type(ctx: Context, value: Value) -> type:
             ctx.fail("TP104", f"the type of {type_text(value)} is not known here")
 
 
+@known("type")
+def _type(ctx: Context, obj: Value | None) -> Value:
+    return Static(python_type(ctx, obj if obj is not None else Static(None)))
+
+
 @known("isinstance")
-def _isinstance(ctx: Context, obj: Value, class_or_tuple: Value) -> Value:
+def _isinstance(ctx: Context, obj: Value | None, class_or_tuple: Value) -> Value:
     classes = class_or_tuple.items if isinstance(class_or_tuple, Sequence_) else (class_or_tuple,)
-    found = python_type(ctx, obj)
+    found = python_type(ctx, obj if obj is not None else Static(None))
     for c in classes:
         if not (isinstance(c, Static) and isinstance(c.value, type | types.UnionType)):
             ctx.fail("TP104", f"isinstance compares with types, not {type_text(c)}")

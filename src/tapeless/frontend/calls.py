@@ -77,6 +77,8 @@ def python_function(ctx: Context, function: types.FunctionType) -> Closure:
     try:
         source, node = sources.find(function)
     except CompileError as error:
+        if error.line:
+            raise
         ctx.fail(error.code, error.reason, error.hint)
     names = _positional(node)
     defaults: dict[str, Value] = {}
@@ -160,7 +162,10 @@ def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
     from tapeless.frontend.statements import RETURN, run_block
 
     if isinstance(node, ast.Lambda):
-        return evaluate(ctx, node.body)
+        result = evaluate(ctx, node.body)
+        with ctx.at(node.body):
+            ctx.returned = ctx.span
+        return result
     end = ast.Return(value=None)
     ast.copy_location(end, node.body[-1])
     run_block(ctx, [*node.body, end])
@@ -168,7 +173,8 @@ def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
     if isinstance(value, MaybeUndefined):
         value = value.value
     if isinstance(value, Conflict):
-        ctx.fail("TP104", value.reason, value.hint)
+        with ctx.at_span(ctx.returned):
+            ctx.fail("TP104", value.reason, value.hint)
     return value
 
 

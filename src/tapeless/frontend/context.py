@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from tapeless.frontend.values import Array, Cell, Conflict, Key, MaybeUndefined,
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Check
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import Atom, Const, Dim, Type, Var, atom_dim
+from tapeless.ir.types import Atom, Const, Dim, Var, atom_dim
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Context:
     frames: dict[int, Frame] = field(default_factory=dict)
     frame: int = -1
     span: Span = NOWHERE
+    returned: Span = NOWHERE  # the last `return` seen, where results are refused
     watches: dict[str, Watch] = field(default_factory=dict)
     captured: dict[int, Captured] = field(default_factory=dict)
     sizes: list[Var] = field(default_factory=list)
@@ -92,6 +94,15 @@ class Context:
         before = self.span
         self.span = self.b.span = source.span(node)
         self.sources[source.file] = source
+        try:
+            yield
+        finally:
+            self.span = self.b.span = before
+
+    @contextmanager
+    def at_span(self, span: Span) -> Iterator[None]:
+        before = self.span
+        self.span = self.b.span = span
         try:
             yield
         finally:
@@ -199,33 +210,53 @@ class Context:
 
 
 def type_text(value: Value) -> str:
-    """How a value is named in messages."""
+    """How a value is named in messages, with its article."""
+    from tapeless.frontend.values import Builtin, Closure, Method, RangeValue, Sequence_, SliceValue, Static, Zipped
+
     match value:
         case Scalar(atom=atom, weak=weak):
-            names = {"f64": "float", "i64": "int", "c128": "complex", "bool": "bool"}
-            return names.get(atom.type.dtype.value, atom.type.dtype.value) if weak else _scalar_text(atom.type)
+            names = {"f64": "a float", "i64": "an int", "c128": "a complex number", "bool": "a bool"}
+            return names[atom.type.dtype.value] if weak else with_article(atom.type.dtype.numpy.name)
         case Array(type=t):
-            return f"{t.rank}-dimensional array of {t.dtype.value}"
-        case _:
-            from tapeless.frontend.values import Builtin, Closure, Sequence_, Static
+            return f"a {t.rank}-dimensional array of {t.dtype.numpy.name}"
+        case Sequence_(kind=kind, items=items):
+            return f"a {kind} of {len(items)}"
+        case Static(value=known):
+            return object_text(known)
+        case Closure(name=name) | Builtin(name=name):
+            return f"the function '{name}'"
+        case Method(name=name):
+            return f"the method '{name}'"
+        case RangeValue():
+            return "a range"
+        case Zipped(start=start):
+            return "zip(...)" if start is None else "enumerate(...)"
+        case SliceValue():
+            return "a slice"
+        case MaybeUndefined(value=inner):
+            return type_text(inner)
+        case Conflict(reason=reason):
+            return reason
 
-            if isinstance(value, Sequence_):
-                return f"{value.kind} of {len(value.items)}"
-            if isinstance(value, Static):
-                return (
-                    f"{type(value.value).__name__} {value.value!r}" if not callable(value.value) else repr(value.value)
-                )
-            if isinstance(value, Closure | Builtin):
-                return f"function '{value.name}'"
-            return type(value).__name__.removesuffix("Value").lower()
+
+def object_text(known: object) -> str:
+    """A Python object that is not a number, as its author would call it."""
+    name = getattr(known, "__name__", None)
+    match known:
+        case None:
+            return "None"
+        case str():
+            return f"the text {known!r}"
+        case types.ModuleType():
+            return f"the module '{name}'"
+        case type():
+            return f"the type '{name}'"
+        case _ if callable(known) and name:
+            return f"the function '{name}'"
+        case _ if known is Ellipsis:
+            return "'...'"
+    return with_article(f"object of type {type(known).__name__}")
 
 
-def _scalar_text(t: Type) -> str:
-    return {
-        "f64": "float64",
-        "f32": "float32",
-        "i64": "int64",
-        "i32": "int32",
-        "c64": "complex64",
-        "c128": "complex128",
-    }.get(t.dtype.value, t.dtype.value)
+def with_article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

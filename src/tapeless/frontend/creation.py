@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tapeless.frontend import scalars
-from tapeless.frontend.arrays import broadcast_to, cast, elementwise, make_array, read, wrap
+from tapeless.frontend.arrays import broadcast_to, cast, elementwise, in_order, make_array, read, wrap
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.elementwise import borrowed
 from tapeless.frontend.registry import array, dtype, dtype_of, flag, integer, known, numeric, register, text
@@ -167,8 +167,6 @@ def _spread(ctx: Context, value: Value) -> Value:
 def _ascontiguousarray(ctx: Context, a: Value, dtype: Value | None = None) -> Value:
     made = _asarray(ctx, a, dtype_argument(ctx, dtype))
     if isinstance(made, Array) and made.view:
-        from tapeless.frontend.arrays import in_order
-
         return made if in_order(ctx, made) else ctx.new_cell(ctx.b.copy(read(ctx, made)))
     return at_least(ctx, made, 1)
 
@@ -266,6 +264,8 @@ def arange_of(ctx: Context, r: RangeValue) -> Array:
     if r.step.atom == i64(0):
         ctx.check(Const(False, DType.bool), "ZeroDivisionError", "division by zero")
         r = RangeValue(r.start, r.start, weak(1))
+    if isinstance(r.step.atom, Var):
+        ctx.check(apply(ctx, "ne", r.step.atom, i64(0)), "ZeroDivisionError", "division by zero")
     count = range_count(ctx, r)
     if isinstance(count, Const) or not _is_size(ctx, count):
         count = apply(ctx, "max", count, i64(0))

@@ -137,7 +137,7 @@ def _scalar_spec(leaf: Any, k: int) -> Spec:
                 )  # fmt: skip
             return ScalarSpec(dtype, False)
         case bool():
-            return ScalarSpec(DType.bool, False)
+            return ScalarSpec(DType.bool, True)
         case int():
             return ScalarSpec(DType.i64, True)
         case float():
@@ -326,7 +326,8 @@ def _finish(
             case _:
                 ctx.fail("TP109", f"{type_text(value)} cannot be returned from a compiled function")
 
-    out = output(result)
+    with ctx.at_span(ctx.returned):
+        out = output(result)
     captured = list(ctx.captured.values())
     everything = [*params, *(c.param for c in captured)]
     all_cells: list[tuple[int, Cell]] = [(arguments.index(k), cell) for k, cell in cells.items()]

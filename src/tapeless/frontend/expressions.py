@@ -46,7 +46,7 @@ def _evaluate(ctx: Context, node: ast.expr) -> Value:
             a, b = evaluate(ctx, left), evaluate(ctx, right)
             return binary_values(ctx, type(op).__name__, a, b)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return Scalar(scalars.logical_not(ctx, truth_of(ctx, evaluate(ctx, operand))))
+            return Scalar(scalars.logical_not(ctx, truth_of(ctx, evaluate(ctx, operand))), True)
         case ast.UnaryOp(op=op, operand=operand):
             name = type(op).__name__
             number = as_numeric(ctx, evaluate(ctx, operand), f"operand of unary {name}")
@@ -173,7 +173,7 @@ def _compare(ctx: Context, left: ast.expr, ops: list[ast.cmpop], rights: list[as
     def rest() -> Value:
         return _chain(ctx, b, ops[1:], rights[1:])
 
-    return conditional(ctx, cond, rest, lambda: Scalar(Const(False, DType.bool)))
+    return conditional(ctx, cond, rest, lambda: weak(False))
 
 
 def _chain(ctx: Context, a: Value, ops: list[ast.cmpop], rights: list[ast.expr]) -> Value:
@@ -182,7 +182,7 @@ def _chain(ctx: Context, a: Value, ops: list[ast.cmpop], rights: list[ast.expr])
     if len(ops) == 1:
         return first
     cond = truth_of(ctx, first)
-    return conditional(ctx, cond, lambda: _chain(ctx, b, ops[1:], rights[1:]), lambda: Scalar(Const(False, DType.bool)))
+    return conditional(ctx, cond, lambda: _chain(ctx, b, ops[1:], rights[1:]), lambda: weak(False))
 
 
 def compare_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
@@ -211,7 +211,7 @@ def _equal_tuples(ctx: Context, a: Sequence_, b: Sequence_, name: str) -> Value:
     if len(a.items) == len(b.items):
         for x, y in zip(a.items, b.items, strict=True):
             result = scalars.logical_and(ctx, result, truth_of(ctx, compare_values(ctx, ast.Eq(), x, y)))
-    return Scalar(result if name == "Eq" else scalars.logical_not(ctx, result))
+    return Scalar(result if name == "Eq" else scalars.logical_not(ctx, result), True)
 
 
 def _is(ctx: Context, a: Value, b: Value) -> bool:
@@ -237,7 +237,7 @@ def _contains(ctx: Context, a: Value, b: Value, negate: bool) -> Value:
             if not isinstance(found, Const)
             else (found if found.value else equal)
         )
-    return Scalar(scalars.logical_not(ctx, found) if negate else found)
+    return Scalar(scalars.logical_not(ctx, found) if negate else found, True)
 
 
 def _bool_op(ctx: Context, is_and: bool, values: list[ast.expr]) -> Value:

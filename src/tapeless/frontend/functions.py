@@ -41,7 +41,6 @@ HINTS: dict[str, str] = {
     "next": "use a for loop.",
     "set": "use an array or a tuple.",
     "str": "texts cannot be made at run time.",
-    "type": "use isinstance.",
     "input": "read outside the compiled function.",
     "open": "read and write files outside the compiled function.",
     "np.median": "use np.sort and take the middle.",

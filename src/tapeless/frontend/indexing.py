@@ -299,7 +299,7 @@ def _check_integers(ctx: Context, values: Sequence[Var | Scalar]) -> None:
     for v in values:
         dtype = v.dtype if isinstance(v, Scalar) else v.type.dtype
         if not dtype.is_int:
-            ctx.fail("TP104", f"arrays used as indices must hold integers, not {dtype.value}")
+            ctx.fail("TP104", f"arrays used as indices must hold integers, not {dtype.numpy.name}")
 
 
 def _axes_at(ctx: Context, items: Sequence[Item], ranges: dict[int, Range], positions: Sequence[Scalar]) -> list[Axis]:

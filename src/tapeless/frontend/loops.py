@@ -296,7 +296,7 @@ class _Shape:
         if new.type.dtype is not want.dtype:
             ctx.fail(
                 "TP104",
-                f"'{self.key[1]}' changes its element type in the loop, from {want.dtype.value} to {new.type.dtype.value}",
+                f"'{self.key[1]}' changes its element type in the loop, from {want.dtype.numpy.name} to {new.type.dtype.numpy.name}",
                 "give it the final element type before the loop.",
             )
         for d, e in zip(want.shape, new.type.shape, strict=True):

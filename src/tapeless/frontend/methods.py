@@ -134,7 +134,7 @@ def _item(ctx: Context, a: Value, *position: Value) -> Value:
 def python_number(ctx: Context, value: Scalar) -> Scalar:
     widest = {DType.i32: DType.i64, DType.f32: DType.f64, DType.c64: DType.c128}
     kind = widest.get(value.dtype, value.dtype)
-    return Scalar(convert(ctx, value.atom, kind), kind is not DType.bool)
+    return Scalar(convert(ctx, value.atom, kind), True)
 
 
 @method("sort")
@@ -160,7 +160,7 @@ def _is_integer(ctx: Context, a: Value) -> Value:
     if not a.dtype.is_float:
         return weak(True)
     whole = apply(ctx, "eq", a.atom, apply(ctx, "floor", a.atom))
-    return Scalar(scalars.logical_and(ctx, whole, apply(ctx, "isfinite", a.atom)))
+    return Scalar(scalars.logical_and(ctx, whole, apply(ctx, "isfinite", a.atom)), True)
 
 
 ARRAY_METHODS = frozenset(AS_FUNCTION) | (frozenset(METHODS) - {"is_integer"}) | frozenset(REFUSED)

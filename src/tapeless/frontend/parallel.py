@@ -253,7 +253,11 @@ class Operator:
                     ctx.same_size(d, e, f"{self.what}: the operator's result and its operands")
                 return cast(ctx, read(ctx, leaf), dtype)
             case _:
-                ctx.fail("TP104", f"{self.what}: the operator returns {type_text(leaf)} for an operand of type {t!r}")
+                want = f"an array of {t.rank} dimensions" if t.shape else "a number"
+                ctx.fail(
+                    "TP104", f"{self.what}: the operator returns {type_text(leaf)}, its operands are each {want}",
+                    "return what the operands are.",
+                )  # fmt: skip
 
     def _neutral(self, ne: Value, t: Type) -> Atom:
         ctx = self.ctx
@@ -374,7 +378,8 @@ def op_hist(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
         for d, t in zip(dests, op.types, strict=True):
             if d.type.dtype is not t.dtype:
                 ctx.fail(
-                    "TP104", f"tp.hist: values of {t.dtype.value} do not fit into a destination of {d.type.dtype.value}"
+                    "TP104",
+                    f"tp.hist: values of {t.dtype.numpy.name} do not fit into a destination of {d.type.dtype.numpy.name}",
                 )
     lam = _keyed(ctx, keys, values, [t.dtype for t in op.types])
     vars = [Var("h", d.type) for d in dests]
@@ -506,6 +511,8 @@ def _move(ctx: Context, value: Value, axis: int | None, front: bool) -> Value:
     if axis is None or not isinstance(value, Array):
         return value
     rank = value.type.rank
+    if not -rank <= axis < rank:
+        ctx.fail("TP202", f"tp.vmap: axis {axis} is out of bounds for an array of {rank} dimensions")
     place = axis % rank
     if place == 0:
         return value

@@ -136,7 +136,7 @@ def scalar(ctx: Context, name: str, value: Value, complex_too: bool = False) -> 
         ctx.fail(
             "TP104",
             f"{name} takes real numbers, not {type_text(value)}",
-            "use cmath." if isinstance(value, Scalar) else "",
+            "use cmath, or take .real first." if isinstance(value, Scalar) else "",
         )
     return value
 
@@ -168,7 +168,7 @@ def apply_row(ctx: Context, row: Row, *args: Scalar) -> Scalar:
     result = apply(ctx, row.op, *atoms)
     if row.overflows:
         guard_overflow(ctx, result, atoms)
-    return Scalar(result, result.type.dtype is not DType.bool)
+    return Scalar(result, True)
 
 
 def guard_overflow(ctx: Context, result: Atom, operands: list[Atom]) -> None:
@@ -376,7 +376,7 @@ def _complex_handler(name: str) -> Handler:
         if name == "log10":
             _nonzero(ctx, z)
         result = apply(ctx, name, z.atom)
-        return folded(ctx, getattr(cmath, name), [z]) or Scalar(result, result.type.dtype is not DType.bool)
+        return folded(ctx, getattr(cmath, name), [z]) or Scalar(result, True)
 
     return body
 

@@ -100,7 +100,10 @@ def write_out(ctx: Context, name: str, out: Value, result: Value) -> Value:
         ctx.fail("TP104", f"{name}: 'out' must be an array, not {type_text(out)}")
     dtype = dtype_of(result)
     if KIND[dtype] > KIND[out.type.dtype]:
-        ctx.fail("TP104", f"{name}: results of {dtype.value} do not fit into 'out', an array of {out.type.dtype.value}")
+        ctx.fail(
+            "TP104",
+            f"{name}: results of {dtype.numpy.name} do not fit into 'out', an array of {out.type.dtype.numpy.name}",
+        )
     set_item(ctx, out, Static(Ellipsis), result)
     return out
 

@@ -81,7 +81,7 @@ def common(ctx: Context, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
 def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
     """A Python binary operator, by its `ast` class name."""
     op, fold_python, symbol = BINARY[name]
-    if a.static and b.static and (a.weak or a.dtype is DType.bool) and (b.weak or b.dtype is DType.bool):
+    if a.static and b.static and a.weak and b.weak:
         folded = _fold_python(ctx, fold_python, a, b)
         if folded is not None:
             return folded
@@ -91,8 +91,12 @@ def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
         return power(ctx, a, b)
     dtype, is_weak = promote(a.dtype, a.weak, b.dtype, b.weak)
     if dtype is DType.bool and name not in ("BitAnd", "BitOr", "BitXor"):
-        # Python counts with bools; NumPy's add and multiply on them are or and and, which only arrays meet.
-        dtype, is_weak = DType.i64, True
+        if is_weak or name not in ("Add", "Sub", "Mult"):  # Python counts with bools
+            dtype = DType.i64
+        elif name == "Sub":
+            ctx.fail("TP104", "NumPy does not subtract bools", "use ^ or np.logical_xor.")
+        else:  # NumPy adds and multiplies bools by or and and
+            op = "or" if name == "Add" else "and"
     if dtype not in row(op).dtypes:
         ctx.fail("TP104", f"unsupported operand types for {symbol}: {type_text(a)} and {type_text(b)}")
     x, y = convert(ctx, a.atom, dtype), convert(ctx, b.atom, dtype)
@@ -120,15 +124,15 @@ def divide(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
     dtype, is_weak = promote(a.dtype, a.weak, b.dtype, b.weak)
     target = dtype if dtype.is_float or dtype.is_complex else DType.f64
     x, y = convert(ctx, a.atom, target), convert(ctx, b.atom, target)
-    if is_weak or (dtype is DType.bool):
+    if is_weak:
         _refuse_zero(ctx, y, "division by zero" if not dtype.is_float else "float division by zero")
-    return Scalar(apply(ctx, "div", x, y), is_weak or dtype is DType.bool)
+    return Scalar(apply(ctx, "div", x, y), is_weak)
 
 
 def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
     dtype, is_weak = promote(a.dtype, a.weak, b.dtype, b.weak)
     if dtype is DType.bool:
-        dtype, is_weak = DType.i64, True
+        dtype = DType.i64
     exponent = b.atom.value if isinstance(b.atom, Const) else None
     x = convert(ctx, a.atom, dtype)
     if dtype.is_int:

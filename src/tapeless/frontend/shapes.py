@@ -54,7 +54,7 @@ def to_shape(ctx: Context, value: Array, items: Sequence[Value]) -> Array:
             ctx.shape_error("TP201", f"cannot reshape an array of size {before.value} into size {after.value}")
     elif before is not after:
         message = "cannot reshape array of size {0} into size {1}"
-        ctx.check(apply(ctx, "eq", before, after), "ValueError", message, before, after)
+        ctx.check(apply(ctx, "eq", before, after), "ShapeError", message, before, after)
     return reshaped(ctx, value, dims)
 
 
@@ -78,7 +78,7 @@ def _quotient(ctx: Context, before: Atom, after: Atom) -> Dim:
         return total // known_part
     zero = i64(0)
     fits = apply(ctx, "and", apply(ctx, "eq", apply(ctx, "mod", before, after), zero), apply(ctx, "ne", after, zero))
-    ctx.check(fits, "ValueError", "cannot reshape array of size {0} into rows of {1}", before, after)
+    ctx.check(fits, "ShapeError", "cannot reshape array of size {0} into rows of {1}", before, after)
     return ctx.atom_dim(apply(ctx, "floordiv", before, after))
 
 
@@ -109,7 +109,7 @@ def squeeze(ctx: Context, a: Value, axis: Value | None = None) -> Value:
         if isinstance(size, int) and size != 1:
             ctx.shape_error("TP201", message)
         if isinstance(size, Var):
-            ctx.check(apply(ctx, "eq", size, i64(1)), "ValueError", message)
+            ctx.check(apply(ctx, "eq", size, i64(1)), "ShapeError", message)
     return get_item(ctx, value, Sequence_(tuple(weak(0) if k in away else WHOLE for k in range(len(dims)))))
 
 
@@ -280,7 +280,7 @@ def split(ctx: Context, ary: Value, indices_or_sections: Value, axis: Value | No
         if count < 1:
             ctx.fail("TP112", "np.split: the number of parts must be larger than 0")
         even = apply(ctx, "eq", apply(ctx, "mod", n, i64(count)), i64(0))
-        ctx.check(even, "ValueError", "array split does not result in an equal division")
+        ctx.check(even, "ShapeError", "array split does not result in an equal division")
         size = apply(ctx, "floordiv", n, i64(count))
         inner = [Scalar(apply(ctx, "mul", size, i64(k)), True) for k in range(1, count)]
     bounds: list[Value | None] = [None, *inner, None]

@@ -11,6 +11,7 @@ import inspect
 import linecache
 import types
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tapeless.errors import CompileError
 from tapeless.ir.span import Span
@@ -39,6 +40,10 @@ class Source:
             (getattr(node, "end_col_offset", 0) or 0) + self.indent,
         )
 
+    @cached_property
+    def functions(self) -> list[ast.FunctionDef | ast.Lambda]:
+        return [n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+
     def text(self, line: int) -> str:
         k = line - 1 - self.offset
         return " " * self.indent + self.lines[k] if 0 <= k < len(self.lines) else ""
@@ -52,13 +57,16 @@ def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.La
     code = function.__code__
     source = _parse(function)
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        line = code.co_firstlineno
+        while source.text(line).lstrip().startswith("@"):
+            line += 1
+        text = source.text(line)
         raise CompileError(
             "'async' functions are not part of the language", code="TP101", hint="write an ordinary function.",
-            file=code.co_filename, line=code.co_firstlineno, source=source.text(code.co_firstlineno) or None,
+            file=code.co_filename, line=line, column=len(text) - len(text.lstrip()), end_column=len(text), source=text or None,
         )  # fmt: skip
-    candidates = [n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
     wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
-    found = [n for n in candidates if isinstance(n, wanted) and _matches(n, code, source)]
+    found = [n for n in source.functions if isinstance(n, wanted) and _matches(n, code, source)]
     if len(found) > 1:  # lambdas on one line: the columns of the code object decide
         exact = [n for n in found if _same_place(n, code, source)]
         found = exact or found

@@ -106,6 +106,7 @@ def run_statement(ctx: Context, s: ast.stmt) -> Flow:
             return _run_while(ctx, s)
         case ast.Return(value=returned):
             ctx.bind(RETURN, Static(None) if returned is None else evaluate(ctx, returned))
+            ctx.returned = ctx.span
             return flow("return")
         case ast.Break():
             return flow("break")
@@ -220,7 +221,7 @@ def _same_kind(ctx: Context, name: str, old: Value, value: Value) -> Value:
         symbol = scalars.SYMBOLS.get(name, name)
         ctx.fail(
             "TP104",
-            f"'{symbol}=' on an array of {have.value} gives {got.value}, which does not fit in place",
+            f"'{symbol}=' on an array of {have.numpy.name} gives {got.numpy.name}, which does not fit in place",
             "convert the array first (.astype), or write a = a op b.",
         )
     return value

@@ -88,7 +88,7 @@ def _at(ctx: Context, name: str, rule: ScalarRule, a: Value, indices: Value, b: 
     values = numeric(ctx, name, b)
     kind = values.type.dtype if isinstance(values, Array) else values.dtype
     if KIND[kind] > KIND[a.type.dtype] and not (isinstance(values, Scalar) and values.weak):
-        ctx.fail("TP104", f"{name}: {kind.value} does not fit into an array of {a.type.dtype.value}")
+        ctx.fail("TP104", f"{name}: {kind.numpy.name} does not fit into an array of {a.type.dtype.numpy.name}")
     new = broadcast_to(ctx, values, (*shape, *rest), a.type.dtype, name)
     before_write(ctx, a.cell)
     where = [read(ctx, p) if isinstance(p, Array) else p for p in places]

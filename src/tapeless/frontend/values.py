@@ -193,7 +193,7 @@ def weak(value: bool | int | float | complex) -> Scalar:
     """A Python number as a value."""
     match value:
         case bool():
-            return Scalar(Const(value, DType.bool))
+            return Scalar(Const(value, DType.bool), weak=True)
         case int():
             return Scalar(Const(value, DType.i64), weak=True)
         case float():

@@ -66,11 +66,11 @@ class Footprints:
         self.known: dict[int, tuple[Exp, Footprint]] = {}
 
     def stm(self, stm: Stm) -> Footprint:
-        print = self.exp(stm.exp)
+        found = self.exp(stm.exp)
         dims = [d for v in stm.vars for d in v.type.shape if isinstance(d, Var) and d not in stm.vars]
-        if all(d in print.free for d in dims):
-            return print
-        return Footprint({**print.free, **dict.fromkeys(dims)}, print.inner, print.consumed, print.ordered, print.size)
+        if all(d in found.free for d in dims):
+            return found
+        return Footprint({**found.free, **dict.fromkeys(dims)}, found.inner, found.consumed, found.ordered, found.size)
 
     def exp(self, exp: Exp) -> Footprint:
         if (known := self.known.get(id(exp))) is not None:
@@ -78,9 +78,9 @@ class Footprints:
         own = dict.fromkeys([a for a in used_by(exp) if isinstance(a, Var)])
         if not isinstance(exp, REGIONS):
             return Footprint(own, {}, frozenset(consumed_by(exp)), is_ordered(exp), 1)
-        print = self._with_regions(exp, own)
-        self.known[id(exp)] = exp, print
-        return print
+        found = self._with_regions(exp, own)
+        self.known[id(exp)] = exp, found
+        return found
 
     def _with_regions(self, exp: Exp, own: Names) -> Footprint:
         parts = [self.region(r) for r in regions(exp)]
@@ -100,11 +100,11 @@ class Footprints:
         for stm in lam.body.stms:
             exp = stm.exp
             if isinstance(exp, REGIONS):
-                print = self.exp(exp)
-                used: Iterable[Atom] = print.free
-                consumed |= print.consumed
-                ordered = ordered or print.ordered
-                size += print.size - 1
+                found = self.exp(exp)
+                used: Iterable[Atom] = found.free
+                consumed |= found.consumed
+                ordered = ordered or found.ordered
+                size += found.size - 1
             else:
                 used = used_by(exp)
                 if not isinstance(exp, Apply):

@@ -22,10 +22,11 @@ after one of those, the sweeps stay apart. What must come after what: Note [Trad
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tapeless.ir.core import Apply, Body, Exp, Function, Index, Lambda, Stm, Sweep, WithAcc
-from tapeless.ir.types import Dim, Var
+from tapeless.ir.types import Atom, Dim, Var
 from tapeless.ir.walk import Substitution
 from tapeless.ops.table import TABLE
 from tapeless.passes.dependence import Footprint, Footprints, Memory, Names, clash
@@ -63,8 +64,8 @@ class Fuser(Rewriter):
 class Node:
     """A statement of a region, at `place` in the list of nodes."""
 
-    def __init__(self, stm: Stm, print: Footprint, place: int) -> None:
-        self.stm, self.print, self.place = stm, print, place
+    def __init__(self, stm: Stm, footprint: Footprint, place: int) -> None:
+        self.stm, self.footprint, self.place = stm, footprint, place
 
 
 class Region:
@@ -81,8 +82,8 @@ class Region:
         for node in self.nodes:
             assert node is not None
             self.makers.update(dict.fromkeys(node.stm.vars, node))
-            self.use(node, node.print.free)
-            if node.print.consumed or node.print.ordered:
+            self.use(node, node.footprint.free)
+            if node.footprint.consumed or node.footprint.ordered:
                 self.in_order = False
 
     def use(self, node: Node, vars: Iterable[Var]) -> None:
@@ -104,10 +105,10 @@ class Region:
         """Does the node take in something that it reads?"""
         exp = node.stm.exp
         if isinstance(exp, WithAcc):
-            return any(self.enter(v, node) for v in node.print.inner if v.type.shape)
+            return any(self.enter(v, node) for v in node.footprint.inner if v.type.shape)
         if not isinstance(exp, SWEPT):
             return False
-        reads = [*exp.arrays, *[v for v in node.print.inner if v.type.shape and v not in exp.arrays]]
+        reads = [*exp.arrays, *[v for v in node.footprint.inner if v.type.shape and v not in exp.arrays]]
         for array in reads:
             maker = self.makers.get(array)
             if maker is None or maker is node:
@@ -132,7 +133,7 @@ class Region:
         if a.scans or not same(a.width, b.width) or not self.may_join(producer, consumer, LARGEST):
             return False
         mapped = mapped_vars(producer.stm)
-        read = [v for v in producer.stm.vars if v in consumer.print.free]
+        read = [v for v in producer.stm.vars if v in consumer.footprint.free]
         if any(v not in mapped or not reads_rows_only(consumer.stm, v, self.footprints) for v in read):
             return False  # a result of a reduction, or rows of other elements
         kept = [v for v in mapped if self.is_used_beside(v, consumer)]
@@ -143,22 +144,18 @@ class Region:
             later = self.between(producer, consumer, read)
         if later is None:
             return is_cheap(a) and self.copy(producer, consumer, read)
-        merged = merge(producer.stm, consumer.stm, kept, inlined=read)
-        self.replace(producer, consumer, merged.stm, merged.same.items(), later, read)
+        self.merge(producer, consumer, kept, read, later)
         return True
 
     def may_join(self, a: Node, b: Node, largest: int) -> bool:
         """Not if it grew too large, effects of two sweeps would mix, or one consumes what the other looks at."""
-        if a.print.size + b.print.size > largest or (a.print.ordered and b.print.ordered):
+        first, second = a.footprint, b.footprint
+        if first.size + second.size > largest:
             return False
-        return not clash(self.memory, self.with_results(a), b.print)
-
-    def with_results(self, node: Node) -> Footprint:
-        """Its footprint, with its results as arrays that it looks at."""
-        if not node.stm.vars:
-            return node.print
-        p = node.print
-        return Footprint({**p.free, **dict.fromkeys(node.stm.vars)}, p.inner, p.consumed, p.ordered, p.size)
+        if self.in_order:
+            return True
+        seen = replace(first, free={**first.free, **dict.fromkeys(a.stm.vars)})  # the rows it gives, too
+        return not (first.ordered and second.ordered) and not clash(self.memory, seen, second)
 
     def is_used_beside(self, var: Var, node: Node) -> bool:
         return var in self.results or any(user is not node for user in self.users.get(var, ()))
@@ -180,13 +177,11 @@ class Region:
         """The consumer computes the rows itself; the producer stays for the others."""
         if not self.in_order:
             for node in self.nodes[producer.place + 1 : consumer.place]:
-                if node is not None and clash(self.memory, producer.print, node.print):
+                if node is not None and clash(self.memory, producer.footprint, node.footprint):
                     return False  # what the producer reads is gone by then
         merged = merge(producer.stm, consumer.stm, (), inlined=read, copy=True)
-        self.share(merged.same.items())
-        print = joined(producer.print, consumer.print, read)
-        self.use(consumer, producer.print.free)
-        self.become(consumer, merged.stm, print, read)
+        self.share(merged.same)
+        self.become(consumer, merged.stm, joined(producer.footprint, consumer.footprint, read), read)
         return True
 
     def enter(self, array: Var, node: Node) -> bool:
@@ -200,11 +195,14 @@ class Region:
             return False
         if not any(isinstance(s.exp, SWEPT) and same(s.exp.width, width) and array in s.exp.arrays for s in stms):
             return False  # nobody to take it in
-        if not self.may_join(maker, node, LARGEST) or self.between(maker, node, maker.stm.vars) is None:
+        later = self.between(maker, node, maker.stm.vars) if self.may_join(maker, node, LARGEST) else None
+        if later is None:
             return False
         body = Body((maker.stm, *stms), exp.lam.body.results)
         stm = Stm(node.stm.vars, WithAcc(exp.arrays, Lambda(exp.lam.params, body)), node.stm.span)
-        self.replace(maker, node, stm, (), [], maker.stm.vars)
+        footprint = joined(maker.footprint, node.footprint, maker.stm.vars)
+        footprint = replace(footprint, inner={**footprint.inner, **maker.footprint.free})
+        self.unite(maker, node, stm, footprint, later, maker.stm.vars)
         return True
 
     # -- Note [Horizontal fusion]
@@ -234,8 +232,7 @@ class Region:
                 continue
             later = self.between(other, node, ())
             if later is not None:
-                merged = merge(other.stm, node.stm, set(other.stm.vars))
-                self.replace(other, node, merged.stm, merged.same.items(), later, ())
+                self.merge(other, node, set(other.stm.vars), (), later)
                 return True
         return False
 
@@ -247,7 +244,7 @@ class Region:
         That the second uses the variables `read` of the first does not count.
         """
         start = first.place + 1
-        if any(v in second.print.free for v in first.stm.vars if v not in read):
+        if any(v in second.footprint.free for v in first.stm.vars if v not in read):
             return None
         if self.in_order:  # nothing depends on the first before its first user
             places = [u.place for v in first.stm.vars for u in self.users.get(v, ())]
@@ -260,29 +257,30 @@ class Region:
 
     def must_follow(self, second: Node, first: Node) -> bool:
         """Note [Trading places]."""
-        if any(v in second.print.free for v in first.stm.vars):
+        if any(v in second.footprint.free for v in first.stm.vars):
             return True
         if self.in_order:
             return False
-        return (first.print.ordered and second.print.ordered) or clash(self.memory, first.print, second.print)
+        a, b = first.footprint, second.footprint
+        return (a.ordered and b.ordered) or clash(self.memory, a, b)
 
     # -- keeping the books
 
-    def replace(
-        self,
-        first: Node,
-        second: Node,
-        stm: Stm,
-        same: Iterable[tuple[Var, object]],
-        later: Sequence[Node],
-        gone: Collection[Var],
+    def merge(
+        self, first: Node, second: Node, kept: Collection[Var], read: Collection[Var], later: Sequence[Node]
+    ) -> None:
+        """Makes one sweep of two, in front of `later`; the second reads rows of the variables `read` of the first."""
+        merged = merge(first.stm, second.stm, kept, inlined=read)
+        self.share(merged.same)
+        self.unite(first, second, merged.stm, joined(first.footprint, second.footprint, read), later, read)
+
+    def unite(
+        self, first: Node, second: Node, stm: Stm, footprint: Footprint, later: Sequence[Node], gone: Collection[Var]
     ) -> None:
         """`second` becomes the statement for both, in front of `later`; it no longer uses the variables `gone`."""
-        self.share(same)
-        for v in first.print.free:
+        for v in first.footprint.free:
             self.users[v].pop(first, None)
-        self.use(second, first.print.free)
-        self.become(second, stm, joined(first.print, second.print, gone), gone)
+        self.become(second, stm, footprint, gone)
         self.makers.update(dict.fromkeys(stm.vars, second))
         if not later:
             self.nodes[first.place] = None
@@ -297,17 +295,17 @@ class Region:
             if node is not None:
                 node.place = place
 
-    def become(self, node: Node, stm: Stm, print: Footprint, gone: Iterable[Var]) -> None:
+    def become(self, node: Node, stm: Stm, footprint: Footprint, gone: Iterable[Var]) -> None:
         for v in gone:
             self.users.get(v, {}).pop(node, None)
-        self.use(node, [v for v in print.free if v not in node.print.free])
-        node.stm, node.print = stm, print
-        self.footprints.known[id(stm.exp)] = stm.exp, print
+        self.use(node, [v for v in footprint.free if v not in node.footprint.free])
+        node.stm, node.footprint = stm, footprint
+        self.footprints.known[id(stm.exp)] = stm.exp, footprint
 
-    def share(self, same: Iterable[tuple[Var, object]]) -> None:
-        for a, b in same:
-            if isinstance(b, Var):
-                self.memory.share(a, b)
+    def share(self, same: Mapping[Var, Atom]) -> None:
+        """Names that have become one thing, or rows of it."""
+        for a, b in same.items():
+            self.memory.share(a, b)
 
 
 def joined(first: Footprint, second: Footprint, gone: Collection[Var]) -> Footprint:
@@ -346,7 +344,7 @@ def keys(node: Node) -> list[object]:
     assert isinstance(sweep, Sweep)
     found: list[object] = [*dict.fromkeys(sweep.arrays)]
     reduced = sum(len(r.neutral) for r in sweep.reduces)
-    if reduced == len(node.stm.vars) > 0 and node.print.size <= SMALL:
+    if reduced == len(node.stm.vars) > 0 and node.footprint.size <= SMALL:
         found.append(("reduction", sweep.width))
     return found
 

@@ -38,7 +38,14 @@ OPERANDS: dict[Num, tuple[tuple[Num, Num], ...]] = {
     I32: ((I32, INT), (I32, I32), (INT, I32)),
     C128: ((C128, C128), (C128, FLOAT), (F64, C128), (C128, INT)),
 }
-INEXACT = ("np.sin({})", "np.cos({})", "np.tanh({})", "np.exp(-np.abs({}))", "np.sqrt(np.abs({}))", "np.log1p(np.abs({}))")
+INEXACT = (
+    "np.sin({})",
+    "np.cos({})",
+    "np.tanh({})",
+    "np.exp(-np.abs({}))",
+    "np.sqrt(np.abs({}))",
+    "np.log1p(np.abs({}))",
+)
 SIMPLE = ("np.abs({})", "np.floor({})", "np.square({})", "np.maximum({}, 0.5)", "np.sign({})", "np.minimum({}, 1.5)")
 PYTHON = ("math.sin({})", "math.exp(-abs({}))", "math.sqrt(abs({}))", "math.tanh({})")
 
@@ -55,7 +62,9 @@ class Expressions(Writer):
             case "op":
                 return self.arithmetic(t, depth)
             case "if":
-                return f"({self.number(t, depth - 1)} if {self.number(BOOL, depth - 1)} else {self.number(t, depth - 1)})"
+                return (
+                    f"({self.number(t, depth - 1)} if {self.number(BOOL, depth - 1)} else {self.number(t, depth - 1)})"
+                )
             case "call":
                 return self.call(t, depth) or self.arithmetic(t, depth)
             case "max" if t.real and t.weak:
@@ -114,7 +123,7 @@ class Expressions(Writer):
                 return self._special_float(depth)
             case "i64", True:
                 return self._special_int(depth)
-            case ("f64" | "f32" | "i64" | "c128"), False:
+            case (("f64" | "f32" | "i64" | "c128"), False):
                 return self.reduction(t, depth)
         return self.leaf(t)
 
@@ -234,7 +243,9 @@ class Expressions(Writer):
         """An array that shares memory with no other."""
         if depth <= 0:
             return self.made(t)
-        kind = self.weighted([(3, "made"), (8, "op"), (3, "function"), (2, "where"), (2, "other"), (1, "call"), (1, "copy")])
+        kind = self.weighted(
+            [(3, "made"), (8, "op"), (3, "function"), (2, "where"), (2, "other"), (1, "call"), (1, "copy")]
+        )
         if t.dtype == "bool":
             kind = "op" if kind in ("function", "other") else kind
         match kind:
@@ -264,7 +275,11 @@ class Expressions(Writer):
             if self.chance(20):
                 return f"({self.operand(t, depth - 1)} {self.pick('&|^')} {self.operand(t, depth - 1)})"
             dtype = self.pick(("f64", "i64", "f32", "i32"))
-            right = self.number(FLOAT if dtype[0] == "f" else INT, 1) if self.chance(60) else self.operand(Arr(dtype, t.shape), depth - 1)
+            right = (
+                self.number(FLOAT if dtype[0] == "f" else INT, 1)
+                if self.chance(60)
+                else self.operand(Arr(dtype, t.shape), depth - 1)
+            )
             return f"({self.operand(Arr(dtype, t.shape), depth - 1)} {self.pick(COMPARISONS)} {right})"
         left, right_type = self.pick(OPERANDS[t.element])
         if left.weak:
@@ -318,7 +333,11 @@ class Expressions(Writer):
         """A new array that is made from numbers."""
         same = [v for v in self.arrays(t.dtype) if v.type.shape == t.shape]  # type: ignore[union-attr]
         if same and self.chance(50):
-            return f"({self.pick(same).name} {self.pick('+*')} {self.literal(_python(t))})" if t.dtype != "bool" else f"(~{same[0].name})"
+            return (
+                f"({self.pick(same).name} {self.pick('+*')} {self.literal(_python(t))})"
+                if t.dtype != "bool"
+                else f"(~{same[0].name})"
+            )
         like = [v for v in self.arrays() if v.type.shape == t.shape]  # type: ignore[union-attr]
         shape = ", ".join(self.size_text(s, k, like) for k, s in enumerate(t.shape))
         shape = shape if t.rank == 1 else f"({shape})"

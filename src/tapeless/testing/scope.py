@@ -55,7 +55,14 @@ Type = Num | Arr
 
 FLOAT, INT, BOOL = Num("f64", True), Num("i64", True), Num("bool")
 F64, F32, I64, I32, C128 = Num("f64"), Num("f32"), Num("i64"), Num("i32"), Num("c128")
-NUMPY = {"f64": "np.float64", "f32": "np.float32", "i64": "np.int64", "i32": "np.int32", "bool": "np.bool_", "c128": "np.complex128"}
+NUMPY = {
+    "f64": "np.float64",
+    "f32": "np.float32",
+    "i64": "np.int64",
+    "i32": "np.int32",
+    "bool": "np.bool_",
+    "c128": "np.complex128",
+}
 DTYPE = {k: np.dtype(v.removeprefix("np.")) for k, v in NUMPY.items()}
 NAMES = {v: k for k, v in DTYPE.items()}
 

@@ -1,7 +1,7 @@
 """The `tapeless` command.
 
-`main` takes the arguments and gives the exit status: 0, 1 when the work failed (a function that does not compile, a broken
-installation), 2 when the command itself could not be understood or is not available.
+`main` takes the arguments and gives the exit status: 0; 1 when the work failed (a function that does not compile, a
+broken installation); 2 when the command could not be understood or is not available.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ class UsageError(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options, rest = parser.parse_known_args(argv)
+    if rest and options.command != "bench":
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    options.rest = rest
     try:
         return int(options.run(options))
     except UsageError as problem:
@@ -82,18 +86,16 @@ def _bench(options: argparse.Namespace) -> int:
     return _complain("the benchmarks are not here: run this in a clone of the repository", UNUSABLE)
 
 
-def _cache_ls(options: argparse.Namespace) -> int:
+def _cache(options: argparse.Namespace) -> int:
+    if options.action == "clear":
+        print(f"{cache.clear()} entries removed from {cache.directory()}")
+        return 0
     found = cache.entries()
     for path, size, used in found:
         stamp = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
         print(f"{stamp}  {size_text(size):>9}  {path.parent.name}{path.stem[:14]}")
     total = size_text(sum(size for _, size, _ in found))
     print(f"{len(found)} entries, {total} of at most {size_text(cache.LIMIT)}, in {cache.directory()}")
-    return 0
-
-
-def _cache_clear(options: argparse.Namespace) -> int:
-    print(f"{cache.clear()} entries removed from {cache.directory()}")
     return 0
 
 
@@ -166,25 +168,25 @@ def _evaluate(text: str, module: ModuleType) -> Any:
     try:
         return eval(text, {"np": np, "math": math, **vars(module)})
     except Exception as problem:
-        raise UsageError(f"the argument {text!r} is not a Python expression: {problem}") from None
+        raise UsageError(f"the argument {text!r} cannot be evaluated: {problem}") from None
 
 
 # -- the command line
 
 
 class _Parser(argparse.ArgumentParser):
-    """Options may stand between positional arguments: `ir FILE.py:f --stage core ARGS`."""
+    """With `mixed`, options may stand between positional arguments: `ir FILE.py:f --stage core ARGS`."""
 
-    _mixing = False
+    mixed = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self._mixing:
+        if not self.mixed:
             return super().parse_known_args(args, namespace)
-        self._mixing = True
+        self.mixed = False  # the method below comes back here
         try:
             return self.parse_known_intermixed_args(args, namespace)
         finally:
-            self._mixing = False
+            self.mixed = True
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -194,28 +196,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tapeless {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
 
-    def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+    def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> _Parser:
+        made: _Parser = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
         made.set_defaults(run=run)
         return made
 
-    def with_target(made: argparse.ArgumentParser, args: bool = True) -> argparse.ArgumentParser:
+    def with_target(made: _Parser) -> _Parser:
+        made.mixed = True
         made.add_argument("target", metavar="FILE.py:f", help="the function: its file and its name")
-        if args:
-            made.add_argument("args", nargs="*", metavar="ARG", help="a Python expression, np being NumPy")
+        made.add_argument("args", nargs="*", metavar="ARG", help="a Python expression, np being NumPy")
         return made
 
     made = with_target(command("explain", _explain, "per line: operations, bytes, threads, vectors, and copies"))
     made.add_argument("--html", metavar="PATH", help="write the report as a page, too")
     made = with_target(command("ir", _ir, "the program at a stage of the compiler, as text"))
     made.add_argument("--stage", choices=STAGES, default="core", help="default: core")
-    with_target(command("check", _check, "gradients against finite differences (not available yet)"), args=False)
-    made = command("bench", _bench, "the benchmarks, in a clone of the repository")
-    made.add_argument("rest", nargs=argparse.REMAINDER, metavar="OPTION", help="options of benchmarks.primal")
-    made = command("cache", _cache_ls, "the compiled code that is kept on disk")
-    actions = made.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=argparse.ArgumentParser)
-    actions.add_parser("ls", help="what is there").set_defaults(run=_cache_ls)
-    actions.add_parser("clear", help="remove it").set_defaults(run=_cache_clear)
+    with_target(command("check", _check, "gradients against finite differences (not available yet)"))
+    command("bench", _bench, "the benchmarks, in a clone of the repository; takes their options")
+    made = command("cache", _cache, "the compiled code that is kept on disk")
+    made.add_argument("action", choices=("ls", "clear"), help="list it, or remove it")
     command("doctor", _doctor, "what this machine offers, and a self test")
     return parser
 

@@ -1,7 +1,7 @@
 """`tapeless doctor`: what this machine offers, and whether compiling works on it.
 
-`examine` gives one `Row` for each thing looked at; nothing in it raises. What the code needs is told apart from what only
-makes it faster.
+`examine` gives one `Row` for each thing looked at; nothing in it raises. What the code needs is told apart from what
+only makes it faster.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -131,7 +132,7 @@ def size_text(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-def _probe(x, limit):  # type: ignore[no-untyped-def]
+def _probe(x: Any, limit: float) -> Any:
     """A loop that ends early, array code and a call of the math library: a bit of everything."""
     s = 0.0
     for i in range(len(x)):
@@ -151,9 +152,8 @@ def _self_test() -> Row:
     end = time.perf_counter()
     if not np.isclose(result, _probe(x, 500.0), rtol=1e-12):
         return Row("self test", f"{result} is wrong", FAILED, "please report this with the table above")
-    return Row(
-        "self test", f"compiled in {duration(middle - start)}, runs in {duration(end - middle)}", OK, "and agrees with Python"
-    )
+    found = f"compiled in {duration(middle - start)}, runs in {duration(end - middle)}"
+    return Row("self test", found, OK, "and agrees with Python")
 
 
 CHECKS: tuple[tuple[str, Callable[[], Row]], ...] = (

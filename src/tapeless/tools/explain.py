@@ -1,8 +1,8 @@
 """`f.explain`: what the compiler made of each line.
 
 `explain` takes a compiled specialisation; gives a `Report` and prints it. Operations, bytes and copies are read off the
-optimised program, threads off the lowered one, and vectors off LLVM's own result (tools/vectors.py). Nothing is guessed:
-what is not known is called unknown.
+optimised program, threads off the lowered one, and vectors off LLVM's own result (tools/vectors.py). What is not known
+is called unknown.
 
 Note [Loops of the user]
 A loop of Core is a loop of the user. Those that stand at the same place of the source, one in the other, are one: a
@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tapeless.ir.core import (  # isort: skip
-    Apply, ArrayLit, At, Axis, Body, Check, Concat, Copy, For, Full, Hist, Index, Iota, Library, Scatter, Stm, Sweep, Update,
-    UpdateAcc, While,
+    Apply, ArrayLit, At, Axis, Body, Check, Concat, Copy, For, Full, Hist, Index, Iota, Library, Scatter, Stm, Sweep,
+    Update, UpdateAcc, While,
 )  # fmt: skip
 from tapeless.ir.span import Span
 from tapeless.ir.types import DType
@@ -224,7 +224,7 @@ def _native_loops(lowered: Lowered) -> list[_Native]:
 
 
 def _spans(lowered: Lowered, order: Sequence[loopir.For | loopir.While]) -> list[Span | None]:
-    """Where each loop stands. Places are kept in the order in which loops were finished; sorts make loops without one."""
+    """Where each loop stands. Places are kept in the order in which loops were finished; those of sorts have none."""
     spans = list(lowered.program.spans.values())
     if len(spans) == len(order):
         return list(spans)

@@ -1,7 +1,7 @@
 """What `f.explain` gives: the data, and its three forms: plain text, a table for the terminal, a page.
 
-Relies on nothing that computes: `tools.explain` fills these in. Plain text leaves out what differs from machine to machine
-and from run to run (times, lanes), so that it can be compared.
+Relies on nothing that computes: `tools.explain` fills these in. Plain text leaves out what differs from machine to
+machine and from run to run (times, lanes), so that it can be compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GAP = 3  # so many lines without code may stand between two that have some
 
 @dataclass(frozen=True)
 class Line:
-    """A line of source. Counts are for one run of it (one element of a whole-array operation): loops are not multiplied."""
+    """A line of source. Counts are for one run of it, or one element of a whole array: loops are not multiplied."""
 
     file: str
     number: int
@@ -46,8 +46,8 @@ class Line:
 class Loop:
     """A loop as the user wrote it; a whole-array operation is one loop.
 
-    `runs` tells of threads, `vectors` of the elements of an innermost loop, in words. `vectorised` and `lanes`, the elements
-    at a time, are None when that is not known or does not apply. `recovery` and `memory_bytes` belong to gradients.
+    `runs` tells of threads, `vectors` of the elements of an innermost loop, in words. `vectorised` and `lanes` (elements
+    at a time) are None when that is not known or does not apply. `recovery` and `memory_bytes` belong to gradients.
     """
 
     file: str
@@ -143,7 +143,9 @@ def duration(seconds: float) -> str:
 
 def _times_text(report: Report) -> str:
     total = sum(report.times.values())
-    start = f"found in the cache, loaded in {duration(total)}" if report.from_cache else f"compiled in {duration(total)}"
+    start = (
+        f"found in the cache, loaded in {duration(total)}" if report.from_cache else f"compiled in {duration(total)}"
+    )
     return f"{start}: " + ", ".join(f"{name} {duration(t)}" for name, t in report.times.items())
 
 
@@ -203,7 +205,8 @@ def _plain_bytes(line: Line) -> str:
 def _summary(report: Report) -> str:
     threads = sum(x.parallel for x in report.loops)
     vectors = sum(x.vectorised is True for x in report.loops)
-    parts = [_count(sum(sum(x.operations.values()) for x in report.lines), "operation"), _count(len(report.loops), "loop")]
+    operations = sum(sum(x.operations.values()) for x in report.lines)
+    parts = [_count(operations, "operation"), _count(len(report.loops), "loop")]
     if threads:
         parts.append(f"{threads} on threads")
     if vectors:

@@ -70,7 +70,9 @@ def _hand_over(outer: Code, inner: Code, lo: str, scalars: list[Var], buffers: l
     for var in scalars:
         dtype = var.type.dtype
         value = outer.to_memory(dtype, outer.value(var))
-        inner.values[var] = inner.from_memory(dtype, [slot(MEMORY[dtype], part, size if var in sizes else "") for part in value])
+        inner.values[var] = inner.from_memory(
+            dtype, [slot(MEMORY[dtype], part, size if var in sizes else "") for part in value]
+        )
     for buffer in buffers:
         inner.pointers[buffer] = slot("ptr", outer.pointer(buffer))
     ow.allocas.append(f"  {context} = alloca [{used} x i64], align 8")
