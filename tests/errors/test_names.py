@@ -161,12 +161,12 @@ def odd(n):
     return False if n == 0 else even(n - 1)
 
 
-factorial = lambda n: 1 if n == 0 else n * factorial(n - 1)
-
-
 @rejected(3)
 def recursion_through_a_lambda(n):
     return factorial(n)
+
+
+factorial = lambda n: 1 if n == 0 else n * factorial(n - 1)
 
 
 @rejected(1.0)

@@ -255,12 +255,6 @@ def integer_array_plus_float_in_place(a):
     return a
 
 
-@rejected(np.ones(3, np.int64))
-def integer_item_plus_float_in_place(a):
-    a[0] += 0.5
-    return a
-
-
 @rejected(np.ones(3))
 def complex_into_a_float_array(a):
     a[0] = 1j

@@ -32,7 +32,7 @@ def same(f: Any, *args: Any, **kwargs: Any) -> Any:
     return same_made(f, lambda: copy.deepcopy((args, kwargs)))
 
 
-def same_made(f: Any, make: Arguments) -> Any:
+def same_made(f: Any, make: Arguments, kinds: bool = True) -> Any:
     """For arguments that a copy would change, such as strided or overlapping ones: `make` makes them for each run."""
     __tracebackhide__ = True
     python = getattr(f, "python", f)
@@ -46,9 +46,15 @@ def same_made(f: Any, make: Arguments) -> Any:
         if seen is None:
             expected, seen = result, outcome
             continue
-        found = _compare(seen, outcome)
+        found = _compare(seen, outcome, kinds)
         assert not found, f"{python.__name__}, Python and {name}: {found}"
     return expected
+
+
+def same_values(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """As `same`, where the type of a name is that of several paths: numbers are equal, but may be of a wider type."""
+    __tracebackhide__ = True
+    return same_made(f, lambda: copy.deepcopy((args, kwargs)), kinds=False)
 
 
 def raises(error: type[BaseException], f: Any, *args: Any, **kwargs: Any) -> None:
@@ -94,7 +100,7 @@ def _interpret(traced: Traced, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return assemble(traced.output, results, leaves)
 
 
-def _compare(a: tuple[Any, ...], b: tuple[Any, ...]) -> str:
+def _compare(a: tuple[Any, ...], b: tuple[Any, ...], kinds: bool) -> str:
     """Where two runs (result, arguments, keywords) differ."""
     for label, x, y in zip(("result", "arguments", "keywords"), a, b, strict=True):
         xs, xt = pytree.flatten(x)
@@ -104,6 +110,8 @@ def _compare(a: tuple[Any, ...], b: tuple[Any, ...]) -> str:
         for path, p, q in zip(pytree.leaf_paths(xt), xs, ys, strict=True):
             if p is q:
                 continue
+            if not kinds and label == "result":
+                p, q = (np.asarray(v, np.result_type(p, q)) for v in (p, q))
             found = difference(p, q, path=f"{label}{path}")
             if found:
                 return found

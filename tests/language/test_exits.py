@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.language.same import raises, same
+from tests.language.same import raises, same, same_values
 
 
 def find(x, v):
@@ -84,8 +84,8 @@ def last_before_break(x):
 
 def test_break_and_continue():
     same(skip, np.array([1.0, -5.0, 2.0, 11.0, 3.0]))
-    same(skip, np.array([-1.0]))
-    same(skip, np.zeros(0))
+    same_values(skip, np.array([-1.0]))
+    same_values(skip, np.zeros(0))
     for n in (0, 5, 40):
         same(skip_in_while, n)
     same(last_before_break, np.arange(6.0))
@@ -121,6 +121,28 @@ def while_else(n, stop):
     else:
         k += 1000
     return k
+
+
+def break_from_an_else(m):
+    n = 0
+    for row in m:
+        for v in row:
+            if v < 0:
+                break
+            n += 1
+        else:
+            n += 100
+            break
+        n += 10
+    return n
+
+
+def always_an_answer(x):
+    for v in x:
+        if v > 2:
+            return v
+    else:
+        return -1.0
 
 
 def is_prime(n):
@@ -170,7 +192,10 @@ def test_else_of_loops():
     for v in (1.0, 3.0, 4.0):
         same(for_else_over_tuple, v)
     same(else_that_leaves, np.array([[1.0, -1.0], [2.0, 3.0]]))
-    same(else_that_leaves, np.array([[1.0, -1.0], [2.0, -3.0]]))
+    same(break_from_an_else, np.array([[1.0, -1.0], [2.0, 3.0], [1.0, 1.0]]))
+    same(always_an_answer, np.arange(5.0))
+    same_values(always_an_answer, np.zeros(2))
+    same_values(else_that_leaves, np.array([[1.0, -1.0], [2.0, -3.0]]))
 
 
 def early(x):
@@ -244,7 +269,7 @@ def continue_outer(m):
 
 def test_exits_and_writes():
     for v in (1.5, 2.5, 10.0):
-        same(writes_before_leaving, np.arange(4.0), v)
+        same_values(writes_before_leaving, np.arange(4.0), v)
     m = np.arange(6.0).reshape(2, 3)
     for v in (0.0, 1.0, 4.0, 8.0):
         same(breaks_outer, m, v)
@@ -282,8 +307,8 @@ def test_what_is_returned():
     for n in (0, 2, 6):
         same(return_arrays, np.arange(3.0), n)
     same(return_tuple, np.array([0.0, 2.0]))
-    same(return_tuple, np.array([0.0, -2.0]))
-    same(return_tuple, np.array([0.0]))
+    same_values(return_tuple, np.array([0.0, -2.0]))
+    same_values(return_tuple, np.array([0.0]))
     same(raise_in_loop, np.array([1.0, 11.0, -1.0]))
     raises(ValueError, raise_in_loop, np.array([1.0, -1.0]))
 
@@ -335,7 +360,7 @@ def exits_in_inlined_functions(x):
 
 
 def test_a_return_leaves_only_its_function():
-    same(exits_in_inlined_functions, np.arange(4.0))
+    same_values(exits_in_inlined_functions, np.arange(4.0))
 
 
 def one_pass(n):

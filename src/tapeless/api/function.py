@@ -9,14 +9,16 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import re
 import threading
+import types
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from tapeless.errors import CompileError, DeviceError, InternalError, TapelessError
-from tapeless.frontend.context import Options, Watch
+from tapeless.frontend.context import Options, Watch, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
@@ -51,8 +53,6 @@ class Function(Generic[P, R]):
         debug_nans: bool = False,
         coarsen: bool = True,
     ) -> None:
-        if device != "cpu":
-            raise DeviceError(f"device {device!r} is not available: only 'cpu' is supported so far")
         functools.update_wrapper(self, python)
         self.python = python
         self.options = Options(check=check, unsafe=unsafe, fastmath=fastmath)
@@ -91,7 +91,7 @@ class Function(Generic[P, R]):
     def _caller(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Caller, list[Any]]:
         """The specialisation for these arguments, compiled when there is none yet."""
         leaves, tree = pytree.flatten((args, kwargs))
-        specs = specs_of(leaves)
+        specs = specs_of(leaves, self.python, tree)
         key = (tree, tuple(_loose(s) for s in specs))
         with self._lock:
             versions = self._versions.setdefault(key, [])
@@ -145,7 +145,37 @@ def function(python: Any = None, /, **options: Any) -> Any:
         return lambda f: function(f, **options)
     if isinstance(python, Function):
         python = python.python
+    problem = _refused(python, options)
+    if problem is not None:
+        raise problem
     return Function(python, **options)
+
+
+OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "device": (lambda x: isinstance(x, str), "the name of a device"),
+    "threads": (lambda x: x is None or (isinstance(x, int) and not isinstance(x, bool) and x > 0), "a number from 1 on"),
+    "memory": (lambda x: x is None or (isinstance(x, str) and bool(MEMORY.fullmatch(x))), "a size like '64MB'"),
+    **dict.fromkeys(
+        ("fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen"), (lambda x: isinstance(x, bool), "True or False")
+    ),
+}
+MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
+
+
+def _refused(python: Any, options: dict[str, Any]) -> Exception | None:
+    """What is wrong with the arguments of tp.function."""
+    if not isinstance(python, types.FunctionType) and not isinstance(getattr(python, "python", None), types.FunctionType):
+        reason = f"tp.function compiles Python functions, not {object_text(python)}"
+        return CompileError(reason, code="TP107", hint="wrap a function written with def or lambda.")
+    for name, value in options.items():
+        if name not in OPTIONS:
+            return TypeError(f"tp.function has no option '{name}': it takes {', '.join(OPTIONS)}")
+        fits, wanted = OPTIONS[name]
+        if not fits(value):
+            return ValueError(f"tp.function: {name} must be {wanted}, not {value!r}")
+    if options.get("device", "cpu") != "cpu":
+        return DeviceError(f"[TP500] device {options['device']!r} is not available: only 'cpu' is supported so far")
+    return None
 
 
 def _compile(python: Any, specs: list[Spec], tree: Any, options: Options, cache: bool) -> Compiled:

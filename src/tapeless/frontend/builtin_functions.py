@@ -185,7 +185,7 @@ def _divmod(ctx: Context, x: Value, y: Value) -> Value:
 
 @known("round")
 def _round(ctx: Context, number: Value, ndigits: Value | None = None) -> Value:
-    from tapeless.frontend.elementwise import round_number
+    from tapeless.frontend.elementwise_options import round_number
 
     if not isinstance(number, Scalar):
         ctx.fail("TP104", f"round takes a number, not {type_text(number)}", "use np.round for arrays.")
@@ -228,7 +228,7 @@ def _parsed(ctx: Context, kind: Callable[[str], Any], chars: str) -> Value:
 
 @known("bool")
 def _bool(ctx: Context, x: Value | None = None) -> Value:
-    return weak(False) if x is None else Scalar(truth_of(ctx, x))
+    return weak(False) if x is None else Scalar(truth_of(ctx, x), True)
 
 
 @known("complex")
@@ -243,6 +243,20 @@ def _complex(ctx: Context, real: Value | None = None, imag: Value | None = None)
         return Scalar(apply(ctx, "add", whole, turned), True)
     parts = floats(ctx, "complex", [first, second])
     return Scalar(apply(ctx, "complex", *(p.atom for p in parts)), True)
+
+
+def _operator(name: str, operator: str) -> None:
+    def body(ctx: Context, a: Value, b: Value) -> Value:
+        return binary_values(ctx, operator, a, b)
+
+    register(f"operator.{name}", with_signature(f"operator.{name}", body))
+
+
+for _name, _operator_name in {
+    "add": "Add", "sub": "Sub", "mul": "Mult", "truediv": "Div", "floordiv": "FloorDiv", "mod": "Mod", "pow": "Pow",
+    "and_": "BitAnd", "or_": "BitOr", "xor": "BitXor", "lshift": "LShift", "rshift": "RShift", "matmul": "MatMult",
+}.items():  # fmt: skip
+    _operator(_name, _operator_name)
 
 
 # -- folds

@@ -245,6 +245,8 @@ def object_text(known: object) -> str:
     match known:
         case None:
             return "None"
+        case bool() | int() | float() | complex():
+            return f"the number {known!r}"
         case str():
             return f"the text {known!r}"
         case types.ModuleType():

@@ -1,7 +1,7 @@
 """np.einsum: sums of products over named axes.
 
-Takes arrays with a letter for each axis; gives a new array. Products of two operands that sum over one letter are matrix
-products; anything else is a nest of maps over the letters that stay with a reduction over the others inside.
+Takes arrays with a letter for each axis; gives a new array. Products of two operands that sum over one letter are
+matrix products; anything else is a nest of maps over the letters that stay with a reduction over the others inside.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ put the results together. Relies on the rest of the front end.
 
 from __future__ import annotations
 
+import ast
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import numpy as np
 
 from tapeless.errors import CompileError
 from tapeless.frontend import calls
+from tapeless.frontend import source as sources
 from tapeless.frontend.arrays import read
 from tapeless.frontend.context import Captured, Context, Options, Watch, type_text
 from tapeless.frontend.names import NewCapture, capture, from_python
@@ -104,8 +106,11 @@ class Traced:
     sizes: dict[int, Var] = field(default_factory=dict)  # axis label -> size variable
 
 
-def specs_of(leaves: Sequence[Any]) -> list[Spec]:
-    """The spec of each argument leaf, with sizes that are equal now told apart from the others."""
+def specs_of(leaves: Sequence[Any], function: Any = None, tree: Any = None) -> list[Spec]:
+    """The spec of each argument leaf, with sizes that are equal now told apart from the others.
+
+    `function` and `tree` are only for the message when one of them is refused.
+    """
     labels: dict[int, int] = {}
     seen: dict[int, int] = {}
     specs: list[Spec] = []
@@ -113,28 +118,48 @@ def specs_of(leaves: Sequence[Any]) -> list[Spec]:
         if isinstance(leaf, np.ndarray):
             dtype = FROM_NUMPY.get(leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("="))
             if dtype is None:
-                raise CompileError(
-                    f"argument {k + 1} is an array of {leaf.dtype}, which is not supported",
-                    code="TP109",
-                    hint="use float32, float64, int32, int64, bool, complex64 or complex128.",
-                )
+                raise _unsupported(function, tree, k, f"an array of {leaf.dtype}", DTYPES)
+            if isinstance(leaf, np.matrix | np.ma.MaskedArray):  # their operators mean something else
+                raise _unsupported(function, tree, k, f"a {type(leaf).__name__}", "pass np.asarray(...) of it.")
             axes = tuple(ONE if d == 1 else labels.setdefault(d, FIRST_LABEL + len(labels)) for d in leaf.shape)
             same = seen.setdefault(id(leaf), k)
             specs.append(ArraySpec(dtype, axes, bool(leaf.flags.writeable), same if same != k else -1))
         else:
-            specs.append(_scalar_spec(leaf, k))
+            specs.append(_scalar_spec(leaf, function, tree, k))
     return specs
 
 
-def _scalar_spec(leaf: Any, k: int) -> Spec:
+DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
+
+
+def _unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> CompileError:
+    """The refusal of an argument, pointing at its parameter where the source is known."""
+    label, where = f"argument {k + 1}", {}
+    python = getattr(function, "python", function)
+    if isinstance(python, types.FunctionType) and tree is not None:
+        try:
+            source, node = sources.find(calls.unwrap(python))
+        except CompileError:  # without its source, the number will do
+            source = None
+        if source is not None:
+            name = _leaf_names(node.args, tree)[k]
+            label = f"'{name}'"
+            found = [a for a in ast.walk(node.args) if isinstance(a, ast.arg) and (name == a.arg or name.startswith(a.arg + "_"))]
+            if found:
+                span = source.span(max(found, key=lambda a: len(a.arg)))
+                where = {
+                    "file": span.file, "line": span.line, "column": span.column, "end_line": span.end_line,
+                    "end_column": span.end_column, "source": source.text(span.line) or None,
+                }  # fmt: skip
+    return CompileError(f"{label} is {what}, which is not supported", code="TP109", hint=hint, **where)  # type: ignore[arg-type]
+
+
+def _scalar_spec(leaf: Any, function: Any, tree: Any, k: int) -> Spec:
     match leaf:
         case np.generic():
             dtype = FROM_NUMPY.get(leaf.dtype)
             if dtype is None:
-                raise CompileError(
-                    f"argument {k + 1} is a {leaf.dtype}, which is not supported", code="TP109",
-                    hint="use float32, float64, int32, int64, bool, complex64 or complex128.",
-                )  # fmt: skip
+                raise _unsupported(function, tree, k, f"of type {leaf.dtype}", DTYPES)
             return ScalarSpec(dtype, False)
         case bool():
             return ScalarSpec(DType.bool, True)
@@ -182,7 +207,7 @@ def _trace(
     for c in captures:
         capture(ctx, c.value, c.get, c.name)
     closure = calls.python_function(ctx, python)
-    names = _leaf_names(closure, tree)
+    names = _leaf_names(closure.node.args, tree)
     sizes: dict[int, Var] = {}
     params: list[Var] = []
     arguments: list[int] = []
@@ -206,9 +231,9 @@ def _trace(
     return _finish(ctx, python.__name__, result, params, arguments, cells, sizes)
 
 
-def _leaf_names(closure: Closure, tree: Any) -> list[str]:
+def _leaf_names(parameters: ast.arguments, tree: Any) -> list[str]:
     """Readable names of the argument leaves: the parameter's name with the path inside it."""
-    names = [a.arg for a in (*closure.node.args.posonlyargs, *closure.node.args.args)]
+    names = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
     found: list[str] = []
     for path in pytree.leaf_paths(tree):
         # paths look like "[0][2].w": the first index tells positional from keyword arguments

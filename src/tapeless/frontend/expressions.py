@@ -93,7 +93,7 @@ def _evaluate(ctx: Context, node: ast.expr) -> Value:
         case ast.JoinedStr():
             ctx.fail("TP101", "f-strings cannot be compiled", "use a constant text, or print the values one by one.")
         case _:
-            ctx.fail("TP101", f"this expression ({type(node).__name__}) is not part of the language")
+            ctx.fail("TP101", "this expression is not part of the language")
 
 
 def _plain(ctx: Context, nodes: list[ast.expr]) -> list[ast.expr]:

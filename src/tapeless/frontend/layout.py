@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tapeless.frontend.values import Reshaped, Step
 from tapeless.ir.core import Range
@@ -70,7 +71,7 @@ def regrouped(dims: Sequence[Dim], strides: Sequence[Product], new: Sequence[Dim
     while old or wanted:
         p, q, certain = _first_group([d for d, _ in old], wanted)
         group, old = old[:p], old[p:]
-        if not all(stride == product([d]) * s for (_, stride), (d, s) in zip(group, group[1:], strict=False)):
+        if not all(stride == product([d]) * s for (_, stride), (d, s) in pairwise(group)):
             if not certain and q > 1:
                 raise Unknown
             return None

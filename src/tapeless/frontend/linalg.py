@@ -14,10 +14,11 @@ import numpy as np
 from tapeless.frontend.arrays import cast, elementwise, read
 from tapeless.frontend.batch import over_leading
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.creation import diagonal, index_of, total_size
+from tapeless.frontend.creation import total_size
 from tapeless.frontend.elementwise import ROWS, apply_row, common_dtype, conj
 from tapeless.frontend.expressions import binary_values
 from tapeless.frontend.indexing import get_item
+from tapeless.frontend.matrices import diagonal, index_of
 from tapeless.frontend.reductions import fold, max_, min_, over_lanes, sum_, widened
 from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, optional_number
 from tapeless.frontend.scalars import apply, convert

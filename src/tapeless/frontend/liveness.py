@@ -182,8 +182,8 @@ def may_leave(statements: Sequence[ast.stmt]) -> bool:
                 return not inside_loop
             case ast.FunctionDef() | ast.Lambda():
                 return False
-            case ast.For() | ast.While():
-                return any(visit(c, True) for c in ast.iter_child_nodes(node))
+            case ast.For() | ast.While():  # what stands in its `else` leaves the loop around it
+                return any(visit(c, True) for c in node.body) or any(visit(c, inside_loop) for c in node.orelse)
             case _:
                 return any(visit(c, inside_loop) for c in ast.iter_child_nodes(node))
 

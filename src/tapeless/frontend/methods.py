@@ -11,9 +11,9 @@ from collections.abc import Callable
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import broadcast_to, cast, make_array, read, write
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.creation import diagonal as diagonal_of
-from tapeless.frontend.creation import index_of
 from tapeless.frontend.indexing import get_item
+from tapeless.frontend.matrices import diagonal as diagonal_of
+from tapeless.frontend.matrices import index_of
 from tapeless.frontend.registry import BY_NAME, Handler, array, dtype, numeric, with_signature
 from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.shapes import np_transpose, to_shape
@@ -27,7 +27,8 @@ dtype_argument = dtype  # a parameter of the same name hides it
 AS_FUNCTION: dict[str, str] = {
     **{name: f"np.{name}" for name in (
         "sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "argmin", "argmax", "cumsum", "cumprod",
-        "ravel", "squeeze", "swapaxes", "repeat", "dot", "argsort", "clip", "round", "conj", "trace", "take", "searchsorted",
+        "ravel", "squeeze", "swapaxes", "repeat", "dot", "argsort", "clip", "round", "conj", "trace", "take",
+        "searchsorted",
     )},
     "conjugate": "np.conj",
 }  # fmt: skip

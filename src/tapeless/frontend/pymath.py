@@ -266,7 +266,7 @@ def _trunc(ctx: Context, x: Value) -> Value:
 
 @known("math.modf")
 def _modf(ctx: Context, x: Value) -> Value:
-    from tapeless.frontend.elementwise import fraction
+    from tapeless.frontend.elementwise_options import fraction
 
     (a,) = floats(ctx, "math.modf", [x])
     return Sequence_((Scalar(fraction(ctx, a), True), Scalar(apply(ctx, "trunc", a.atom), True)))

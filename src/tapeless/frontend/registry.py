@@ -1,7 +1,7 @@
 """The functions that compiled code may call, and how their arguments are read.
 
-Gives `known`, which registers a handler under dotted names ("np.sum", "math.sin", "len"), and readers for arguments that
-must be known at compile time. A handler's own parameters are the signature: a parameter with a default may be left out.
+Gives `known`, which registers a handler under dotted names ("np.sum", "math.sin", "len"), and readers for arguments
+that must be known at compile time. A handler's own parameters are the signature: those with a default may be left out.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import builtins
 import cmath
 import inspect
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -24,14 +25,14 @@ from tapeless.ir.types import FROM_NUMPY, Const, DType
 Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
 Body = TypeVar("Body", bound=Callable[..., Value])
 
-MODULES: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "special": special}
+MODULES: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "operator": operator, "special": special}
 BY_NAME: dict[str, Handler] = {}
 BY_ID: dict[int, tuple[object, Handler]] = {}  # the object is kept, so that its id stays its own
 ALLOWED_DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
 
 
 def known(*names: str) -> Callable[[Body], Body]:
-    """Registers a handler `body(ctx, ...)` for the functions of these names; those that this NumPy lacks are skipped."""
+    """Registers a handler `body(ctx, ...)` for the functions of these names; those that NumPy lacks are skipped."""
 
     def decorate(body: Body) -> Body:
         for name in names:

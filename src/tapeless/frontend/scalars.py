@@ -192,30 +192,31 @@ def _check_overflow(ctx: Context, name: str, x: Atom, y: Atom) -> None:
 def compare(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
     op, fold_python, symbol = COMPARE[name]
     if isinstance(a.atom, Const) and isinstance(b.atom, Const) and not (a.dtype.is_complex or b.dtype.is_complex):
-        return Scalar(Const(bool(fold_python(a.atom.value, b.atom.value)), DType.bool))
+        return Scalar(Const(bool(fold_python(a.atom.value, b.atom.value)), DType.bool), a.weak and b.weak)
     x, y = common(ctx, a, b)
     if x.dtype not in row(op).dtypes:
         if x.dtype is DType.bool:
             x, y = Scalar(convert(ctx, x.atom, DType.i64)), Scalar(convert(ctx, y.atom, DType.i64))
         else:
             ctx.fail("TP104", f"'{symbol}' is not supported between {type_text(a)} and {type_text(b)}")
-    return Scalar(apply(ctx, op, x.atom, y.atom))
+    return Scalar(apply(ctx, op, x.atom, y.atom), a.weak and b.weak)
 
 
 def unary_op(ctx: Context, name: str, a: Scalar) -> Scalar:
     """Python's unary operators, by `ast` class name."""
     match name:
-        case "UAdd":
-            return Scalar(convert(ctx, a.atom, DType.i64), True) if a.dtype is DType.bool else a
-        case "USub":
+        case "UAdd" | "USub":
+            if a.dtype is DType.bool and not a.weak:
+                ctx.fail("TP104", f"NumPy has no unary {'+' if name == 'UAdd' else '-'} for bools", "convert to an integer, or use ~.")
             x = convert(ctx, a.atom, DType.i64) if a.dtype is DType.bool else a.atom
-            if isinstance(x, Const):
-                return Scalar(Const(-x.value, x.dtype), a.weak or a.dtype is DType.bool)
-            return Scalar(apply(ctx, "neg", x), a.weak or a.dtype is DType.bool)
+            if name == "UAdd":
+                return Scalar(x, a.weak)
+            return Scalar(Const(-x.value, x.dtype) if isinstance(x, Const) else apply(ctx, "neg", x), a.weak)
         case "Invert":
             if not (a.dtype.is_int or a.dtype is DType.bool):
                 ctx.fail("TP104", f"bad operand type for unary ~: {type_text(a)}")
-            return Scalar(apply(ctx, "not", a.atom), a.weak)
+            x = convert(ctx, a.atom, DType.i64) if a.dtype is DType.bool and a.weak else a.atom  # Python: ~True is -2
+            return Scalar(apply(ctx, "not", x), a.weak)
     raise AssertionError(name)
 
 

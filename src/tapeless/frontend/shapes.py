@@ -6,6 +6,7 @@ Takes arrays, gives views (they keep the cell) where NumPy gives views, and new 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import broadcast_to as broadcast_value
@@ -13,7 +14,8 @@ from tapeless.frontend.arrays import cast, make_array, read, reshape, transpose
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import at_least, check_order, dim_of, total_size
 from tapeless.frontend.creation import shape_of as shape_argument
-from tapeless.frontend.elementwise import borrowed, common_dtype
+from tapeless.frontend.elementwise import common_dtype
+from tapeless.frontend.elementwise_options import borrowed
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.registry import array, axes, axis, integer, known, numeric
 from tapeless.frontend.scalars import apply
@@ -23,6 +25,7 @@ from tapeless.ir.types import Atom, Const, Dim, Var, i64
 
 axis_argument = axis  # a parameter of the same name hides it
 WHOLE = SliceValue(None, None, None)
+FIRST, LAST = weak(0), weak(-1)  # axes
 
 
 # -- shapes
@@ -219,7 +222,7 @@ def joined(ctx: Context, name: str, parts: Sequence[Array], place: int) -> Array
 
 
 @known("np.concatenate", "np.concat")
-def concatenate(ctx: Context, arrays: Value, axis: Value | None = weak(0)) -> Value:
+def concatenate(ctx: Context, arrays: Value, axis: Value | None = FIRST) -> Value:
     parts = parts_of(ctx, "np.concatenate", arrays)
     if axis is None:
         return joined(ctx, "np.concatenate", [flat(ctx, p) for p in parts], 0)
@@ -285,7 +288,7 @@ def split(ctx: Context, ary: Value, indices_or_sections: Value, axis: Value | No
         inner = [Scalar(apply(ctx, "mul", size, i64(k)), True) for k in range(1, count)]
     bounds: list[Value | None] = [None, *inner, None]
     found = []
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         cut = tuple(SliceValue(low, high, None) if k == place else WHOLE for k in range(value.type.rank))
         found.append(get_item(ctx, value, Sequence_(cut)))
     return Sequence_(tuple(found), "list")

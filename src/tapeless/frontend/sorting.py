@@ -15,8 +15,8 @@ from tapeless.frontend.linalg import library
 from tapeless.frontend.reductions import no_complex
 from tapeless.frontend.registry import array, axis, known, numeric, text
 from tapeless.frontend.scalars import apply, convert
-from tapeless.frontend.shapes import WHOLE, flat
-from tapeless.frontend.values import Array, Scalar, Sequence_, Value, weak
+from tapeless.frontend.shapes import LAST, WHOLE, flat
+from tapeless.frontend.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.core import At
 from tapeless.ir.types import Atom, DType, Var, i64
 
@@ -36,7 +36,7 @@ def _sorted(ctx: Context, name: str, value: Array, place: int) -> Array:
 
 
 @known("np.sort")
-def sort(ctx: Context, a: Value, axis: Value | None = weak(-1), kind: Value | None = None) -> Value:
+def sort(ctx: Context, a: Value, axis: Value | None = LAST, kind: Value | None = None) -> Value:
     value = array(ctx, "np.sort", a)
     if axis is None:
         value = flat(ctx, value)
@@ -45,7 +45,7 @@ def sort(ctx: Context, a: Value, axis: Value | None = weak(-1), kind: Value | No
 
 @known("np.argsort")
 def argsort(
-    ctx: Context, a: Value, axis: Value | None = weak(-1), kind: Value | None = None, *, stable: Value | None = None
+    ctx: Context, a: Value, axis: Value | None = LAST, kind: Value | None = None, *, stable: Value | None = None
 ) -> Value:
     value = array(ctx, "np.argsort", a)
     if axis is None:
@@ -114,7 +114,7 @@ def take(ctx: Context, a: Value, indices: Value, axis: Value | None = None) -> V
 
 
 @known("np.take_along_axis")
-def take_along_axis(ctx: Context, arr: Value, indices: Value, axis: Value | None = weak(-1)) -> Value:
+def take_along_axis(ctx: Context, arr: Value, indices: Value, axis: Value | None = LAST) -> Value:
     value, where = array(ctx, "np.take_along_axis", arr), array(ctx, "np.take_along_axis", indices)
     if axis is None:
         value = flat(ctx, value)

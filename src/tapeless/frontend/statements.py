@@ -403,6 +403,11 @@ def _after_loop(ctx: Context, s: ast.For | ast.While, leaves: bool, saved: Value
         code = ctx.state.names.pop(ctx.key(FLOW))
         assert isinstance(code, Scalar)
         broke = scalars.compare_atoms(ctx, "eq", code.atom, i64(CODES["break"]))
+        if not _breaks(s.body):
+            if _endless(s):
+                return flow("return")
+            if s.orelse:
+                return _else_part(ctx, s, code.atom)
         if s.orelse:
             inner = branch(ctx, broke, lambda: NEXT, lambda: _else_part(ctx, s, code.atom))
             return inner
@@ -417,6 +422,27 @@ def _else_part(ctx: Context, s: ast.For | ast.While, code: Atom) -> Flow:
     if not _returns(s.body):
         return run_block(ctx, s.orelse)
     return _guarded(ctx, Flow(frozenset({"next", "return"}), code), lambda: run_block(ctx, s.orelse))
+
+
+def _endless(s: ast.For | ast.While) -> bool:
+    return isinstance(s, ast.While) and isinstance(s.test, ast.Constant) and bool(s.test.value)
+
+
+def _breaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether a `break` of this loop stands in its body; those in the `else` of inner loops are its own."""
+
+    def visit(node: ast.AST) -> bool:
+        match node:
+            case ast.Break():
+                return True
+            case ast.FunctionDef() | ast.Lambda():
+                return False
+            case ast.For() | ast.While():
+                return any(visit(c) for c in node.orelse)
+            case _:
+                return any(visit(c) for c in ast.iter_child_nodes(node))
+
+    return any(visit(s) for s in body)
 
 
 def _returns(body: Sequence[ast.stmt]) -> bool:

@@ -26,8 +26,8 @@ from tapeless.frontend.elementwise import ScalarRule, rule_of
 from tapeless.frontend.reductions import all_, any_, max_, min_, prod, sum_
 from tapeless.frontend.registry import Handler, numeric, with_signature
 from tapeless.frontend.scans import cumprod, cumsum
-from tapeless.frontend.shapes import reshaped
-from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.shapes import FIRST, reshaped
+from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import At, Axis, Range
 from tapeless.ir.types import Atom, Dim, Var, i64
 from tapeless.ops.promotion import KIND
@@ -59,7 +59,7 @@ def ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
 def _along_first(function: Callable[..., Value]) -> Callable[..., Value]:
     """Unlike np.sum, the method works along axis 0 unless told otherwise; None still means all axes."""
 
-    def body(ctx: Context, array: Value, axis: Value | None = weak(0)) -> Value:
+    def body(ctx: Context, array: Value, axis: Value | None = FIRST) -> Value:
         return function(ctx, array, axis)
 
     return body

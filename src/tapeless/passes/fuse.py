@@ -78,13 +78,13 @@ class Region:
         self.makers: dict[Var, Node] = {}
         self.users: dict[Var, dict[Node, None]] = {}
         self.results = set(body.results)
-        self.in_order = True  # no effects and nothing consumed: only uses matter
+        self.only_uses = True  # no effects and nothing consumed: nothing else keeps statements in order
         for node in self.nodes:
             assert node is not None
             self.makers.update(dict.fromkeys(node.stm.vars, node))
             self.use(node, node.footprint.free)
             if node.footprint.consumed or node.footprint.ordered:
-                self.in_order = False
+                self.only_uses = False
 
     def use(self, node: Node, vars: Iterable[Var]) -> None:
         for v in vars:
@@ -152,7 +152,7 @@ class Region:
         first, second = a.footprint, b.footprint
         if first.size + second.size > largest:
             return False
-        if self.in_order:
+        if self.only_uses:
             return True
         seen = replace(first, free={**first.free, **dict.fromkeys(a.stm.vars)})  # the rows it gives, too
         return not (first.ordered and second.ordered) and not clash(self.memory, seen, second)
@@ -175,7 +175,7 @@ class Region:
 
     def copy(self, producer: Node, consumer: Node, read: list[Var]) -> bool:
         """The consumer computes the rows itself; the producer stays for the others."""
-        if not self.in_order:
+        if not self.only_uses:
             for node in self.nodes[producer.place + 1 : consumer.place]:
                 if node is not None and clash(self.memory, producer.footprint, node.footprint):
                     return False  # what the producer reads is gone by then
@@ -246,7 +246,7 @@ class Region:
         start = first.place + 1
         if any(v in second.footprint.free for v in first.stm.vars if v not in read):
             return None
-        if self.in_order:  # nothing depends on the first before its first user
+        if self.only_uses:  # nothing depends on the first before its first user
             places = [u.place for v in first.stm.vars for u in self.users.get(v, ())]
             start = min(places, default=second.place)
         later: list[Node] = []
@@ -259,7 +259,7 @@ class Region:
         """Note [Trading places]."""
         if any(v in second.footprint.free for v in first.stm.vars):
             return True
-        if self.in_order:
+        if self.only_uses:
             return False
         a, b = first.footprint, second.footprint
         return (a.ordered and b.ordered) or clash(self.memory, a, b)

@@ -92,7 +92,7 @@ class Caller:
         self.readers = [_reader(d) for d in binary.scalar_results]
         self.blas_threads = 0 if not binary.blas else 1 if binary.blas == "inside" else threads
         self.build = self._builder(traced.output)
-        self.prepare = [_prepare(is_array, dtype) for is_array, dtype in self.params]
+        self.prepare = [_prepare(*kind, p.name) for kind, p in zip(self.params, core.params, strict=True)]
         self.simple = all(not (not a and d.is_complex) for a, d in self.params) and not self.captured
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
@@ -208,7 +208,7 @@ def _is_plain(value: Any, dtype: DType) -> bool:
     return bool(flags.c_contiguous and flags.aligned) and value.dtype.isnative
 
 
-def _prepare(is_array: bool, dtype: DType) -> Callable[[list[Any], Any], None]:
+def _prepare(is_array: bool, dtype: DType, name: str) -> Callable[[list[Any], Any], None]:
     if is_array:
         return lambda arguments, value: arguments.append(address_of(value))
     if dtype.is_complex:
@@ -218,6 +218,15 @@ def _prepare(is_array: bool, dtype: DType) -> Callable[[list[Any], Any], None]:
             arguments.append(float(value.imag))
 
         return both
+    if dtype is DType.i64:
+
+        def whole(arguments: list[Any], value: Any) -> None:
+            number = int(value)
+            if not -(2**63) <= number < 2**63:  # C would take the lowest 64 bits
+                raise ArgumentError(f"'{name}' = {number} does not fit into 64 bits: pass a float")
+            arguments.append(number)
+
+        return whole
     convert: Any = float if dtype.is_float else int
     return lambda arguments, value: arguments.append(convert(value))
 

@@ -87,6 +87,10 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
     lines.append(f"        frame = Frame({slots})")
     lines.append("    except (TypeError, ValueError, BufferError):")
     lines.append("        return general(args)")
+    for k, (is_array, dtype) in enumerate(caller.params):
+        if not is_array and dtype is DType.i64:  # C would take the lowest 64 bits
+            lines.append(f"    if not {-(2**63)} <= a{caller.positions[k]} <= {2**63 - 1}:")
+            lines.append("        return general(args)")
     for k in caller.written:  # arrays that share memory: another specialisation, or refused
         for j in arrays:
             if j != k:

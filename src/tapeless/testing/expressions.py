@@ -75,12 +75,16 @@ class Expressions(Writer):
 
     def leaf(self, t: Num) -> str:
         found = self.numbers(t)
-        if found and self.chance(60):
+        if found and self.chance(80):
             return self.pick(found).name
         if t.weak or t == BOOL:
             return self.literal(t)
         element = self.element(t)
-        return element if element and self.chance(80) else f"{NUMPY[t.dtype]}({self.literal(t)})"
+        if element and self.chance(85):
+            return element
+        inner = {"f64": FLOAT, "f32": FLOAT}.get(t.dtype, INT)
+        text = self.pick([v.name for v in self.numbers(inner)] or [self.literal(t)]) if t.real else self.literal(t)
+        return f"{NUMPY[t.dtype]}({text})"
 
     def literal(self, t: Num) -> str:
         match t.dtype:

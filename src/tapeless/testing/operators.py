@@ -286,7 +286,7 @@ class Operators(Expressions):
 
     def _parallel_write(self, v: Variable, i: str, size: Size, own: bool) -> None:
         if isinstance(v.type, Num):
-            self.line(f"{v.name} {self.pick(('+=', '-='))} {self.number(_summand(v.type))}")
+            self.line(f"{v.name} {self.pick(('+=', '-='))} {self.number(v.type)}")
             return
         t = v.type
         number = self.number(t.element if t.dtype == "bool" else self.pick((t.element, _python(t))))
@@ -303,7 +303,3 @@ class Operators(Expressions):
                 self.line(f"{v.name}[{i}, {j}] = {self.number(t.element)}")
         else:
             self.line(f"{v.name}[{i}] = {self.operand(Arr(t.dtype, t.shape[1:]))}")
-
-
-def _summand(t: Num) -> Num:
-    return t

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
-from hypothesis import strategies as st
 
 T = TypeVar("T")
-Draw = Callable[[Any], Any]
+Choose = Callable[[int], int]  # of n: a number below n
 
 # A size: a number, where 1 is one that the compiler knows too; ONE is a size of 1 that only shows at run time, and below
 # UNKNOWN every number stands for a size of its own that the writer does not know.
@@ -118,16 +116,11 @@ class Scope:
         return replace(self, variables=dict(self.variables), functions=list(self.functions))
 
 
-@cache
-def _below(n: int) -> Any:
-    return st.integers(0, n - 1)
-
-
 class Writer:
     """Choices, scopes and lines. The first of several choices is the simplest: shrinking goes there."""
 
-    def __init__(self, draw: Draw, size: int) -> None:
-        self.draw = draw
+    def __init__(self, choose: Choose, size: int) -> None:
+        self.choose = choose
         self.left = size  # statements that may still be written
         self.lines: list[str] = []
         self.indent = 1
@@ -139,7 +132,7 @@ class Writer:
     # -- choices
 
     def below(self, n: int) -> int:
-        return int(self.draw(_below(n))) if n > 1 else 0
+        return self.choose(n) if n > 1 else 0
 
     def chance(self, percent: int) -> bool:
         return self.below(100) >= 100 - percent

@@ -20,9 +20,9 @@ from tapeless.frontend.entry import Argument, Known, Leaf, Output, Traced, Tree,
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.ir.core import Function
-from tapeless.lower import verify as loop_verify
 from tapeless.lower.interp import LoopError, run_program
 from tapeless.lower.lowering import Lowered, lower
+from tapeless.lower.verify import verify_program
 from tapeless.passes.consumption import check_in_place
 from tapeless.passes.optimized import optimized
 from tapeless.passes.verify import verify
@@ -33,7 +33,7 @@ from tapeless.testing.compare import Outcome, Raised, Returned, compare
 Arguments = Callable[[], Sequence[Any]]  # makes the arguments anew for each call
 
 # What a right program may raise; anything else is a mistake of the program, or of the compiler.
-EXPECTED = (IndexError, ZeroDivisionError, ValueError, OverflowError, AssertionError, NameError, errors.ShapeError)
+EXPECTED = (IndexError, ZeroDivisionError, ValueError, OverflowError, NameError, errors.ShapeError)
 
 
 def outcomes(
@@ -57,7 +57,7 @@ def outcomes(
     yield "optimized core", by_core(traced, core, arguments, consume=True, order=f"shuffle:{seed}")
     if loops:
         lowered = lower(core)
-        loop_verify.verify(lowered.program)
+        verify_program(lowered.program)
         yield "loop IR", by_loops(traced, lowered, arguments, seed)
     leaves, tree = pytree.flatten((tuple(arguments()), {}))
     specs = specs_of(leaves)

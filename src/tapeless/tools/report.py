@@ -46,8 +46,8 @@ class Line:
 class Loop:
     """A loop as the user wrote it; a whole-array operation is one loop.
 
-    `runs` tells of threads, `vectors` of the elements of an innermost loop, in words. `vectorised` and `lanes` (elements
-    at a time) are None when that is not known or does not apply. `recovery` and `memory_bytes` belong to gradients.
+    `runs` tells of threads, `vectors` of the elements of an innermost loop, in words. `vectorised` and `lanes`
+    (elements at a time) are None when not known or not applicable. `recovery` and `memory_bytes` belong to gradients.
     """
 
     file: str

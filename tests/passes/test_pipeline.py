@@ -1,0 +1,113 @@
+"""All passes together: random programs keep their meaning, and large ones do not take long."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import Apply, Atom, Function
+from tapeless.ir.types import F64, I64, Const, DType, Type, Var
+from tapeless.ir.walk import all_stms
+from tapeless.passes.pipeline import FINAL_PASSES, PASSES, Pass, optimize
+from tapeless.passes.verify import InvalidCore, verify
+from tests.passes.programs import assert_same, program, random_arguments, random_function
+
+SEEDS = range(40)
+
+
+@pytest.mark.parametrize("number", range(len(PASSES) + 1))
+def test_each_pass_keeps_the_meaning(number: int) -> None:
+    step = (*PASSES, FINAL_PASSES[0])[number]
+    for seed in SEEDS:
+        f = random_function(seed)
+        g = step.run(f)
+        verify(g)
+        assert_same(f, g, random_arguments(seed))
+
+
+@pytest.mark.parametrize("passes", [PASSES, FINAL_PASSES], ids=["usual", "final"])
+def test_all_passes_keep_the_meaning(passes: tuple[Pass, ...]) -> None:
+    for seed in SEEDS:
+        f = random_function(seed, 20)
+        g = optimize(f, verify=True, passes=passes)
+        for k in range(3):
+            assert_same(f, g, random_arguments(seed + 1000 * k))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(100, 2100, 200))
+def test_many_random_programs(start: int) -> None:
+    for seed in range(start, start + 200):
+        f = random_function(seed, 25)
+        g = optimize(f, verify=True, passes=FINAL_PASSES)
+        for k in range(3):
+            assert_same(f, g, random_arguments(seed + 10_000 * k))
+
+
+def test_a_finished_program_is_left_alone() -> None:
+    for seed in range(20):
+        f = optimize(random_function(seed))
+        f = optimize(f)  # four rounds are enough for nearly all, not for all
+        assert all(step.run(f) is f for step in PASSES)
+
+
+def test_nothing_grows() -> None:
+    for seed in range(20):
+        f = random_function(seed, 20)
+        # Composed ranges add index arithmetic; everything else removes statements.
+        assert sum(1 for _ in all_stms(optimize(f).body)) <= 1.2 * sum(1 for _ in all_stms(f.body))
+
+
+def test_times_and_verification() -> None:
+    f = program("t: f64 = add 1.0 2.0; u: f64 = mul t a", "u")
+    times: dict[str, float] = {}
+    optimize(f, verify=True, times=times)
+    assert set(times) == {"simplify", "cse", "hoist", "dce", "verify"}
+    assert all(seconds >= 0 for seconds in times.values())
+
+    def wrong(f: Function) -> Function:
+        return Function(f.name, f.sizes, f.params, type(f.body)((), (Var("nobody", F64),)))
+
+    with pytest.raises(InvalidCore):
+        optimize(f, verify=True, passes=(Pass("wrong", wrong),))
+
+
+def large(size: int) -> Function:
+    """Two nested loops of many operations."""
+    choose, b = random.Random(0).choice, Builder()
+    n = Var("n", I64)
+    x = Var("x", Type(DType.f64, (n,)))
+
+    def block(index: Var, known: list[Atom]) -> list[Atom]:
+        for _ in range(size // 2):
+            args = (choose(known[-20:]), choose(known[-20:]))
+            known.append(b.row(x, index) if choose(range(8)) == 0 else b.let(F64, Apply(choose(["add", "mul", "div"]), args)))
+        return known[-8:]
+
+    def total(atoms: list[Atom]) -> list[Atom]:
+        result = atoms[0]
+        for a in atoms[1:]:
+            result = b.let(F64, Apply("add", (result, a)))
+        return [result]
+
+    def outer(i: Var, s: Var) -> list[Atom]:
+        kept = block(i, [s, Const(1.0), Const(0.5)])
+        return list(b.for_(n, total(kept), lambda j, t: total([t, *block(j, [t, Const(1.0), *kept])])))
+
+    results = b.for_(n, [Const(0.0)], outer)
+    return Function("f", (n,), (x,), b.body(results))
+
+
+def test_large_programs_do_not_take_long() -> None:
+    def seconds(size: int) -> float:
+        f = large(size)
+        start = time.perf_counter()
+        optimize(f)
+        return time.perf_counter() - start
+
+    seconds(200)  # warms up
+    assert min(seconds(2000) for _ in range(3)) < 0.15
+    assert min(seconds(8000) for _ in range(2)) < 10 * min(seconds(2000) for _ in range(3))
