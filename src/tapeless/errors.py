@@ -29,7 +29,7 @@ CODES: dict[str, tuple[str, str]] = {
     "TP115": ("an array that must not be written", "copy the array (.copy()) before writing to it."),
     "TP120": ("the truth value of an array", "use np.any(...) or np.all(...)."),
     "TP130": ("arguments of a call that cannot be used together", ""),
-    "TP201": ("sizes that do not fit together", "give the arrays equal sizes, or sizes of 1."),
+    "TP201": ("sizes that do not fit together", "make the sizes equal, or 1 to repeat."),
     "TP202": ("numbers of dimensions that do not fit", "add axes with np.newaxis, or index some away."),
     "TP203": ("a constant index out of range", "use an index between -size and size - 1."),
     "TP204": (
@@ -48,6 +48,10 @@ class TapelessError(Exception):
     """Base of all errors of Tapeless."""
 
     code = "TP000"
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if text.startswith("[TP") else f"[{self.code}] {text}"
 
 
 class SourceError(TapelessError):

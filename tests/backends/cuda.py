@@ -7,7 +7,8 @@ import numpy as np
 
 from tapeless.backends.llvm.ptx import ptx
 from tapeless.ir.types import Const, DType
-from tapeless.lower.loopir import Buffer
+from tapeless.lower.loopir import Buffer, Let
+from tapeless.ops.table import TABLE
 from tests.backends.native import CTYPE
 
 
@@ -51,6 +52,17 @@ class Memory:
         check(driver().cuMemFree_v2(self.pointer))
 
 
+def host_scalars(program, values):
+    """What the host computes before and between its launches: scalars of parameters."""
+    known = {p: values[p.name] for p in program.params if not isinstance(p, Buffer)}
+    for stm in program.body:
+        if isinstance(stm, Let):
+            args = [a.value if isinstance(a, Const) else known[a] for a in stm.args]
+            typed = [a.type.dtype.numpy.type(x) for a, x in zip(stm.args, args)]
+            known[stm.var] = TABLE[stm.op].numpy(*typed).item()
+    return known
+
+
 def run(program, values, block=128, arch="sm_80"):
     """Launches each kernel once, in order; arrays change in place. Gives the error's code and arguments."""
     cuda = driver()
@@ -60,19 +72,26 @@ def run(program, values, block=128, arch="sm_80"):
     err = np.zeros(4, np.int64)
     memory = {name: Memory(value) for name, value in values.items() if isinstance(value, np.ndarray)}
     record = Memory(err)
+    host = host_scalars(program, values)
+
+    def scalar(atom):
+        if isinstance(atom, Const):
+            return atom.value
+        return host[atom] if atom in host else values[atom.name]
+
     for kernel in kernels:
         function = ctypes.c_void_p()
         check(cuda.cuModuleGetFunction(ctypes.byref(function), module, kernel.name.encode()))
-        lo, hi = (a.value if isinstance(a, Const) else values[a.name] for a in (kernel.lo, kernel.hi))
+        lo, hi = (scalar(a) for a in (kernel.lo, kernel.hi))
         count = len(range(lo, hi, kernel.step))
         args = []
         for p in kernel.params:
             if isinstance(p, Buffer):
                 args.append(memory[p.name].pointer)
             elif p.type.dtype.is_complex:
-                args += [CTYPE[p.type.dtype.real](part) for part in (values[p.name].real, values[p.name].imag)]
+                args += [CTYPE[p.type.dtype.real](part) for part in (scalar(p).real, scalar(p).imag)]
             else:
-                args.append(CTYPE[p.type.dtype](values[p.name]))
+                args.append(CTYPE[p.type.dtype](scalar(p)))
         args += [CTYPE[DType.i64](lo), CTYPE[DType.i64](count), record.pointer]
         pointers = (ctypes.c_void_p * len(args))(*(ctypes.addressof(a) for a in args))
         blocks = count if kernel.blocked else -(-count // block)

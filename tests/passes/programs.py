@@ -1,7 +1,7 @@
 """Programs in Core for the tests of passes, random ones and tiny ones as text, and comparison of what they compute.
 
-`random_function` gives functions of `x: [n]f64, w: [n][3]f64, k: i64, a: f64` with n >= 1 that are legal Core and stay inside their arrays,
-sometimes only thanks to a branch, a check or a loop that makes no trip around an access.
+`random_function` gives functions of `x: [n]f64, w: [n][3]f64, k: i64, a: f64` with n >= 1 that are legal Core and stay
+inside their arrays, sometimes only thanks to a branch, a check or a loop that makes no trip around an access.
 """
 
 from __future__ import annotations
@@ -15,10 +15,27 @@ import numpy as np
 
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir.builder import Builder, full_axes
-from tapeless.ir.core import (  # isort: skip
-    Apply, At, Body, Check, Copy, For, Function, Hist, If, Index, Lambda, Range, Reduction, Scatter, Stm, Sweep, UpdateAcc,
-    While, WithAcc,
-)  # fmt: skip
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Body,
+    Check,
+    Copy,
+    For,
+    Function,
+    Hist,
+    If,
+    Index,
+    Lambda,
+    Range,
+    Reduction,
+    Scatter,
+    Stm,
+    Sweep,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
 from tapeless.ir.parser import parse_function
 from tapeless.ir.printer import print_function
 from tapeless.ir.span import NOWHERE
@@ -92,7 +109,15 @@ class Generator:
         for _ in range(size):
             kinds: list[Callable[[int], None]] = [self.scalar] * 5 + [self.access, self.write, self.shape, self.view]
             if depth < 3:
-                kinds += [self.branch, self.loop, self.sweep, self.guarded, self.repeat, self.accumulate, self.scattered]
+                kinds += [
+                    self.branch,
+                    self.loop,
+                    self.sweep,
+                    self.guarded,
+                    self.repeat,
+                    self.accumulate,
+                    self.scattered,
+                ]
             self.random.choice(kinds)(depth)
 
     def scalar(self, depth: int) -> None:

@@ -55,7 +55,7 @@ def test_what_is_around_an_effect_stays_too() -> None:
           in (h1, g1)
     """
     expected = (
-        "p: bool = lt a b if p then q: bool = lt k 10 check q ValueError \"k\" in () else ()"
+        'p: bool = lt a b if p then q: bool = lt k 10 check q ValueError "k" in () else ()'
         " m: i64 = add k 1 l: i64 = loop (g: i64 = k) for i < m do g1: i64 = add g 1"
         ' print ("g is ", 0) g1 in g1 in b'
     )
@@ -84,8 +84,7 @@ def test_carried_values_that_only_serve_themselves() -> None:
           in (p1, q1, r1, l1)
     """
     expected = (
-        "t: f64, u: f64 = loop (p: f64 = a, q: f64 = b) for i < k do"
-        " p1: f64 = mul p q q1: f64 = sin q in (p1, q1) in t"
+        "t: f64, u: f64 = loop (p: f64 = a, q: f64 = b) for i < k do p1: f64 = mul p q q1: f64 = sin q in (p1, q1) in t"
     )
     assert alive(code, "t") == expected
 

@@ -53,7 +53,8 @@ def test_each_statement_goes_as_far_as_it_can() -> None:
     """
     expected = (
         r"u: f64 = exp a t: [n]f64 = map n (\i e -> v: f64 = sin e q: f64 = mul u v"
-        r" r: f64 = loop (p: f64 = e) for i1 < k do l: f64 = convert i1 o: f64 = mul q l m: f64 = add p o in m in r) x in t"
+        r" r: f64 = loop (p: f64 = e) for i1 < k do l: f64 = convert i1 o: f64 = mul q l m: f64 = add p o in m"
+        r" in r) x in t"
     )
     assert hoisted(code, "t") == expected
 
@@ -103,7 +104,9 @@ def test_a_branch_is_left_only_with_the_loop_around_it() -> None:
 @pytest.mark.parametrize("access", ["x[j]", "x[j!]", "x[0]", "w[j, 1]"])
 def test_an_access_leaves_only_a_loop_that_runs(access: str) -> None:
     stays(loop(f"u: f64 = {access}", bound="k", result="u"), "t")
-    assert hoisted(loop(f"u: f64 = {access}", bound="2", result="u"), "t").startswith(f"u: f64 = {access} t: f64 = loop")
+    assert hoisted(loop(f"u: f64 = {access}", bound="2", result="u"), "t").startswith(
+        f"u: f64 = {access} t: f64 = loop"
+    )
 
 
 def test_an_access_that_is_inside_leaves_any_loop() -> None:
@@ -159,7 +162,9 @@ def test_views() -> None:
     """
     result = hoisted(code, "t")
     before, _, inside = result.partition("t: f64 = loop")
-    assert before == "f: [2][2]f64 = reshape d [2, 2] g: [3][n]f64 = transpose w [1, 0] h: [4]f64 = d[:] u: f64 = f[1, 0] "
+    assert (
+        before == "f: [2][2]f64 = reshape d [2, 2] g: [3][n]f64 = transpose w [1, 0] h: [4]f64 = d[:] u: f64 = f[1, 0] "
+    )
     assert "o: [n][1]f64 = reshape x [n, 1]" in inside  # its shape may be wrong where it does not run
 
 

@@ -84,7 +84,9 @@ def large(size: int) -> Function:
     def block(index: Var, known: list[Atom]) -> list[Atom]:
         for _ in range(size // 2):
             args = (choose(known[-20:]), choose(known[-20:]))
-            known.append(b.row(x, index) if choose(range(8)) == 0 else b.let(F64, Apply(choose(["add", "mul", "div"]), args)))
+            known.append(
+                b.row(x, index) if choose(range(8)) == 0 else b.let(F64, Apply(choose(["add", "mul", "div"]), args))
+            )
         return known[-8:]
 
     def total(atoms: list[Atom]) -> list[Atom]:

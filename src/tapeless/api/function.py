@@ -174,7 +174,7 @@ def _refused(python: Any, options: dict[str, Any]) -> Exception | None:
         if not fits(value):
             return ValueError(f"tp.function: {name} must be {wanted}, not {value!r}")
     if options.get("device", "cpu") != "cpu":
-        return DeviceError(f"[TP500] device {options['device']!r} is not available: only 'cpu' is supported so far")
+        return DeviceError(f"device {options['device']!r} is not available: only 'cpu' is supported so far")
     return None
 
 

@@ -27,6 +27,7 @@ from tapeless.frontend.values import (
     Static,
     Value,
 )
+from tapeless.ir.span import NOWHERE
 
 _liveness: dict[ast.AST, Any] = {}
 
@@ -116,7 +117,8 @@ def _positional(node: ast.FunctionDef | ast.Lambda) -> list[str]:
 
 def call_closure(ctx: Context, function: Closure, args: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
     """Compiles the body of `function` here, with its parameters bound to the arguments."""
-    bound = bind_arguments(ctx, function, args, keywords)
+    with ctx.at_span(ctx.span if ctx.span is not NOWHERE else function.source.span(function.node)):
+        bound = bind_arguments(ctx, function, args, keywords)
     if function.node in ctx.calls:
         ctx.fail("TP106", f"'{function.name}' calls itself: recursion cannot be compiled", "write it as a loop.")
     frame = enter_frame(ctx, function)

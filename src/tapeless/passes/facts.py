@@ -43,7 +43,10 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ir.walk import operands
+from tapeless.ir.walk import Substitution, operands, regions
+
+
+EQUAL_STMS = 16  # statements of branches that are compared
 
 
 def is_effect(exp: Exp) -> bool:
@@ -89,6 +92,20 @@ def used_by(exp: Exp) -> Sequence[Atom]:
                     found.append(a.length)
         return found
     return operands(exp)
+
+
+def equal_bodies(a: Body, b: Body) -> bool:
+    """Do two branches do the same, but for the names of what they bind? Long ones and regions are not compared."""
+    if len(a.stms) != len(b.stms) or len(a.stms) > EQUAL_STMS:
+        return False
+    names = Substitution({})
+    for s, t in zip(a.stms, b.stms, strict=True):
+        if type(s.exp) is not type(t.exp) or regions(s.exp) or names.exp(t.exp) != s.exp:
+            return False
+        if [v.type for v in s.vars] != [names.type(v.type) for v in t.vars]:
+            return False
+        names.map.update(zip(t.vars, s.vars, strict=True))
+    return tuple(names.atom(r) for r in b.results) == a.results
 
 
 def taken_arrays(function: Function) -> set[Var]:

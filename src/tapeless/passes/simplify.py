@@ -46,17 +46,16 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, DType, Var, i64
-from tapeless.ir.walk import Substitution, all_stms, operands, regions, type_vars
+from tapeless.ir.walk import all_stms, operands, regions, type_vars
 from tapeless.ops.table import TABLE
 from tapeless.passes.algebra import inner, simplify_apply
-from tapeless.passes.facts import is_view
+from tapeless.passes.facts import equal_bodies, is_view
 from tapeless.passes.rewrite import REGIONS, Rewriter
 from tapeless.passes.views import settle, simplify_view
 
 T = TypeVar("T")
 SELECT_COST = 8  # operations that may run in vain to save a branch
 NEARBY = 32  # statements back to where the original of a copy is looked for
-EQUAL_STMS = 16  # statements of branches that are compared
 # Their partials are 0, 1 or -1, or those of the operands they pick.
 BOUNDED = frozenset({"add", "sub", "neg", "select", "convert", "identity", "real", "imag", "complex", "conj"})
 
@@ -274,7 +273,7 @@ class Simplifier(Rewriter):
             self.inline(yes if cond.value else no, stm.vars)
             return
         then, orelse = self.branch(yes, cond, True), self.branch(no, cond, False)
-        if _equal(then, orelse):
+        if equal_bodies(then, orelse):
             self.out.extend(then.stms)
             self.alias_all(stm.vars, then.results)
             return
@@ -430,20 +429,6 @@ def _is_bounded(exp: Apply, var: Var) -> bool:
     """Note [Branches as selections]."""
     dtype = var.type.dtype
     return exp.op in BOUNDED or not (dtype.is_float or dtype.is_complex)
-
-
-def _equal(a: Body, b: Body) -> bool:
-    """Do two branches do the same, but for the names of what they bind? Long ones and regions are not compared."""
-    if len(a.stms) != len(b.stms) or len(a.stms) > EQUAL_STMS:
-        return False
-    names = Substitution({})
-    for s, t in zip(a.stms, b.stms, strict=True):
-        if type(s.exp) is not type(t.exp) or isinstance(s.exp, REGIONS) or names.exp(t.exp) != s.exp:
-            return False
-        if [v.type for v in s.vars] != [names.type(v.type) for v in t.vars]:
-            return False
-        names.map.update(zip(t.vars, s.vars, strict=True))
-    return tuple(names.atom(r) for r in b.results) == a.results
 
 
 RULES: dict[type, Callable[[Simplifier, Stm, Any], None]] = {

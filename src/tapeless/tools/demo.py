@@ -118,7 +118,6 @@ class Program:
 
     name: str
     python: Callable[..., Any]
-    size: str
     inputs: Callable[[], tuple[Any, ...]]
     plain: str = "Python"
 
@@ -138,15 +137,15 @@ class Outcome:
 
 
 def programs() -> list[Program]:
-    width, height, limit = (60, 48, 50) if QUICK else (240, 192, 200)
-    grid, steps = (24, 2) if QUICK else (96, 12)
-    bodies = 40 if QUICK else 400
+    width, height, limit = (60, 48, 50) if QUICK else (160, 128, 200)
+    grid, steps = (24, 2) if QUICK else (96, 10)
+    bodies = 40 if QUICK else 300
     length = 20_000 if QUICK else 2_000_000
     return [
-        Program("Mandelbrot set", mandelbrot, f"{width} x {height}", lambda: mandelbrot_inputs(width, height, limit)),
-        Program("reaction-diffusion", gray_scott, f"{grid} x {grid}, {steps} steps", lambda: dish(grid, grid, steps)),
-        Program("n-body", n_body, f"{bodies} bodies, 2 steps", lambda: galaxy(bodies)),
-        Program("logsumexp", logsumexp, f"{length:,} numbers", lambda: (np.sin(np.arange(float(length))),), "NumPy"),
+        Program(f"Mandelbrot set, {width} x {height}", mandelbrot, lambda: mandelbrot_inputs(width, height, limit)),
+        Program(f"Gray-Scott {grid} x {grid}, {steps} steps", gray_scott, lambda: dish(grid, grid, steps)),
+        Program(f"{bodies} bodies, 2 steps", n_body, lambda: galaxy(bodies)),
+        Program(f"logsumexp of {length:,}", logsumexp, lambda: (np.sin(np.arange(float(length))),), "NumPy"),
     ]
 
 
@@ -160,7 +159,7 @@ def dish(height: int, width: int, steps: int) -> tuple[Any, ...]:
     u, v = np.ones((height, width)), np.zeros((height, width))
     for _ in range(max(3, height * width // 600)):
         i, j = int(rng.integers(height)), int(rng.integers(width))
-        u[i : i + 4, j : j + 4], v[i : i + 4, j : j + 4] = 0.5, 0.25
+        u[i : i + 8, j : j + 8], v[i : i + 8, j : j + 8] = 0.5, 0.4
     return u, v, steps
 
 
@@ -219,21 +218,18 @@ class Palette:
 
     stops: tuple[tuple[int, int, int], ...] = field(default=())
 
-    def __call__(self, t: float) -> tuple[int, int, int]:
+    def __call__(self, t: float) -> Color:
         place = min(max(t, 0.0), 1.0) * (len(self.stops) - 1)
         k = min(int(place), len(self.stops) - 2)
-        a, b, part = self.stops[k], self.stops[k + 1], place - k
-        return (
-            round(a[0] + part * (b[0] - a[0])),
-            round(a[1] + part * (b[1] - a[1])),
-            round(a[2] + part * (b[2] - a[2])),
-        )
+        parts = (a + (place - k) * (b - a) for a, b in zip(self.stops[k], self.stops[k + 1], strict=True))
+        return Color.from_rgb(*parts)
 
 
 NIGHT = Palette(
     ((4, 6, 40), (12, 60, 130), (60, 150, 200), (240, 240, 210), (250, 180, 40), (160, 50, 20), (10, 4, 16))
 )
 CORAL = Palette(((10, 12, 40), (60, 20, 90), (170, 40, 100), (245, 130, 80), (255, 240, 190)))
+STEPS = 300 if QUICK else 6000  # of the picture
 
 
 def picture(image: Array, palette: Palette, colour: bool) -> Text:
@@ -242,7 +238,7 @@ def picture(image: Array, palette: Palette, colour: bool) -> Text:
     for upper, lower in zip(image[0::2], image[1::2], strict=True):
         for top, bottom in zip(upper.tolist(), lower.tolist(), strict=True):
             if colour:
-                text.append("▀", Style(color=Color.from_rgb(*palette(top)), bgcolor=Color.from_rgb(*palette(bottom))))
+                text.append("▀", Style(color=palette(top), bgcolor=palette(bottom)))
             else:
                 text.append(RAMP[min(int((top + bottom) / 2 * len(RAMP)), len(RAMP) - 1)])
         text.append("\n")
@@ -258,7 +254,7 @@ def mandelbrot_image(width: int, height: int) -> Array:
 
 
 def dish_image(width: int, height: int) -> Array:
-    u, v, steps = dish(height, width, 300 if QUICK else 6000)
+    u, v, steps = dish(height, width, STEPS)
     tp.function(gray_scott)(u, v, steps)
     shades: Array = np.clip(v / max(float(v.max()), 1e-9), 0.0, 1.0)
     return shades
@@ -269,13 +265,11 @@ def dish_image(width: int, height: int) -> Array:
 
 def main() -> int:
     console = make_console()
-    with own_cache():
-        problems = [
-            part.__name__.replace("_", " ") for part in (pictures, race, inside, refusal) if not attempt(console, part)
-        ]
+    parts = (pictures, race, inside, refusal)
+    problems = [part.__name__ for part in parts if not attempt(console, part)]
     console.print()
-    console.print("Next: [bold]tapeless explain FILE.py:f[/] tells what became of each line, [bold]tapeless doctor[/] "
-                  "what this machine offers.", highlight=False)  # fmt: skip
+    hint = "Next: tapeless explain FILE.py:f tells what became of each line, tapeless doctor what this machine offers."
+    console.print(hint, style="bold", highlight=False)
     if problems:
         console.print(f"Something went wrong in: {', '.join(problems)}. `tapeless doctor` may tell why.", style="red")
     return 1 if problems else 0
@@ -288,7 +282,7 @@ def make_console() -> Console:
 
 @contextmanager
 def own_cache() -> Iterator[None]:
-    """A compile cache for the tour alone, so that compile times are those of a first run."""
+    """A compile cache for a part of the tour alone, so that compile times are those of a first run."""
     before = os.environ.get("TAPELESS_CACHE_DIR")
     with tempfile.TemporaryDirectory(prefix="tapeless-demo-") as folder:
         os.environ["TAPELESS_CACHE_DIR"] = folder
@@ -304,7 +298,8 @@ def own_cache() -> Iterator[None]:
 def attempt(console: Console, part: Callable[[Console], bool]) -> bool:
     """A part that fails does not take the rest of the tour with it."""
     try:
-        return part(console)
+        with own_cache():
+            return part(console)
     except Exception as problem:
         console.print(f"{type(problem).__name__}: {problem}", style="red", markup=False, highlight=False)
         return False
@@ -315,20 +310,25 @@ def heading(console: Console, text: str) -> None:
     console.rule(f"[bold]{text}[/]", align="left", style="dim")
 
 
+def note(console: Console, text: str) -> None:
+    console.print(text, style="dim", markup=False, highlight=False)
+
+
 def pictures(console: Console) -> bool:
     heading(console, "Two Python functions, compiled")
     colour = console.color_system is not None
     wide = console.width >= WIDTH
-    left, right, rows = (60, 36, 24) if wide else (min(console.width - 4, 60), min(console.width - 4, 36), 20)
+    left, right, rows = (60, 36, 24) if wide else (min(console.width, 60), min(console.width, 36), 20)
     start = time.perf_counter()
     first = picture(mandelbrot_image(left, 2 * rows), NIGHT, colour)
     second = picture(dish_image(right, 2 * rows), CORAL, colour)
     seconds = time.perf_counter() - start
     console.print(Columns([first, second], padding=(0, 2)))
-    console.print(
-        f"A while loop a pixel under tp.map, and {300 if QUICK else 6000} steps of reaction and diffusion, updated in place. "
-        f"Both in {duration(seconds)}, compiling included.", style="dim", highlight=False,
-    )  # fmt: skip
+    note(
+        console,
+        f"Left: a while loop for each pixel, under tp.map. Right: {STEPS} steps of reaction and diffusion, in place.\n"
+        f"Both in {duration(seconds)}, compiling included.",
+    )
     return True
 
 
@@ -337,8 +337,7 @@ def race(console: Console) -> bool:
     threads = default_threads()
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("program")
-    table.add_column("size", style="dim")
-    for title in ("plain", "compiled", f"{threads} threads", "faster", "compile", "cached", "differs by"):
+    for title in ("plain", "compiled", f"{threads} threads", "faster", "compile", "cached", "differs"):
         table.add_column(title, justify="right", no_wrap=True)
     outcomes = []
     with console.status("") as status:
@@ -346,35 +345,26 @@ def race(console: Console) -> bool:
             status.update(program.name)
             outcomes.append(measure(program, threads))
     for o in outcomes:
-        times = [duration(t) for t in (o.python, o.one, o.all)]
+        plain = duration(o.python) + ("*" if o.program.plain == "NumPy" else " ")
         faster = f"[bold green]{o.python / min(o.one, o.all):,.0f} x[/]"
+        others = (duration(t) for t in (o.compile, o.from_cache))
         difference = o.difference if o.right else f"[red]{o.difference}[/]"
-        plain = f"{times[0]}{'*' if o.program.plain == 'NumPy' else ''}"
-        table.add_row(
-            o.program.name, o.program.size, plain, *times[1:], faster, duration(o.compile), duration(o.from_cache),
-            difference,
-        )  # fmt: skip
+        table.add_row(o.program.name, plain, duration(o.one), duration(o.all), faster, *others, difference)
     console.print(table)
-    console.print(
-        "* NumPy. 'compile' is once for each combination of argument types, 'cached' in every later process.", style="dim",
-        highlight=False,
-    )  # fmt: skip
+    note(
+        console,
+        "* NumPy. Compiling happens once for each combination of argument types; later processes find it cached.",
+    )
     return all(o.right for o in outcomes)
 
 
 def inside(console: Console) -> bool:
     heading(console, "What the compiler sees")
-    compiled = tp.function(positive_norm)
-    source = inspect.getsource(positive_norm).rstrip()
-    core = compiled.ir(np.ones(3), stage="core").rstrip()
-    width = console.width
-    left = Syntax(source, "python", background_color="default", word_wrap=True)
-    console.print(Panel(left, title="Python", title_align="left", border_style="dim", width=width))
-    console.print(Panel(Text(core), title='.ir(x, stage="core")', title_align="left", border_style="dim", width=width))
-    console.print(
-        'Other stages: "optimized", "loops", "llvm", "asm", "ptx". Arrays are values there: an update in place is decided '
-        "by the compiler, and proved.", style="dim", highlight=False,
-    )  # fmt: skip
+    source = Syntax(inspect.getsource(positive_norm).rstrip(), "python", background_color="default", word_wrap=True)
+    core = Text(tp.function(positive_norm).ir(np.ones(3), stage="core").rstrip())
+    for title, text in (("Python", source), ('.ir(x, stage="core")', core)):
+        console.print(Panel(text, title=title, title_align="left", border_style="dim", width=console.width))
+    note(console, 'The stages after that: "optimized", "loops", "llvm", "asm".')
     return True
 
 
