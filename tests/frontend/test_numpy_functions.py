@@ -249,6 +249,15 @@ PYTHON = [
     (lambda x: (x.is_integer(), (x + 0.5).is_integer()), 2.0),
 ]
 
+
+
+def empty_then_filled(a):
+    b, c = np.empty_like(a), np.empty(a.shape, dtype=np.int32)
+    b[...] = 1.5
+    c.fill(2)
+    return b * c
+
+
 CREATION = [
     (lambda n: np.zeros(n), 3),
     (lambda n: np.zeros((n, 2), dtype=np.float32), 3),
@@ -262,7 +271,7 @@ CREATION = [
     (lambda a: np.zeros_like(a) + np.ones_like(a) + np.full_like(a, 2.5), M32),
     (lambda a: np.zeros_like(a, dtype=np.int64), M),
     (lambda a: np.full_like(a, 7), I32),
-    (lambda a: np.empty_like(a) * 0 == np.empty(a.shape), M),
+    (empty_then_filled, M32),
     (lambda n: np.zeros(0), 1),
     (lambda a: np.array(a), V32),
     (lambda x: np.array([x, 1, 2.0]), 1),

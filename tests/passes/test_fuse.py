@@ -532,6 +532,19 @@ def test_loops_take_over_what_they_carry() -> None:
     stays(code, "q", "[n]f64")
 
 
+def test_loops_take_over_what_they_make_anew() -> None:
+    """The second iteration may be written where the array was that the loop began with."""
+    code = r"""
+        own: [n]f64 = copy x
+        p: [n]f64 = map n (\i e -> t: f64 = sin e; in t) own
+        r: [n]f64 = loop (v: [n]f64 = own) for j < 2 do
+          v_1: [n]f64 = map n (\i e -> t: f64 = mul e w; in t) v
+          in v_1
+        q: [n]f64 = map n (\i e f -> t: f64 = mul e f; in t) p r
+    """
+    stays(code, "q", "[n]f64")
+
+
 def test_the_consumer_overwrites_what_the_producer_reads() -> None:
     code = r"""
         own: [n]f64 = copy x
@@ -674,6 +687,19 @@ def test_what_stands_between_goes_to_its_side() -> None:
     """
     text = fused(code, "(t, z)", "(f64, f64)")
     assert text.index("b: f64") < text.index("sweep") < text.index("t: f64 = sin s")
+
+
+def test_a_sweep_that_was_moved_behind_another() -> None:
+    """`u` needs `s`, so it comes after the sweep that `r` joins; then it shares `y` with a sweep before it."""
+    code = r"""
+        p: [n]f64 = map n (\i e f -> t: f64 = add e f; in t) x y
+        s: f64 = reduce n add 0.0 x
+        q: [n]f64 = map n (\i e -> t: f64 = sin e; in t) x
+        u: f64 = sweep n (\i e -> t: f64 = mul e s; in t) y | reduce add 0.0
+        r: [n]f64 = map n (\i e -> t: f64 = cos e; in t) x
+    """
+    text = fused(code, "(p, q, u, r)", "([n]f64, [n]f64, f64, [n]f64)")
+    assert text.index("cos") < text.index("mul e_")
 
 
 @pytest.mark.parametrize(

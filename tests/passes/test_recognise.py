@@ -399,3 +399,36 @@ def test_a_triangle_stays() -> None:
           in q
     """
     stays(code, type="[m]f64")
+
+
+def test_what_is_written_is_no_operand() -> None:
+    """Each element depends on those written before it."""
+    code = r"""
+        c_0: [n][n]f64 = copy c
+        r: [n][n]f64 = loop (p_0: [n][n]f64 = c_0) for i < n do
+          d: [n][n]f64 = loop (p_1: [n][n]f64 = p_0) for j < n do
+            z: [n][n]f64 = transpose p_1 [1, 0]
+            s: f64 = sweep n (\h -> e: f64 = z[h, i]; f: f64 = b[h, j]; t: f64 = mul e f; in t) | reduce add 0.0
+            q: [n][n]f64 = update p_1[i, j] = s
+            in q
+          in d
+    """
+    stays(code, type="[n][n]f64", params="b: [n][n]f64, c: [n][n]f64")
+
+
+def test_an_extra_loop_stays() -> None:
+    """It may make no trip, and then the array is not written."""
+    inner = indent(sum_first("copy c").partition("\n")[2].replace("r: ", "q: ").replace("= c_0)", "= v)"), "  ")
+    code = "c_0: [m][n]f64 = copy c\nr: [m][n]f64 = loop (v: [m][n]f64 = c_0) for g_0 < n do\n" + inner + "\n  in q"
+    f = program(code, "r", "[m][n]f64")
+    assert "loop" in print_function(recognise_products(f))
+    np.testing.assert_allclose(*(evaluate(g, arguments())[0] for g in (f, recognise_products(f))))
+
+
+def test_a_width_that_is_read_inside_stays() -> None:
+    code = r"""
+        r: [m][n]f64 = map m (\i u q ->
+          z: [q]f64 = map q (\j v -> s: f64 = sweep k (\h e f -> t: f64 = mul e f; in t) u v | reduce add 0.0; in s) bt
+          in z) a lengths
+    """
+    stays(code, params="a: [m][k]f64, bt: [n][k]f64, lengths: [m]i64")

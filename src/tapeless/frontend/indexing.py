@@ -216,7 +216,10 @@ def _slice(ctx: Context, item: SliceValue, length: Dim) -> Range:
     start, stop = _bound(ctx, item.start), _bound(ctx, item.stop)
     if start is None and stop is None and step == 1:
         return Range(i64(0), length, i64(1))
-    op = scalars.apply
+    simple = _simple_slice(ctx, start, stop, n) if step == 1 else None
+    if simple is not None:
+        return simple
+    op = scalars.size_op
     if step > 0:
         low = i64(0) if start is None else _clamp(ctx, start, n, i64(0), n)
         high = n if stop is None else _clamp(ctx, stop, n, i64(0), n)
@@ -232,6 +235,16 @@ def _slice(ctx: Context, item: SliceValue, length: Dim) -> Range:
     return Range(low, ctx.atom_dim(count), i64(step))
 
 
+def _simple_slice(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) -> Range | None:
+    """a[c:], a[:-d] and a[c:-d]: max(n - c - d, 0) elements from c, whatever n is. Equal lengths are one variable."""
+    first = 0 if start is None else int(start.value.real) if isinstance(start, Const) else -1
+    left = 0 if stop is None else -int(stop.value.real) if isinstance(stop, Const) else -1
+    if first < 0 or left < 0 or (left == 0 and stop is not None):
+        return None
+    rest = scalars.size_op(ctx, "add", n, i64(-first - left))
+    return Range(i64(first), ctx.atom_dim(scalars.size_op(ctx, "max", rest, i64(0))), i64(1))
+
+
 def _bound(ctx: Context, value: Value | None) -> Atom | None:
     if value is None or (isinstance(value, Static) and value.value is None):
         return None
@@ -241,7 +254,7 @@ def _bound(ctx: Context, value: Value | None) -> Atom | None:
 
 
 def _clamp(ctx: Context, bound: Atom, n: Atom, low: Atom, high: Atom) -> Atom:
-    op = scalars.apply
+    op = scalars.size_op
     if isinstance(bound, Const):
         value = int(bound.value.real)
         if value >= 0:

@@ -51,6 +51,14 @@ def apply(ctx: Context, name: str, *args: Atom) -> Atom:
     return ctx.b.let(Type(dtype), Apply(name, tuple(args)), "t")
 
 
+def size_op(ctx: Context, name: str, a: Atom, b: Atom) -> Atom:
+    """Arithmetic of sizes and positions: done once, so that equal sizes are one variable."""
+    key = (name, a, b)
+    if key not in ctx.state.sizes:
+        ctx.state.sizes[key] = apply(ctx, name, a, b)
+    return ctx.state.sizes[key]
+
+
 def fold(name: str, args: tuple[Atom, ...], dtype: DType) -> Const:
     values = [a.type.dtype.numpy.type(a.value) for a in args if isinstance(a, Const)]
     return const(row(name).numpy(*values), dtype)

@@ -178,15 +178,16 @@ Key = tuple[int, str]
 
 @dataclass
 class State:
-    """The bindings at one point: names by (frame, name), cell contents, cells that must not be read, equal sizes."""
+    """The bindings at one point: names by (frame, name), cell contents, cells that must not be read, what is known of sizes."""
 
     names: dict[Key, Value] = field(default_factory=dict)
     cells: dict[Cell, Var] = field(default_factory=dict)
     stale: dict[Cell, str] = field(default_factory=dict)
     equal: dict[Var, Dim] = field(default_factory=dict)
+    sizes: dict[tuple[str, Atom, Atom], Atom] = field(default_factory=dict)  # arithmetic of sizes done so far
 
     def copy(self) -> State:
-        return State(dict(self.names), dict(self.cells), dict(self.stale), dict(self.equal))
+        return State(dict(self.names), dict(self.cells), dict(self.stale), dict(self.equal), dict(self.sizes))
 
 
 def weak(value: bool | int | float | complex) -> Scalar:

@@ -95,6 +95,9 @@ def lower_index(lo: Lowerer, var: Var, exp: Index) -> None:
 
 def lower_update(lo: Lowerer, var: Var, exp: Update) -> None:
     whole = lo.loc(exp.array)
+    if isinstance(exp.value, Var) and exp.value in lo.in_target:
+        lo.arrays[var] = whole
+        return
     target = view(lo, whole, exp.axes)
     write(lo, target, exp.value)
     lo.arrays[var] = whole

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64
 from tapeless.lower.loopir import (
+    LARGEST_SIZE,
     Alloc,
     Assign,
     Buffer,
@@ -160,6 +161,22 @@ class Code:
             total = self.mul(total, d)
         return total
 
+    def room(self, shape: Sequence[Atom]) -> Atom:
+        """The number of elements to allocate: where the product would not fit, more than there can be.
+
+        Integer arithmetic only, so that it moves out of loops with the allocation.
+        """
+        total: Atom = ONE
+        for d in shape:
+            if total == ONE or d == ONE or ZERO in (total, d) or (isinstance(total, Const) and isinstance(d, Const)):
+                total = self.mul(total, d)
+                continue
+            most = self.let("floordiv", DType.i64, i64(LARGEST_SIZE), self.let("max", DType.i64, d, ONE))
+            excess = self.let("max", DType.i64, self.let("sub", DType.i64, total, most), ZERO)
+            too_many = self.let("mul", DType.i64, self.let("min", DType.i64, excess, ONE), i64(2 * LARGEST_SIZE))
+            total = self.let("max", DType.i64, self.let("mul", DType.i64, total, d), too_many)
+        return total
+
     def row_major(self, shape: Sequence[Atom]) -> tuple[Atom, ...]:
         strides: list[Atom] = []
         step: Atom = ONE
@@ -170,7 +187,7 @@ class Code:
 
     def allocate(self, dtype: DType, shape: Sequence[Atom], label: str = "buf") -> Loc:
         """New memory, in order; small arrays of constant shape on the stack."""
-        total = self.size(shape)
+        total = self.room(shape)
         strides = self.row_major(shape)
         if isinstance(total, Const) and int(total.value.real) <= STACK_LIMIT:
             buffer = Buffer(label, dtype, Space.stack, max(1, int(total.value.real)))

@@ -49,7 +49,7 @@ def lower_if(lo: Lowerer, vars: tuple[Var, ...], exp: If) -> None:
                     code.copy(lo.loc(r), places[k])
                 elif k in late:
                     source = lo.loc(r)
-                    code.emit(Alloc(late[k], code.size(source.shape)))
+                    code.emit(Alloc(late[k], code.room(source.shape)))
                     code.copy(source, Loc(late[k], source.dtype, source.shape, code.row_major(source.shape)))
             assign_together(lo, [(slots[k], lo.atom(body.results[k])) for k in slots])
 

@@ -34,6 +34,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Range,
     Reshape,
     Scatter,
     Stm,
@@ -45,7 +46,8 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Dim, DType, Type, Var, const, dim_atom
-from tapeless.lower import loopir
+from tapeless.ir.walk import free_in_exp, refresh_lambda
+from tapeless.lower import arrays, loopir
 from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.places import in_place
@@ -113,6 +115,7 @@ class Lowerer:
         self.blas = ""
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]
+        self.in_target: set[Var] = set()  # made where a later update would have put them
 
     # -- operands
 
@@ -162,7 +165,7 @@ class Lowerer:
             self.owned[-1].remove(source.buffer)
             return source.buffer
         out = Buffer("result", source.dtype, Space.heap)
-        code.emit(loopir.Alloc(out, code.size(source.shape)))
+        code.emit(loopir.Alloc(out, code.room(source.shape)))
         code.copy(source, Loc(out, source.dtype, source.shape, code.row_major(source.shape)))
         return out
 
@@ -205,9 +208,34 @@ class Lowerer:
 
     def body(self, body: Body) -> list[Atom]:
         """Lowers the statements; gives the scalar results, arrays are found in `arrays`."""
-        for stm in body.stms:
+        updates = single_updates(body)
+        for k, stm in enumerate(body.stms):
+            for v in stm.vars:
+                if v in updates:
+                    self._make_in_target(v, k, updates[v], body)
             self.stm(stm)
         return [self.atom(r) if not r.type.shape else r for r in body.results]
+
+    def _make_in_target(self, v: Var, first: int, last: int, body: Body) -> None:
+        """An array that is only made to be written into a part of another one is made there.
+
+        The other one must not be read from here on until then, and the place must be known now.
+        """
+        update = body.stms[last].exp
+        assert isinstance(update, Update)
+        if v in self.wanted or update.array not in self.arrays:
+            return
+        target = self.arrays[update.array]
+        for stm in body.stms[first:last]:
+            for used in free_in_exp(stm.exp):
+                if used in self.arrays and self.arrays[used].buffer is target.buffer:
+                    return
+        made = {w for s in body.stms[first:last] for w in s.vars}
+        for axis in update.axes:
+            if not isinstance(axis, Range) or any(x in made for x in (axis.start, axis.step, axis.length)):
+                return
+        self.wanted[v] = arrays.view(self, target, update.axes)
+        self.in_target.add(v)
 
     def stm(self, stm: Stm) -> None:
         before = self.code.span
@@ -217,7 +245,7 @@ class Lowerer:
         self.code.span = before
 
     def _stm(self, stm: Stm) -> None:
-        from tapeless.lower import arrays, control, libraries, sweeps
+        from tapeless.lower import control, libraries, sweeps
 
         code = self.code
         match stm.exp:
@@ -258,8 +286,6 @@ class Lowerer:
 
     def inline(self, lam: Lambda, args: Sequence[Atom | Loc]) -> list[Atom]:
         """Lowers a lambda's body here, for these arguments. A lambda may be lowered several times."""
-        from tapeless.ir.walk import refresh_lambda
-
         fresh = refresh_lambda(lam)
         for p, a in zip(fresh.params, args, strict=True):
             if isinstance(a, Loc):
@@ -293,6 +319,23 @@ class Lowerer:
             else:
                 self._print_array(code.inside(loc, i))
         code.emit(loopir.Print(("]",), ()))
+
+
+def single_updates(body: Body) -> dict[Var, int]:
+    """Results of sweeps whose only use is to be written into another array: the position of that update."""
+    uses: dict[Var, int] = {}
+    for stm in body.stms:
+        for v in free_in_exp(stm.exp):
+            uses[v] = uses.get(v, 0) + 1
+    for r in body.results:
+        if isinstance(r, Var):
+            uses[r] = uses.get(r, 0) + 1
+    mapped = {v for s in body.stms if isinstance(s.exp, Sweep) for v in s.vars if v.type.shape and uses.get(v) == 1}
+    return {
+        s.exp.value: k
+        for k, s in enumerate(body.stms)
+        if isinstance(s.exp, Update) and isinstance(s.exp.value, Var) and s.exp.value in mapped
+    }
 
 
 def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lowered:

@@ -270,8 +270,8 @@ def _element(
     bind_rows(lo, lam, i, exp.arrays)
     reduced = sum(len(r.neutral) for r in exp.reduces)
     first_mapped = reduced + scanned
-    wishes = {first_mapped + k: code.inside(o, i) for k, o in enumerate(outs[scanned:]) if o.rank > 1}
-    lo.plan(lam.body, wishes)
+    rows = {k: code.inside(o, i) for k, o in enumerate(outs) if o.rank > 1}
+    lo.plan(lam.body, {first_mapped + k - scanned: row for k, row in rows.items() if k >= scanned})
 
     def run() -> None:
         results = lo.body(lam.body)
@@ -284,11 +284,17 @@ def _element(
         for total in running:
             total.combine(values[at : at + len(total.slots)])
             for s in total.slots:
-                _put(lo, outs[place], i, s)
+                put(place, s)
                 place += 1
             at += len(total.slots)
-        for o, value in zip(outs[place:], values[at:], strict=True):
-            _put(lo, o, i, value)
+        for k, value in enumerate(values[at:]):
+            put(place + k, value)
+
+    def put(k: int, value: Atom | Loc) -> None:
+        if isinstance(value, Loc):
+            code.copy(value, rows[k])
+        else:
+            code.store(outs[k], [i], value)
 
     lo.scoped(run)
 

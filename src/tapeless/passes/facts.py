@@ -45,7 +45,6 @@ from tapeless.ir.core import (
 from tapeless.ir.types import Atom, Const, Var
 from tapeless.ir.walk import Substitution, operands, regions
 
-
 EQUAL_STMS = 16  # statements of branches that are compared
 
 

@@ -50,7 +50,7 @@ from tapeless.ir.walk import all_stms, operands, regions, type_vars
 from tapeless.ops.table import TABLE
 from tapeless.passes.algebra import inner, simplify_apply
 from tapeless.passes.facts import equal_bodies, is_view
-from tapeless.passes.rewrite import REGIONS, Rewriter
+from tapeless.passes.rewrite import Rewriter
 from tapeless.passes.views import settle, simplify_view
 
 T = TypeVar("T")

@@ -24,6 +24,7 @@ from tapeless.errors import TapelessError
 from tapeless.runtime import cache
 from tapeless.tools.doctor import doctor, size_text
 from tapeless.tools.explain import explain
+from tapeless.tools.report import tolerate_encoding
 from tapeless.version import VERSION
 
 STAGES = ("core", "optimized", "loops", "llvm", "asm", "ptx")
@@ -35,6 +36,7 @@ class UsageError(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    tolerate_encoding()
     parser = _parser()
     options, rest = parser.parse_known_args(argv)
     if rest and options.command != "bench":

@@ -29,7 +29,7 @@ from rich.text import Text
 
 import tapeless as tp
 from tapeless.api.function import default_threads
-from tapeless.tools.report import WIDTH, duration
+from tapeless.tools.report import WIDTH, duration, make_console, tolerate_encoding
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RAMP = " .,:;-=+*oxO#%@"
@@ -248,36 +248,39 @@ def picture(image: Array, palette: Palette, colour: bool) -> Text:
 
 def mandelbrot_image(width: int, height: int) -> Array:
     limit = 60 if QUICK else 400
-    counts: Array = tp.function(mandelbrot)(*mandelbrot_inputs(width, height, limit))
-    shades: Array = np.log(counts) / np.log(limit)
-    return shades
+    counts = tp.function(mandelbrot)(*mandelbrot_inputs(4 * width, 4 * height, limit))
+    return smaller(np.log(counts) / np.log(limit), 4)
 
 
 def dish_image(width: int, height: int) -> Array:
-    u, v, steps = dish(height, width, STEPS)
+    u, v, steps = dish(2 * height, 2 * width, STEPS)
     tp.function(gray_scott)(u, v, steps)
-    shades: Array = np.clip(v / max(float(v.max()), 1e-9), 0.0, 1.0)
-    return shades
+    return smaller(v / max(float(v.max()), 1e-9), 2)
+
+
+def smaller(image: Array, factor: int) -> Array:
+    """Each pixel is the mean of `factor` x `factor` of them."""
+    height, width = image.shape
+    blocks = image.reshape(height // factor, factor, width // factor, factor)
+    mean: Array = blocks.mean(axis=(1, 3))
+    return mean
 
 
 # -- the tour
 
 
 def main() -> int:
+    tolerate_encoding()
     console = make_console()
     parts = (pictures, race, inside, refusal)
     problems = [part.__name__ for part in parts if not attempt(console, part)]
     console.print()
-    hint = "Next: tapeless explain FILE.py:f tells what became of each line, tapeless doctor what this machine offers."
-    console.print(hint, style="bold", highlight=False)
+    console.print(
+        "Next: `tapeless explain FILE.py:f` for what became of each line, `tapeless doctor` for this machine."
+    )
     if problems:
         console.print(f"Something went wrong in: {', '.join(problems)}. `tapeless doctor` may tell why.", style="red")
     return 1 if problems else 0
-
-
-def make_console() -> Console:
-    console = Console()
-    return console if console.is_terminal and console.width <= WIDTH else Console(width=WIDTH)
 
 
 @contextmanager
@@ -316,7 +319,7 @@ def note(console: Console, text: str) -> None:
 
 def pictures(console: Console) -> bool:
     heading(console, "Two Python functions, compiled")
-    colour = console.color_system is not None
+    colour = console.color_system is not None and console.encoding.startswith("utf")
     wide = console.width >= WIDTH
     left, right, rows = (60, 36, 24) if wide else (min(console.width, 60), min(console.width, 36), 20)
     start = time.perf_counter()
@@ -326,7 +329,7 @@ def pictures(console: Console) -> bool:
     console.print(Columns([first, second], padding=(0, 2)))
     note(
         console,
-        f"Left: a while loop for each pixel, under tp.map. Right: {STEPS} steps of reaction and diffusion, in place.\n"
+        f"Left: a while loop for each pixel, under tp.map. Right: {STEPS} steps of reaction-diffusion, in place.\n"
         f"Both in {duration(seconds)}, compiling included.",
     )
     return True
@@ -336,8 +339,9 @@ def race(console: Console) -> bool:
     heading(console, "The same functions as plain Python, and compiled")
     threads = default_threads()
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("program")
-    for title in ("plain", "compiled", f"{threads} threads", "faster", "compile", "cached", "differs"):
+    table.add_column("program", min_width=12)
+    titles = ["plain", "compiled", f"{threads} threads", "faster", "differs", "compile", "cached"]
+    for title in titles[: None if console.width >= WIDTH else 5]:
         table.add_column(title, justify="right", no_wrap=True)
     outcomes = []
     with console.status("") as status:
@@ -349,12 +353,10 @@ def race(console: Console) -> bool:
         faster = f"[bold green]{o.python / min(o.one, o.all):,.0f} x[/]"
         others = (duration(t) for t in (o.compile, o.from_cache))
         difference = o.difference if o.right else f"[red]{o.difference}[/]"
-        table.add_row(o.program.name, plain, duration(o.one), duration(o.all), faster, *others, difference)
+        cells = [o.program.name, plain, duration(o.one), duration(o.all), faster, difference, *others]
+        table.add_row(*cells[: len(table.columns)])
     console.print(table)
-    note(
-        console,
-        "* NumPy. Compiling happens once for each combination of argument types; later processes find it cached.",
-    )
+    note(console, "* NumPy. Compiling happens once for each combination of argument types; then it is cached on disk.")
     return all(o.right for o in outcomes)
 
 

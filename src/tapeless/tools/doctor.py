@@ -17,14 +17,13 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from tapeless.api.function import default_threads, function
 from tapeless.backends.cpu import libraries
 from tapeless.backends.llvm import host
 from tapeless.runtime import cache
-from tapeless.tools.report import WIDTH, duration
+from tapeless.tools.report import duration, make_console
 from tapeless.version import VERSION
 
 OK, MISSING, FAILED = "ok", "missing", "failed"
@@ -51,10 +50,7 @@ def doctor() -> int:
     for row in rows:
         style = {OK: "green", MISSING: "yellow", FAILED: "red"}[row.state]
         table.add_row(row.what, row.found, f"[{style}]{row.state}[/]", row.meaning)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
-    console.print(table)
+    make_console().print(table)
     return 1 if any(row.state == FAILED for row in rows) else 0
 
 

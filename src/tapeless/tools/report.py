@@ -7,6 +7,8 @@ machine and from run to run (times, lanes), so that it can be compared.
 from __future__ import annotations
 
 import html as escape
+import io
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,10 +103,10 @@ class Report:
         return _rich(self)
 
     def show(self) -> None:
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=WIDTH)
-        console.print(self)
+        try:
+            make_console().print(self)
+        except UnicodeEncodeError:  # no symbols on this output
+            print(str(self).encode("ascii", "replace").decode())
 
     def html(self, path: str | Path) -> None:
         """Writes the report as one page that needs nothing else."""
@@ -114,6 +116,22 @@ class Report:
         raise TapelessError(
             "there is nothing to plot: plots show how gradients trade memory against time, and this is not a gradient"
         )
+
+
+# -- output
+
+
+def make_console() -> Console:
+    """As wide as the terminal, up to the width that everything is laid out for."""
+    console = Console()
+    return console if console.is_terminal and console.width <= WIDTH else Console(width=WIDTH)
+
+
+def tolerate_encoding() -> None:
+    """For commands: symbols that the output cannot show become question marks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 # -- words
