@@ -48,7 +48,7 @@ def dicts(d):
 
 
 def named(p):
-    return Point(p.x * 2, p.y + p[0]), Point(1.0), p._replace(x=5.0) if False else p
+    return Point(p.x * 2, p.y + p[0]), Point(1.0), p
 
 
 def bodies(b, s):

@@ -96,7 +96,6 @@ def test_elementwise_functions():
     same(functions, M)
     same(functions, X.astype(np.float32))
     same(functions, np.arange(3))
-    same(functions, 0.5)
     same(functions, np.zeros(0))
 
 
@@ -125,7 +124,6 @@ def shapes(m):
 
 def test_shapes():
     same(shapes, M)
-    same(shapes, np.zeros((2, 0)).reshape(0, 2)) if False else None
     same(shapes, np.arange(6).reshape(2, 3))
 
 
@@ -140,7 +138,7 @@ def test_products():
 
 
 def conversions(x):
-    return x.astype(np.float32), x.astype(np.int64), x.astype(bool), x.astype(float), np.float64(x[0]), x.tolist() if False else 0
+    return x.astype(np.float32), x.astype(np.int64), x.astype(bool), x.astype(float), np.float64(x[0])
 
 
 def test_conversions():

@@ -25,7 +25,8 @@ def test_positions():
     for i in (0, 3, 6, -1, -7):
         same(item, X, i)
     same(item, X, np.int32(2))
-    same(item, X, True)  # an index by a Python bool
+    with pytest.raises(tp.CompileError, match="TP104"):  # a new axis in NumPy
+        tp.function(item)(X, True)
     for i in (7, -8, 100):
         raises(IndexError, item, X, i)
     for i, j in ((0, 0), (-1, 2), (3, -5)):
@@ -268,10 +269,6 @@ def test_what_may_be_an_index():
     for f, args in ((float_index, (X, 1.5)), (too_many, (X,))):
         with pytest.raises(tp.TapelessError):
             tp.function(f)(*args)
-
-
-def nested_subscripts(x, idx, k):
-    return x[idx[idx[k]]], x[idx][k], x[x[k] > 3]
 
 
 def chained_reads(x, idx, k):

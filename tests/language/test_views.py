@@ -508,6 +508,58 @@ def chained_targets(x):
     return a, b
 
 
+def exchanged(x, y):
+    t = x.copy()
+    x[:] = y
+    y[:] = t
+
+
+def exchanged_reversed(x, y, z):
+    t = x.copy()
+    x[::-1] = y
+    y[:] = z[::-1]
+    z[:] = t
+
+
+def copied_then_written(y, x):
+    y[0] = 3.0
+    x[:] = y
+    y[1] = 4.0
+
+
+def copied_then_reversed(x):
+    before = x.copy()
+    x[:] = x[::-1]
+    x[1:] = x[:-1]
+    x[:] = x[::-1]
+    return before
+
+
+def test_contents_change_places():
+    """Several arguments end up with what was in the memory of another one."""
+    same(exchanged, X, X * 10)
+    same(exchanged_reversed, X, X * 10, X * 100)
+    same(copied_then_written, X, X * 10)
+    same(copied_then_reversed, X)
+
+
+def rows_of_a_rebound_array(y):
+    s = 0.0
+    for row in y:
+        y[1] = 5.0
+        y = y * 2
+        s += row.sum()
+    return s
+
+
+def test_a_loop_holds_its_array():
+    """While the loop runs, the array it goes over is reachable by no name but still by the loop."""
+    try:
+        same(rows_of_a_rebound_array, np.ones((3, 2)))
+    except tp.CompileError as error:
+        assert error.code == "TP105"
+
+
 def test_chained_assignment():
     same(two_slices_swap, X)
     same(chained_targets, X)

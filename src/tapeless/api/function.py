@@ -17,13 +17,14 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from tapeless.errors import CompileError, DeviceError, InternalError, TapelessError
+from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
 from tapeless.frontend.context import Options, Watch, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.fastcall import PLAIN, fast_call
 from tapeless.runtime.compile import Compiled, compile_specs
+from tapeless.runtime.deep import with_room
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -90,7 +91,10 @@ class Function(Generic[P, R]):
 
     def _caller(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Caller, list[Any]]:
         """The specialisation for these arguments, compiled when there is none yet."""
-        leaves, tree = pytree.flatten((args, kwargs))
+        try:
+            leaves, tree = pytree.flatten((args, kwargs))
+        except RecursionError:
+            raise ArgumentError("an argument is nested too deeply, or contains itself") from None
         specs = specs_of(leaves, self.python, tree)
         key = (tree, tuple(_loose(s) for s in specs))
         with self._lock:
@@ -180,7 +184,7 @@ def _refused(python: Any, options: dict[str, Any]) -> Exception | None:
 
 def _compile(python: Any, specs: list[Spec], tree: Any, options: Options, cache: bool) -> Compiled:
     try:
-        return compile_specs(python, specs, tree, options, cache)
+        return with_room(lambda: compile_specs(python, specs, tree, options, cache))
     except (TapelessError, MemoryError):
         raise
     except RecursionError:

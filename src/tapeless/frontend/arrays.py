@@ -70,8 +70,9 @@ def before_write(ctx: Context, cell: Cell) -> None:
     """Refuses a write whose target is not certain, and marks the references that would miss it."""
     if cell.readonly:
         ctx.fail("TP115", cell.readonly, "copy the array (.copy()) before writing to it.")
-    if cell.may_be:
-        other = sorted(c.name for c in cell.may_be)[0]
+    fixed = sorted(c.name for c in cell.may_be if c.argument or c.readonly)
+    if fixed:
+        other = fixed[0]
         ctx.fail(
             "TP105",
             f"'{cell.name}' may refer to the same array as '{other}' here, so it is not known which array this writes",
@@ -81,10 +82,9 @@ def before_write(ctx: Context, cell: Cell) -> None:
         ctx.fail("TP105", ctx.state.stale[cell])
     ctx.written_cells.add(cell)
     for other_cell in ctx.state.cells:
-        if cell in other_cell.may_be:
-            ctx.state.stale[other_cell] = (
-                f"'{other_cell.name}' may refer to the array '{cell.name}', which has been written since"
-            )
+        if other_cell is not cell and (cell.may_be or other_cell.may_be) and cell.possible & other_cell.possible:
+            which = f"the array '{cell.name}'," if cell.name != other_cell.name else "an array"
+            ctx.state.stale[other_cell] = f"'{other_cell.name}' may refer to {which} which has been written since"
 
 
 def _written(ctx: Context, base: Var, view: tuple[Strided | Reshaped, ...], value: Atom) -> Var:
@@ -125,7 +125,7 @@ def transpose(ctx: Context, array: Array, perm: Sequence[int]) -> Array:
 
 
 def reshape(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
-    """A view where NumPy gives one, else a copy. Where that depends on sizes at run time, the result cannot be written."""
+    """A view where NumPy gives one, else a copy. Where that depends on run-time sizes the result cannot be written."""
     target = array.type.with_shape(shape)
     dims, strides = layout.view_strides(ctx.state.cells[array.cell].type.shape, array.view, ctx.canon)
     try:

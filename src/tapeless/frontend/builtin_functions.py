@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.frontend import scalars
-from tapeless.frontend.arrays import elementwise, read
+from tapeless.frontend.arrays import elementwise, make_array, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.expressions import binary_values, truth_of
 from tapeless.frontend.indexing import get_item, row_view
@@ -167,7 +167,7 @@ def abs_(ctx: Context, x: Value) -> Value:
         return Scalar(apply(ctx, "abs", a.atom), a.weak)
 
     if isinstance(x, Array) and x.type.dtype is DType.bool:
-        return x
+        return make_array(ctx, x)
     return elementwise(ctx, rule, [x], "abs")
 
 
@@ -192,7 +192,7 @@ def _round(ctx: Context, number: Value, ndigits: Value | None = None) -> Value:
     if ndigits is None:
         return to_integer(ctx, number, "rint")
     digits = integer(ctx, "round: ndigits", ndigits)
-    return Scalar(round_number(ctx, number, digits).atom, number.weak)
+    return Scalar(round_number(ctx, number, digits, exact=number.weak).atom, number.weak)
 
 
 def _single(ctx: Context, name: str, value: Value) -> Scalar:

@@ -76,6 +76,7 @@ class Context:
     watches: dict[str, Watch] = field(default_factory=dict)
     captured: dict[int, Captured] = field(default_factory=dict)
     sizes: list[Var] = field(default_factory=list)
+    without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
     calls: list[object] = field(default_factory=list)
     written_cells: set[Cell] = field(default_factory=set)
     inside_prelude: int = 0

@@ -81,14 +81,12 @@ def round_(ctx: Context, a: Value, decimals: Value | None = None) -> Value:
     return elementwise(ctx, lambda x: round_number(ctx, x, digits), [a], "np.round")
 
 
-def round_number(ctx: Context, x: Scalar, digits: int) -> Scalar:
-    """Halves go to even. NumPy's way: scale, round, scale back."""
-    if x.dtype.is_int or x.dtype is DType.bool:
-        if digits < 0 or x.dtype is DType.bool:
-            ctx.fail(
-                "TP104", f"rounding {type_text(x)} to {digits} digits cannot be compiled", "convert to float first."
-            )
-        return Scalar(x.atom)
+def round_number(ctx: Context, x: Scalar, digits: int, exact: bool = False) -> Scalar:
+    """Halves go to even. NumPy scales, rounds and scales back; Python (`exact`) rounds the number itself."""
+    if x.dtype is DType.bool:
+        ctx.fail("TP104", f"rounding {type_text(x)} cannot be compiled", "convert it to an integer first.")
+    if x.dtype.is_int:
+        return Scalar(x.atom if digits >= 0 else _round_integer(ctx, x.atom, 10**-digits))
     if x.dtype.is_complex:
         parts = [round_number(ctx, Scalar(apply(ctx, p, x.atom)), digits).atom for p in ("real", "imag")]
         return Scalar(apply(ctx, "complex", *parts))
@@ -96,7 +94,45 @@ def round_number(ctx: Context, x: Scalar, digits: int) -> Scalar:
         return Scalar(apply(ctx, "rint", x.atom))
     scale = const(10.0 ** abs(digits), x.dtype)
     there, back = ("mul", "div") if digits > 0 else ("div", "mul")
-    return Scalar(apply(ctx, back, apply(ctx, "rint", apply(ctx, there, x.atom, scale)), scale))
+    scaled = apply(ctx, there, x.atom, scale)
+    nearest = apply(ctx, "rint", scaled)
+    if exact and 0 < digits <= 10:
+        nearest = _nearest(ctx, x.atom, scaled, scale)
+    result = apply(ctx, back, nearest, scale)
+    if exact:  # from 2**52 on there are no decimals, and scaling might overflow
+        large = apply(ctx, "ge", apply(ctx, "abs", x.atom), const(2.0**52, x.dtype))
+        result = select(ctx, apply(ctx, "or", large, apply(ctx, "isnan", x.atom)), x.atom, result)
+    return Scalar(result)
+
+
+def _round_integer(ctx: Context, x: Atom, unit: int) -> Atom:
+    dtype = x.type.dtype
+    size, half, one = const(unit, dtype), const(unit // 2, dtype), const(1, dtype)
+    count = apply(ctx, "floordiv", x, size)
+    rest = apply(ctx, "sub", x, apply(ctx, "mul", count, size))
+    odd = apply(ctx, "eq", apply(ctx, "and", count, one), one)
+    tie = apply(ctx, "and", apply(ctx, "eq", rest, half), odd)
+    up = apply(ctx, "or", apply(ctx, "gt", rest, half), tie)
+    return apply(ctx, "mul", apply(ctx, "add", count, convert(ctx, up, dtype)), size)
+
+
+def _nearest(ctx: Context, x: Atom, scaled: Atom, scale: Atom) -> Atom:
+    """The integer nearest to x * scale, of which `scaled` is the rounded product.
+
+    Only where `scaled` lies halfway can its rounding error decide. x is split into a part of 24 bits and the rest; the
+    products of both with a power of ten up to 10**10, which has 24 bits, are exact.
+    """
+    high = convert(ctx, convert(ctx, x, DType.f32), DType.f64)
+    low = apply(ctx, "sub", x, high)
+    error = apply(ctx, "sub", apply(ctx, "mul", high, scale), scaled)
+    error = apply(ctx, "add", error, apply(ctx, "mul", low, scale))
+    below = apply(ctx, "floor", scaled)
+    halfway = apply(ctx, "eq", apply(ctx, "sub", scaled, below), const(0.5, DType.f64))
+    zero = const(0.0, DType.f64)
+    less = apply(ctx, "and", halfway, apply(ctx, "lt", error, zero))
+    more = apply(ctx, "and", halfway, apply(ctx, "gt", error, zero))
+    up = select(ctx, more, apply(ctx, "add", below, const(1.0, DType.f64)), apply(ctx, "rint", scaled))
+    return select(ctx, less, below, up)
 
 
 @known("np.isclose")

@@ -258,7 +258,9 @@ def _parameter(
         case StaticSpec(value=value):
             return from_python(ctx, value, lambda: value, name)
         case ArraySpec(dtype=dtype, labels=()):
-            return Scalar(Var(name, SCALAR[dtype]))
+            number = Scalar(Var(name, SCALAR[dtype]))
+            ctx.without_axes.add(number.atom)
+            return number
         case ArraySpec(same_as=same) if same >= 0:
             return values[same]
         case ArraySpec(dtype=dtype, labels=labels, writeable=writeable):

@@ -48,6 +48,8 @@ def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
                     ctx.fail("TP112", "an index can only have a single ellipsis ('...')")
                 ellipsis = True
                 items.extend([whole] * (rank - used))
+            case Scalar() if r.dtype is DType.bool:
+                ctx.fail("TP104", "a bool as an index adds an axis in NumPy, which cannot be compiled", "use int(...) for a position.")
             case Scalar() | SliceValue() | Array():
                 items.append(r)
             case Sequence_(kind="list"):
@@ -214,8 +216,9 @@ def _slice(ctx: Context, item: SliceValue, length: Dim) -> Range:
         if step == 0:
             ctx.fail("TP112", "slice step cannot be zero")
     start, stop = _bound(ctx, item.start), _bound(ctx, item.stop)
-    if start is None and stop is None and step == 1:
-        return Range(i64(0), length, i64(1))
+    if start is None and stop is None and abs(step) == 1:  # the length stays
+        first = i64(0) if step == 1 else scalars.apply(ctx, "sub", n, i64(1))
+        return Range(first, length, i64(step))
     simple = _simple_slice(ctx, start, stop, n) if step == 1 else None
     if simple is not None:
         return simple
@@ -409,6 +412,21 @@ def _masked_write(ctx: Context, array: Array, items: Sequence[Item], value: Scal
         return Scalar(scalars.select(ctx, m.atom, new, old.atom))
 
     write(ctx, array, map_nest(ctx, choose, [read(ctx, mask), read(ctx, array)], shape))
+
+
+def masked_update(ctx: Context, array: Array, mask: Array, new: Value) -> None:
+    """a[mask] op= number, where `new` is a op number: kept where the mask is true."""
+    assert isinstance(new, Array)
+    if mask.type.rank != array.type.rank:
+        ctx.fail("TP113", "assignment by a mask takes a mask of the array's shape", "use np.where.")
+    shape = broadcast_shapes(ctx, [array.type.shape, mask.type.shape], "mask")
+    values = broadcast_to(ctx, new, ctx.dims(array.type.shape), array.type.dtype, "assignment")
+    assert isinstance(values, Var)
+
+    def choose(m: Scalar, x: Scalar, old: Scalar) -> Scalar:
+        return Scalar(scalars.select(ctx, m.atom, x.atom, old.atom))
+
+    write(ctx, array, map_nest(ctx, choose, [read(ctx, mask), values, read(ctx, array)], shape))
 
 
 def row_view(ctx: Context, array: Array, index: Atom) -> Value:

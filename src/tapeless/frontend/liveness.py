@@ -133,7 +133,7 @@ class _Analysis:
         bound: frozenset[str] = frozenset()
         if isinstance(s, ast.For):
             bound = assigned([ast.Assign(targets=[s.target], value=ast.Constant(0))])
-        head = test
+        head = test | self.result.head.get(s, frozenset())  # what an earlier round of the loop around it found
         while True:  # to the fixed point: what the next iteration needs is live at the end of this one
             repeat = head | after | test
             new = (self.block(s.body, repeat, after | out, repeat) - bound) | test

@@ -45,6 +45,7 @@ class Carried:
     cells: list[Cell] = field(default_factory=list)  # arrays written in place
     dtypes: dict[tuple[Key, int], tuple[DType, bool]] = field(default_factory=dict)  # widened scalars
     fresh: dict[Key, Value] = field(default_factory=dict)  # first bound inside: shape of the value, as seen in a trial
+    stale: dict[Cell, str] = field(default_factory=dict)  # what an iteration leaves unreadable for the next one
 
 
 class Retry(Exception):
@@ -97,6 +98,7 @@ class _Attempt:
     ) -> None:
         ctx = self.ctx
         ctx.state = entry = self.before.copy()
+        entry.stale.update(self.carried.stale)
         cell_slots = [(cell, self._slot(entry.cells[cell], cell.name)) for cell in self.carried.cells]
         for cell, slot in cell_slots:
             entry.cells[cell] = slot.param
@@ -124,6 +126,10 @@ class _Attempt:
             ]
             if missed:
                 self.carried.cells.extend(missed)
+                raise Retry
+            stale = {c: reason for c, reason in end.stale.items() if c in self.before.cells and c not in entry.stale}
+            if stale:
+                self.carried.stale.update(stale)
                 raise Retry
             for key, shape in shapes.items():
                 shape.leave(end)
@@ -189,7 +195,8 @@ class _Shape:
         self.attempt, self.key, self.value = attempt, key, value
         self.leaves: list[Slot | None] = []
         self.flag: Slot | None = None
-        self.cells: list[Cell] = []
+        self.cells: list[Cell] = []  # the carried arrays at the start of the body, and those they are bound to at its end
+        self.ends: list[Cell] = []
         self.template: Value = value
         self.weak: list[bool] = []
         self.count = 0
@@ -221,7 +228,7 @@ class _Shape:
                 slot = self.attempt._slot(var, name)
                 self.leaves.append(slot)
                 self.weak.append(False)
-                new = Cell(name, {cell} if others else set(), cell.readonly)
+                new = Cell(name, cell.possible if others else set(), cell.readonly)
                 entry.cells[new] = slot.param
                 self.cells.append(new)
                 return Array(new, slot.param.type)
@@ -235,7 +242,8 @@ class _Shape:
         """Whether anything but this name can see the array during the loop."""
         if cell.argument or cell in self.attempt.carried.cells:
             return True
-        return any(key != self.key and cell in cells_of(v) for key, v in self.attempt.before.names.items())
+        names = self.attempt.before.names
+        return any(key != self.key and c.possible & cell.possible for key, v in names.items() for c in cells_of(v))
 
     # -- at the end of the body
 
@@ -310,14 +318,17 @@ class _Shape:
                 )  # fmt: skip
             ctx.same_size(a, b, f"'{self.key[1]}' must keep its size in a loop")
         slot.result = var
-        mine = set(self.cells)
-        outer = new.cell in self.attempt.before.cells
-        shared = new.cell not in mine and any(
-            new.cell in cells_of(v) for key, v in end.names.items() if key != self.key and key in self.attempt.keys
+        self.ends.append(new.cell)
+        outer = not new.cell.possible.isdisjoint(self.attempt.before.cells)
+        shared = new.cell not in self.cells and any(
+            c.possible & new.cell.possible
+            for key, v in end.names.items()
+            if key != self.key and key in self.attempt.keys
+            for c in cells_of(v)
         )
         if outer or shared:
             for cell in self.cells:
-                if cell in ctx.written_cells or (outer and new.cell in ctx.written_cells):
+                if cell in ctx.written_cells or (outer and new.cell.possible & ctx.written_cells):
                     ctx.fail(
                         "TP105",
                         f"'{self.key[1]}' refers to different arrays in different iterations, so it is not known which one is written",
@@ -329,6 +340,7 @@ class _Shape:
     def after(self, state: State, mapping: dict[Var, Var]) -> Value:
         slots = iter(self.leaves)
         places = iter(range(len(self.leaves)))
+        self.ends.reverse()
         inner = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
         value = self._after_value(inner, slots, places, state, mapping)
         if self.flag is None:
@@ -344,8 +356,8 @@ class _Shape:
             case Array(cell=cell):
                 slot = next(slots)  # type: ignore[call-overload]
                 next(places)  # type: ignore[call-overload]
-                may_be = {cell} if self._other_references(cell) else set()
-                new = Cell(self.key[1], may_be, cell.readonly)
+                may_be = cell.possible if self._other_references(cell) else set()
+                new = Cell(self.key[1], may_be | self.ends.pop().possible, cell.readonly)
                 state.cells[new] = mapping[slot.param]
                 return Array(new, mapping[slot.param].type)
             case Sequence_():

@@ -45,6 +45,7 @@ class Join:
     def __init__(self, ctx: Context, before: State, arms: tuple[Arm, Arm]) -> None:
         self.ctx, self.before, self.arms = ctx, before, arms
         self.vars: list[Var] = []
+        self.joined: dict[object, Array] = {}  # references of the arms -> what they are afterwards
 
     def run(self) -> State:
         ctx = self.ctx
@@ -154,6 +155,9 @@ class Join:
             case Array(cell=cell):
                 if cell in self.before.cells:
                     return value
+                place = (k, cell, value.view)
+                if place in self.joined:
+                    return self.joined[place]
                 var = self._in_arm(k, lambda: read(ctx, value))
                 assert isinstance(var, Var)
                 shape = self._existential(k, var.type.shape, name)
@@ -162,7 +166,8 @@ class Join:
                 pair = (var, other) if k == 0 else (other, var)
                 out = self._result(pair[0], pair[1], Type(var.type.dtype, shape), _plain(name))
                 assert isinstance(out, Var)
-                return _in_state(ctx, after, out, name)
+                self.joined[place] = _in_state(after, out, name, cell.possible)
+                return self.joined[place]
             case Sequence_():
                 return Sequence_(
                     tuple(self._carry_out(k, v, name, after) for v in value.items), value.kind, value.keys, value.cls
@@ -204,13 +209,16 @@ class Join:
                 f"'{name}' has {x.type.rank} dimensions on one path and {y.type.rank} on another",
                 "give it the same rank on every path.",
             )
+        place = (x.cell, x.view, y.cell, y.view)
+        if place in self.joined:  # one array under two names on both paths
+            return self.joined[place]
         dtype, _ = scalars.join(ctx, Scalar(Const(0, x.type.dtype)), Scalar(Const(0, y.type.dtype)))
         a = self._in_arm(0, lambda: cast(ctx, read(ctx, x), dtype))
         b = self._in_arm(1, lambda: cast(ctx, read(ctx, y), dtype))
         assert isinstance(a, Var) and isinstance(b, Var)
         out = self._array(a, b, name)
-        maybe = {c for c in (x.cell, y.cell) if c in self.before.cells}
-        return _in_state(ctx, after, out, name, maybe)
+        self.joined[place] = _in_state(after, out, name, x.cell.possible | y.cell.possible)
+        return self.joined[place]
 
     def _array(self, a: Var, b: Var, name: str) -> Var:
         dims: list[Dim] = []
@@ -270,7 +278,7 @@ def _dummy(ctx: Context, type: Type) -> Var:
     return ctx.b.let(type, Full(type.shape, zero_of(type.dtype)), "unused")
 
 
-def _in_state(ctx: Context, state: State, var: Var, name: str, may_be: set[Cell] | None = None) -> Array:
-    cell = Cell(_plain(name), may_be or set())
+def _in_state(state: State, var: Var, name: str, may_be: set[Cell]) -> Array:
+    cell = Cell(_plain(name), may_be)
     state.cells[cell] = var
     return Array(cell, var.type)

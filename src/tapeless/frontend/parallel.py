@@ -79,7 +79,7 @@ def pure_region(ctx: Context, what: str, params: Sequence[Var], make: Callable[[
     with ctx.b.region() as stms:
         results = tuple(make())
     for cell, var in before.cells.items():
-        if ctx.state.cells.get(cell) is not var:
+        if ctx.state.cells.get(cell) is not var or (cell in ctx.state.stale and cell not in before.stale):
             ctx.fail(
                 "TP111",
                 f"the function given to {what} writes the array '{cell.name}' of its surroundings",

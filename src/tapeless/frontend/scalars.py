@@ -110,6 +110,8 @@ def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
     x, y = convert(ctx, a.atom, dtype), convert(ctx, b.atom, dtype)
     if name in ("FloorDiv", "Mod") and is_weak:
         _refuse_zero(ctx, y, "integer division or modulo by zero" if dtype.is_int else "float floor division by zero")
+    if name in ("LShift", "RShift") and is_weak and not (isinstance(y, Const) and y.value.real >= 0):
+        ctx.check(apply(ctx, "ge", y, zero_of(dtype)), "ValueError", "negative shift count")
     if name in ("Add", "Sub", "Mult") and dtype.is_int and ctx.options.check:
         _check_overflow(ctx, name, x, y)
     return Scalar(apply(ctx, op, x, y), is_weak)
@@ -161,8 +163,32 @@ def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
         if exponent == -1 and not is_weak:
             return Scalar(apply(ctx, "div", const(1, dtype), x), is_weak)
         if exponent == 0.5 and not dtype.is_complex:
+            if is_weak:
+                _refuse_complex_power(ctx, apply(ctx, "lt", x, zero_of(dtype)))
             return Scalar(apply(ctx, "sqrt", x), is_weak)
-    return Scalar(apply(ctx, "pow", x, convert(ctx, b.atom, dtype)), is_weak)
+    y = convert(ctx, b.atom, dtype)
+    if is_weak and dtype.is_float:
+        _check_power(ctx, x, y)
+    return Scalar(apply(ctx, "pow", x, y), is_weak)
+
+
+def _check_power(ctx: Context, x: Atom, y: Atom) -> None:
+    """Python's own floats raise for 0.0 to a negative power, and would become complex for a root of a negative number."""
+    zero = zero_of(x.type.dtype)
+    positive_exponent = isinstance(y, Const) and y.value.real >= 0
+    if not positive_exponent and not (isinstance(x, Const) and x.value != 0) and not ctx.options.unsafe:
+        bad = logical_and(ctx, apply(ctx, "eq", x, zero), apply(ctx, "lt", y, zero))
+        ctx.check(logical_not(ctx, bad), "ZeroDivisionError", "0.0 cannot be raised to a negative power")
+    if isinstance(y, Const) and float(y.value.real).is_integer():
+        return
+    if not (isinstance(x, Const) and x.value.real >= 0):
+        whole = apply(ctx, "eq", apply(ctx, "floor", y), y)
+        _refuse_complex_power(ctx, logical_and(ctx, apply(ctx, "lt", x, zero), logical_not(ctx, whole)))
+
+
+def _refuse_complex_power(ctx: Context, bad: Atom) -> None:
+    if not ctx.options.unsafe:
+        ctx.check(logical_not(ctx, bad), "ValueError", "a root of a negative float is complex: make the base complex first")
 
 
 def _small_power(ctx: Context, x: Atom, exponent: int) -> Atom:

@@ -14,7 +14,7 @@ from tapeless.frontend import scalars
 from tapeless.frontend.arrays import as_numeric, broadcast_to, read, write
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.expressions import binary_values, evaluate, truth_of
-from tapeless.frontend.indexing import get_item, row_view, set_item
+from tapeless.frontend.indexing import get_item, masked_update, row_view, set_item
 from tapeless.frontend.liveness import always_leaves, assigned, may_leave, written_through
 from tapeless.frontend.loops import compile_loop
 from tapeless.frontend.merge import Arm, Join
@@ -188,11 +188,22 @@ def _augmented(ctx: Context, s: ast.AugAssign) -> None:
             if isinstance(old, Array):
                 _in_place(ctx, name, old, new)
             else:
+                if isinstance(old, Scalar) and old.atom in ctx.without_axes:
+                    ctx.fail(
+                        "TP115", f"'{target}' is an array without dimensions, which cannot be written in place",
+                        "write a = a + b and return it, or pass an array of one element.",
+                    )  # fmt: skip
                 ctx.bind(target, binary_values(ctx, name, old, new))
         case ast.Subscript(value=base, slice=index):
             array, where = evaluate(ctx, base), evaluate(ctx, index)
             if not isinstance(array, Array):
                 ctx.fail("TP104", f"items of {type_text(array)} cannot be assigned", "use a NumPy array.")
+            if isinstance(where, Array) and where.type.dtype is DType.bool:
+                by = evaluate(ctx, s.value)
+                if not isinstance(by, Scalar):
+                    ctx.fail("TP113", "assignment by a mask takes a single number", "use np.where.")
+                masked_update(ctx, array, where, _same_kind(ctx, name, array, binary_values(ctx, name, array, by)))
+                return
             old = get_item(ctx, array, where)
             new = evaluate(ctx, s.value)
             set_item(ctx, array, where, _same_kind(ctx, name, old, binary_values(ctx, name, old, new)))
@@ -459,6 +470,15 @@ def _returns(body: Sequence[ast.stmt]) -> bool:
 def _run_for(ctx: Context, s: ast.For) -> Flow:
     with ctx.at(s.iter):
         iterable = evaluate(ctx, s.iter)
+    held = ctx.key(f"<over{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
+    if cells_of(iterable):
+        ctx.state.names[held] = iterable
+    result = _run_for_over(ctx, s, iterable)
+    ctx.state.names.pop(held, None)
+    return result
+
+
+def _run_for_over(ctx: Context, s: ast.For, iterable: Value) -> Flow:
     if isinstance(iterable, RangeValue) and iterable.parallel:
         if may_leave(s.body):
             ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")

@@ -6,8 +6,9 @@ Note [References]
 A Python name refers to an array; writes through one name are seen through another. Core has only values. So an array
 value here is a `Cell` (the array that Python would have in memory) with a view into it, and the state says which
 Core variable holds the cell's contents now. A write replaces that variable; every name that refers to the cell,
-through whatever view, reads the new contents. Where two references cannot be told apart at compile time the new cell lists
-the ones it `may_be`: such a cell can be read, but writing it, or reading it after one of those was written, is refused.
+through whatever view, reads the new contents. Where paths bind a name to different arrays, what it refers to afterwards is a
+new cell that lists the ones it `may_be`. Such a cell can be read. A write to a cell makes every other one that may be the same
+array stale: reading those is refused. A write that may have to reach the caller's memory is refused.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ class Cell:
     may_be: set[Cell] = field(default_factory=set)
     readonly: str = ""
     argument: bool = False
+
+    @property
+    def possible(self) -> set[Cell]:
+        """The arrays that this may be: two cells with none in common are different arrays."""
+        return {self} | self.may_be
 
 
 @dataclass(frozen=True)

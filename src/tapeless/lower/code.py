@@ -49,6 +49,12 @@ class Loc:
     def rank(self) -> int:
         return len(self.shape)
 
+    def same_place(self, other: Loc) -> bool:
+        """Whether element for element this is the memory of an array of the same shape."""
+        if self.buffer is not other.buffer or self.offset != other.offset:
+            return False
+        return self.strides == other.strides or (self.ordered and other.ordered)
+
 
 class Code:
     """The statements under construction."""
@@ -236,7 +242,7 @@ class Code:
         level([])
 
     def copy(self, source: Loc, target: Loc) -> None:
-        if source.buffer is target.buffer and source.offset == target.offset and source.strides == target.strides:
+        if source.same_place(target):
             return
         if source.ordered and target.ordered and source.rank != 1:
             total = self.size(source.shape)

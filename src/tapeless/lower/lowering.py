@@ -338,6 +338,23 @@ def single_updates(body: Body) -> dict[Var, int]:
     }
 
 
+def write_back(lo: Lowerer, results: Sequence[Atom], params: Sequence[Var]) -> None:
+    """The final contents of written parameters into their memory, first aside where that memory is read by a later copy."""
+    sources = [lo.loc(r) for r in results]
+    targets = [lo.arrays[p] for p in params]
+    overwritten: set[Buffer] = set()
+    for k, (result, target) in enumerate(zip(results, targets, strict=True)):
+        if sources[k].same_place(target):
+            continue
+        overwritten.add(target.buffer)  # also its own: x[:] = x[::-1]
+        if sources[k].buffer in overwritten:
+            aside = lo.allocate(result.type, "aside")
+            lo.code.copy(sources[k], aside)
+            sources[k] = aside
+    for source, target in zip(sources, targets, strict=True):
+        lo.code.copy(source, target)
+
+
 def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lowered:
     """The whole function. Results of known size are provided by the caller, the others are handed over."""
     lo = Lowerer(function, target)
@@ -386,8 +403,7 @@ def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lo
                 handed.append(Give(len(given), lo.hand_over(source)))
                 lowered_results[k] = ArrayResult(k, r.type, False, (), dims, len(given))
                 given.append(r.type.dtype)
-        for j, k in enumerate(function.written):
-            code.copy(lo.loc(function.body.results[plain + j]), lo.arrays[function.params[k]])
+        write_back(lo, function.body.results[plain:], [function.params[k] for k in function.written])
         for give in handed:  # last: a buffer is gone once it is given
             code.emit(give)
 

@@ -32,7 +32,7 @@ Terms = dict[Monomial, int]
 LEAST, GREATEST = -(2**63), 2**63 - 1
 LARGEST = 2**60  # of sizes: Note [Machine integers]
 DEGREE, TERMS = 3, 10  # of a form; beyond that a variable stays a symbol
-DEPTH, STEPS = 9, 48  # of a proof
+DEPTH, STEPS = 9, 160  # of a proof
 BOUNDS = 12  # tried for one symbol in one direction
 KNOWN = 6  # kept of them in one scope
 
@@ -151,7 +151,7 @@ Case = tuple[Form, tuple[Form, ...]]  # a form that a symbol may be, and what is
 
 def tightened(form: Form) -> Form:
     """An equivalent of form >= 0 on integers: the coefficients have no common divisor."""
-    divisor = gcd(*form.terms.values())
+    divisor = gcd(*form.terms.values())  # 0 if there are none
     if divisor <= 1:
         return form
     return Form({m: a // divisor for m, a in form.terms.items()}, form.const // divisor)
@@ -328,19 +328,18 @@ class Proof:
         self.steps = steps
 
     def holds(self, facts: Facts, goal: Form, depth: int, seen: set[object]) -> bool:
-        if goal.terms:
-            goal = tightened(goal)
         if facts.minimum(goal) >= 0:
             return True
-        if not depth or self.steps <= 0 or not goal.terms or len(goal.terms) > TERMS:
+        self.steps -= 1
+        if not depth or self.steps < 0 or not goal.terms or len(goal.terms) > TERMS:
             return False
         key = goal.key
         if key in seen or facts.maximum(goal) < 0:
             return False
         seen.add(key)
-        self.steps -= 1
         m = max(goal.terms, key=_from_the_end)  # the newest symbol is in it
-        if any(self.holds(facts, enough, depth - 1, seen) for enough in _replacements(facts, goal, m)):
+        enough = [tightened(g) for g in _replacements(facts, goal, m)]
+        if any(facts.minimum(g) >= 0 for g in enough) or any(self.holds(facts, g, depth - 1, seen) for g in enough):
             return True
         cases = facts.cases_of(m[-1])
         return bool(cases) and all(self.holds_in(facts, goal, m[-1], case, depth - 1) for case in cases)
@@ -462,6 +461,8 @@ class Numbers:
             self._sum(var, ring([self.form(a) for a in args]), ring([self.modular_form(a) for a in args]), facts)
             return
         match op:
+            case "select" if (truth := self.decided(args[0], facts, 0)) is not None:
+                self.alias(var, self.form(args[1 if truth else 2]))
             case "select":
                 self.choose(
                     var,
@@ -533,7 +534,7 @@ class Numbers:
         """The minimum for sign 1, the maximum for sign -1."""
         gap = b.plus(a, -1).scaled(sign)
         for better, difference in ((a, gap), (b, gap.scaled(-1))):
-            if facts.prove(difference, 6):
+            if facts.prove(difference, 12):
                 self.alias(var, better)
                 return
         self.choose(var, (a, (gap,)), (b, (gap.scaled(-1),)), facts)
@@ -561,7 +562,7 @@ class Numbers:
 
     def _remainder(self, var: Var, a: Form, divisor: Form, facts: Facts) -> None:
         positive = facts.prove(a)
-        if positive and facts.prove(divisor.plus(a, -1).shifted(-1), 6):
+        if positive and facts.prove(divisor.plus(a, -1).shifted(-1), 12):
             self.alias(var, a)
             return
         s = symbol(self.symbol(var, facts))
@@ -594,7 +595,7 @@ class Numbers:
                 return both((args[0], truth), (args[1], truth))
             case "and" | "or":  # one of them is `truth`, unless the other is known not to be
                 for one, other in (args, args[::-1]):
-                    if self.decided(one, facts) is (not truth):
+                    if self.decided(one, facts, 12) is (not truth):
                         return self.facts_of(other, truth, facts, depth - 1)
             case "arms":
                 test, first, second = args
@@ -616,16 +617,28 @@ class Numbers:
             return sides
         return [side.shifted(-1) for side in sides if facts.prove(side)]
 
-    def decided(self, cond: Atom, facts: Facts) -> bool | None:
-        """The value of a comparison, if it is known."""
+    def decided(self, cond: Atom, facts: Facts, steps: int = STEPS) -> bool | None:
+        """The value of a condition, if it is known; with 0 steps only what intervals of numbers say."""
         if isinstance(cond, Const):
             return bool(cond.value)
         op, args = self.conditions.get(cond, ("", ()))
-        if op in COMPARISONS and args[0].type.dtype is DType.i64:
+        if op in COMPARISONS:
             for truth in (True, False):
                 (form,) = self._comparison(op, self.form(args[0]), self.form(args[1]), truth, facts)
-                if facts.prove(form, 8):
+                if facts.prove(form, steps) if steps else facts.minimum(form) >= 0:
                     return truth
+        elif op in ("eq", "ne") and args[0].type.dtype is DType.i64 and steps:
+            sides = self._comparison("eq", self.form(args[0]), self.form(args[1]), True, facts)
+            if all(facts.prove(side, steps) for side in sides):
+                return op == "eq"
+            if any(facts.prove(side.shifted(-1), steps) for side in sides):
+                return op == "ne"
+        elif op in ("and", "or", "not", "identity"):
+            values = [self.decided(a, facts, steps) for a in args]
+            if op == "not":
+                return None if values[0] is None else not values[0]
+            final = op == "or"  # one such value decides
+            return final if final in values else None if None in values else values[0]
         return None
 
 

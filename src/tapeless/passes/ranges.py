@@ -1,6 +1,7 @@
-"""Drops index tests that cannot fail, and moves tests of loops in front of them.
+"""Drops tests that cannot fail, and moves index tests of loops in front of them.
 
-Takes a verified function, gives one with fewer `wrap` and `check` flags on its axes. Relies on `passes/affine.py` for
+Takes a verified function, gives one with fewer `wrap` and `check` flags on its axes and fewer `check`s; comparisons that
+intervals of numbers decide become constants, for `simplify` to go on with. Relies on `passes/affine.py` for
 what is known about integers at each point. With `unsafe` every test goes, proved or not.
 
 Note [Wrapping]
@@ -54,9 +55,9 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.span import Span
-from tapeless.ir.types import BOOL, I64, Atom, Dim, DType, Type, Var, dim_atom, i64
+from tapeless.ir.types import BOOL, I64, Atom, Const, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ir.walk import regions
-from tapeless.passes.affine import GREATEST, LARGEST, ZERO, Facts, Form, Numbers, number, symbol
+from tapeless.passes.affine import COMPARISONS, GREATEST, LARGEST, ZERO, Facts, Form, Numbers, number, symbol
 
 ROUNDS = 4  # tries at the invariants of one loop
 PATIENCE = 8  # how often, on average, a statement is gone through for the sake of invariants
@@ -160,7 +161,11 @@ class Ranges:
         for stm in body.stms:
             if isinstance(stm.exp, Apply):
                 self.numbers.define(stm.vars[0], stm.exp, facts)
+                if stm.exp.op in COMPARISONS and (truth := self.numbers.decided(stm.vars[0], facts, 0)) is not None:
+                    stm = Stm(stm.vars, Apply("identity", (Const(truth, DType.bool),)), stm.span)
                 out.append(stm)
+            elif isinstance(stm.exp, Check) and self.numbers.decided(stm.exp.cond, facts):
+                pass  # never fails
             else:
                 exp = self.expression(stm, facts, out, loop)
                 out.append(stm if exp is stm.exp else Stm(stm.vars, exp, stm.span))

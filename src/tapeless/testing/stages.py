@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -124,7 +125,8 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
         for k, slot in lowered.scalar_results.items():
             results[k] = numbers[slot]
         for k, r in lowered.array_results.items():
-            results[k] = made[k] if r.provided else given[r.given].reshape([numbers[d] for d in r.scalars])
+            shape = [int(numbers[d]) for d in r.scalars]
+            results[k] = made[k] if r.provided else given[r.given][: math.prod(shape)].reshape(shape)
         return assemble(traced.output, results, leaves)
 
     return _call(run, arguments)

@@ -319,7 +319,7 @@ def note(console: Console, text: str) -> None:
 
 def pictures(console: Console) -> bool:
     heading(console, "Two Python functions, compiled")
-    colour = console.color_system is not None and console.encoding.startswith("utf")
+    colour = bool(console.color_system) and not console.no_color and console.encoding.startswith("utf")
     wide = console.width >= WIDTH
     left, right, rows = (60, 36, 24) if wide else (min(console.width, 60), min(console.width, 36), 20)
     start = time.perf_counter()

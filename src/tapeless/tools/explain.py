@@ -15,7 +15,7 @@ from __future__ import annotations
 import linecache
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tapeless.ir.core import (  # isort: skip
@@ -50,13 +50,19 @@ def explain(compiled: Compiled) -> Report:
 
 def make_report(compiled: Compiled) -> Report:
     core = compiled.in_place
-    counts = _Counts()
+    counts = Counts()
     counts.body(core.body, ())
     native = _native_loops(compiled.lowered)
     notes = {n.span: n.what for n in compiled.lowered.notes if isinstance(n.span, Span)}
     loops = [_loop(found, native, notes) for found in counts.loops]
     lines = _lines(counts, loops, native)
-    copies = [CopyMade(c.span.file, c.span.line, _user_name(c.name, lines), c.reason) for c in compiled.binary.copies]
+    names = {p.name for p in core.params}
+    copies = [
+        CopyMade(
+            c.span.file, c.span.line, _user_name(c.name, names, lines), c.reason, counts.copied_in.get((c.span, c.name))
+        )
+        for c in compiled.binary.copies
+    ]
     return Report(core.name, lines, loops, copies, dict(compiled.times), compiled.from_cache)
 
 
@@ -82,12 +88,13 @@ class _Found:
     innermost: bool = True
 
 
-class _Counts:
+class Counts:
     """Goes through Core once. `path` holds the loops around a statement."""
 
     def __init__(self) -> None:
         self.work: dict[Place, _Work] = {}
         self.loops: list[_Found] = []
+        self.copied_in: dict[tuple[Span, str], int] = {}  # place and name of a copy in a loop, and the line of the loop
 
     def body(self, body: Body, path: tuple[_Found, ...], around: Span | None = None) -> None:
         for stm in body.stms:
@@ -96,6 +103,8 @@ class _Counts:
     def stm(self, stm: Stm, path: tuple[_Found, ...], span: Span | None) -> None:
         if span is not None:
             self.count(stm, self.work.setdefault((span.file, span.line), _Work()))
+        if isinstance(stm.exp, Copy) and span is not None and path:
+            self.copied_in[span, stm.exp.array.name] = path[-1].span.line
         kind = _kind(stm, span)
         if kind and span is not None and not (path and path[-1].span == span):
             if path:
@@ -280,7 +289,7 @@ def _vectors(found: _Found, roots: Sequence[_Native]) -> tuple[bool | None, int 
 # -- lines
 
 
-def _lines(counts: _Counts, loops: Sequence[Loop], native: Sequence[_Native]) -> list[Line]:
+def _lines(counts: Counts, loops: Sequence[Loop], native: Sequence[_Native]) -> list[Line]:
     files: dict[str, dict[int, Line]] = {}
     hows: dict[Place, list[Loop]] = {}
     for loop in loops:
@@ -334,6 +343,6 @@ def _text(file: str, line: int) -> str:
     return linecache.getline(file, line).rstrip("\n")
 
 
-def _user_name(name: str, lines: Sequence[Line]) -> str:
+def _user_name(name: str, params: Collection[str], lines: Sequence[Line]) -> str:
     """A name that stands in the source; empty for one of ours."""
-    return name if any(re.search(rf"\b{re.escape(name)}\b", x.text) for x in lines) else ""
+    return name if name in params or any(re.search(rf"\b{re.escape(name)}\b", x.text) for x in lines) else ""

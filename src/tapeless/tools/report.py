@@ -9,6 +9,7 @@ from __future__ import annotations
 import html as escape
 import io
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,16 +71,21 @@ class Loop:
 
 @dataclass(frozen=True)
 class CopyMade:
-    """An array that had to be copied. `name` is the user's, or empty for an intermediate value."""
+    """An array that had to be copied, in each iteration when it is in a `loop` (the line of it).
+
+    `name` is the user's, or empty for an intermediate value.
+    """
 
     file: str
     line: int
     name: str
     reason: str
+    loop: int | None = None
 
     def __str__(self) -> str:
         what = f"'{self.name}'" if self.name else "an intermediate array"
-        return f"line {self.line}: {what} is copied: {self.reason}"
+        often = f" in each iteration of the loop in line {self.loop}" if self.loop is not None else ""
+        return f"line {self.line}: {what} is copied{often}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -212,7 +218,9 @@ def _plain(report: Report) -> str:
 def _plain_line(line: Line, indent: int) -> str:
     right = "  ".join(x for x in (operations_text(line), _plain_bytes(line), ", ".join(line.how)) if x)
     left = f"{line.number:5}  {_cut(line.text[indent:], SOURCE)}"
-    return f"{left:<{SOURCE + 9}}{right}".rstrip()
+    margin = SOURCE + 9
+    first, *rest = textwrap.wrap(right, WIDTH - margin) or [""]
+    return "\n".join([f"{left:<{margin}}{first}".rstrip(), *(" " * margin + x for x in rest)])
 
 
 def _plain_bytes(line: Line) -> str:
