@@ -1,6 +1,7 @@
 """Index tests: which ones go, which ones stay, and that no program changes its meaning by it."""
 
 import os
+from dataclasses import replace
 from textwrap import dedent
 
 import numpy as np
@@ -16,7 +17,7 @@ from tapeless.ir.types import I64, Var, i64
 from tapeless.ir.walk import all_stms
 from tapeless.ops.table import TABLE
 from tapeless.passes.affine import GREATEST, LEAST, Facts, Numbers, number, symbol
-from tapeless.passes.ranges import count, eliminate_checks
+from tapeless.passes.ranges import Ranges, count, eliminate_checks
 from tapeless.passes.verify import verify
 
 
@@ -883,7 +884,7 @@ def test_what_is_proved_holds(data):
     for fact in known:
         facts.assume(fact)
     candidates = [form() for _ in range(3)]
-    proved = [c.shifted(by) for c in candidates for by in range(20) if facts.prove(c.shifted(by))]
+    proved = [c.shifted(by) for c in candidates for by in range(0, 20, 3) if facts.prove(c.shifted(by))]
     grid = np.indices((5, 5, 5)) - 2
 
     def negative(f):
@@ -937,10 +938,8 @@ def test_integers_are_no_fractions():
     assert not facts.prove(hi.plus(x, -1).shifted(-2))
 
 
-def test_large_programs_take_no_time():
+def test_invariants_are_not_looked_for_for_ever():
     """Statements are gone through a bounded number of times even where loops with counters are nested deeply."""
-    import time
-
     lines, depth = ["def f(x: [n]f64) -> i64"], 8
     for d in range(depth):
         pad = "  " * (d + 1)
@@ -951,10 +950,40 @@ def test_large_programs_take_no_time():
         lines += [f"{pad}c{d}: bool = lt {inner} n", f"{pad}h{d}: i64 = add k{d} 1"]
         lines += [f"{pad}t{d}: i64 = select c{d} h{d} {inner}", f"{pad}in t{d}"]
     function = parse_function("\n".join([*lines, "  in a0"]))
-    start = time.perf_counter()
-    verify(eliminate_checks(function))
-    assert time.perf_counter() - start < 2
     assert count(function.body) == 5 * depth
+    run = Ranges(unsafe=False)
+    verify(replace(function, body=run.function(function)))
+    assert run.work < 20 * 5 * depth
+
+
+def test_checks_and_comparisons_that_are_known():
+    """A position of a view, as the front end spells it out."""
+    before, after = optimised(
+        """
+        def f(x: [n]f64) -> f64
+          t: i64 = add n -2
+          len: i64 = max t 0
+          r: f64 = loop (s: f64 = 0.0) for i < len do
+            neg: bool = lt i 0
+            up: i64 = add i len
+            k: i64 = select neg up i
+            low: bool = ge k 0
+            high: bool = lt k len
+            ok: bool = and low high
+            check ok IndexError "index {0} is out of bounds for axis 0 with size {1}" i len
+            l: i64 = add 1 k
+            e: f64 = x[l?]
+            u: f64 = add s e
+            in u
+          in r
+        """
+    )
+    assert index_checks(before) == 1
+    assert index_checks(after) == 0
+    assert accesses(after) == "x[l]"
+    assert "neg: bool = identity false" in print_function(after)
+    for n in range(5):
+        assert outcome(after, [np.arange(float(n))]) == outcome(before, [np.arange(float(n))])
 
 
 def test_symbols_are_found_again():

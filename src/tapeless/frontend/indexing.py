@@ -74,7 +74,14 @@ def get_item(ctx: Context, array: Array, subscript: Value) -> Value:
     view = _basic(ctx, array, items)
     if not view.type.shape:
         return Scalar(read(ctx, view))
+    if any(isinstance(i, Scalar) for i in items) and _tested(view):
+        read(ctx, view)  # a position outside is an error here, not where the view is used
     return view
+
+
+def _tested(view: Array) -> bool:
+    last = view.view[-1]
+    return isinstance(last, Strided) and any(isinstance(a, At) and a.check for a in last.axes)
 
 
 def set_item(ctx: Context, array: Array, subscript: Value, value: Value) -> None:

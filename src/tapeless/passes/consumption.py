@@ -78,28 +78,9 @@ class _Checker:
         match stm.exp:
             case Index(array=array) | Reshape(array=array) | Transpose(array=array) | Broadcast(array=array):
                 self.roots[stm.vars[0]] = self.of(array) if stm.vars[0].type.shape else NONE
-            case If(then=then, orelse=orelse):
-                for v, a, b in zip(stm.vars, then.results, orelse.results, strict=True):
-                    seen = (self._seen_through(then, a) | self._seen_through(orelse, b)) if v.type.shape else NONE
-                    # an arm that hands on an array of outside makes the result share its memory
-                    self.roots[v] = frozenset({v}) | seen if v.type.shape else NONE
             case _:
                 for v in stm.vars:
                     self.roots[v] = frozenset({v}) if v.type.shape else NONE
-
-    def _seen_through(self, body: Body, result: Atom) -> Roots:
-        """Versions of outside that a result of a region looks into without consuming them."""
-        definitions = {v: s for s in body.stms for v in s.vars}
-        while isinstance(result, Var):
-            stm = definitions.get(result)
-            if stm is None:
-                return self.of(result)
-            match stm.exp:
-                case Index(array=a) | Reshape(array=a) | Transpose(array=a) | Broadcast(array=a):
-                    result = a
-                case _:
-                    return NONE
-        return NONE
 
     # -- regions
 
@@ -170,7 +151,7 @@ class _Checker:
                 taken = tuple(self.take(a, later, owned, out, span, inner) for a in arrays)
                 return WithAcc(taken, self.lam(lam, ()))
             case If(cond=cond, then=then, orelse=orelse):
-                return If(cond, self.body(then, later, owned), self.body(orelse, later, owned))
+                return If(cond, self._arm(then, later, owned, span), self._arm(orelse, later, owned, span))
             case For(index=index, bound=bound, params=params, inits=inits, body=body, plan=plan):
                 new_body = self._loop_body(params, body)
                 return For(
@@ -187,6 +168,31 @@ class _Checker:
                 return map_exp(exp, lambda a: a, lambda b: b, lambda lam: self.lam(lam, ()))
             case exp:
                 return exp
+
+    # -- branches
+
+    def _arm(self, arm: Body, later: Roots, owned: set[Var], span: Span) -> Body:
+        """An arm of an `if`. An array of outside that it hands on moves into the result; if it is still needed, or not
+        ours to give, the result is a copy."""
+        new = self.body(arm, later, owned)
+        inside = {v for s in new.stms for v in s.vars}
+        stms, results = list(new.stms), list(new.results)
+        moved: set[Var] = set()
+        for k, r in enumerate(results):
+            if not isinstance(r, Var) or not r.type.shape:
+                continue
+            roots = self.of(r)
+            if r in roots and r in inside and not roots & moved:
+                moved |= roots
+                continue
+            if r in roots and roots <= owned and not roots & later and not roots & moved:
+                moved |= roots
+                continue
+            copy = Var(r.name, r.type)
+            stms.append(Stm((copy,), Copy(r), span))
+            self.roots[copy] = frozenset({copy})
+            results[k] = copy
+        return Body(tuple(stms), tuple(results))
 
     # -- loops
 

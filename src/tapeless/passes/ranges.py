@@ -1,8 +1,8 @@
 """Drops tests that cannot fail, and moves index tests of loops in front of them.
 
-Takes a verified function, gives one with fewer `wrap` and `check` flags on its axes and fewer `check`s; comparisons that
-intervals of numbers decide become constants, for `simplify` to go on with. Relies on `passes/affine.py` for
-what is known about integers at each point. With `unsafe` every test goes, proved or not.
+Takes a verified function, gives one with fewer `wrap` and `check` flags on its axes and fewer `check` statements; what
+intervals of numbers say of a comparison becomes a constant, for `simplify` to go on with. Relies on `passes/affine.py`
+for what is known about integers at each point. With `unsafe` every test of an index goes, proved or not.
 
 Note [Wrapping]
 `wrap` goes when the index is never negative, `check` when it is in -n .. n-1 with `wrap` and in 0 .. n-1 without. An
