@@ -17,7 +17,9 @@ import pytest
 import tapeless as tp
 
 PACKAGE = str(Path(tp.__file__).parent)
-INTERNAL = re.compile(r"tapeless[./]\w|frontend|<tapeless|Static\(|Scalar\(|Sequence_|RangeValue|ast\.|0x[0-9a-f]{6}|\b[fc](32|64|128)\b")
+INTERNAL = re.compile(
+    r"tapeless[./]\w|frontend|<tapeless|Static\(|Scalar\(|Sequence_|RangeValue|ast\.|0x[0-9a-f]{6}|\b[fc](32|64|128)\b"
+)
 
 
 @dataclass
@@ -53,7 +55,9 @@ class Rejected:
 
 def message(program: Program) -> str:
     """The text of the error, after the checks that hold for all of them."""
-    return text_of(lambda: tp.function(program.function, **program.options)(*program.arguments), program.error, program.function)
+    return text_of(
+        lambda: tp.function(program.function, **program.options)(*program.arguments), program.error, program.function
+    )
 
 
 def text_of(run: Callable[[], Any], error: type[Exception], function: Any = None) -> str:

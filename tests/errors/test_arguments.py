@@ -140,13 +140,18 @@ def test_device(golden) -> None:
     golden(text_of(lambda: tp.function(f, device="tpu"), tp.DeviceError), "unknown_device")
 
 
-@pytest.mark.parametrize("options", [{"thread": 2}, {"threads": 0}, {"threads": "two"}, {"memory": "lots"}, {"fastmath": 3}])
+@pytest.mark.parametrize(
+    "options", [{"thread": 2}, {"threads": 0}, {"threads": "two"}, {"memory": "lots"}, {"fastmath": 3}]
+)
 def test_options(options, golden) -> None:
     def f(x):
         return x
 
     (name,) = options
-    golden(text_of(lambda: tp.function(f, **options), TypeError if name == "thread" else ValueError), f"option_{name}_{options[name]}")
+    golden(
+        text_of(lambda: tp.function(f, **options), TypeError if name == "thread" else ValueError),
+        f"option_{name}_{options[name]}",
+    )
 
 
 def test_static_arguments_work() -> None:

@@ -31,9 +31,7 @@ def check(program: Program, seen: Counter[str]) -> None:
     number = seen["programs"]
     seen["programs"] += 1
     function = program.load()
-    found = outcomes(
-        function, program.arguments, loops=number % 4 == 0, level=3 if number % 3 == 0 else 0, seed=number
-    )
+    found = outcomes(function, program.arguments, loops=number % 4 == 0, level=3 if number % 3 == 0 else 0, seed=number)
     _, python = next(found)
     try:
         for stage, outcome in found:

@@ -208,7 +208,9 @@ def types(a, b):
     return a, b, a + b
 
 
-@pytest.mark.parametrize("a", [1, 1.5, True, 2j, np.float32(1.5), np.float64(2), np.int32(3), np.int64(4), np.complex64(1j), np.bool_(True)])
+@pytest.mark.parametrize(
+    "a", [1, 1.5, True, 2j, np.float32(1.5), np.float64(2), np.int32(3), np.int64(4), np.complex64(1j), np.bool_(True)]
+)
 @pytest.mark.parametrize("b", [2, 0.5])
 def test_numbers_of_every_kind(a, b):
     same(types, a, b)

@@ -23,7 +23,15 @@ def made(n, k):
 
 
 def made_like(x):
-    return np.zeros_like(x), np.ones_like(x), np.full_like(x, 3), np.empty_like(x).shape, x.copy(), np.array(x), np.zeros(x.shape)
+    return (
+        np.zeros_like(x),
+        np.ones_like(x),
+        np.full_like(x, 3),
+        np.empty_like(x).shape,
+        x.copy(),
+        np.array(x),
+        np.zeros(x.shape),
+    )
 
 
 def test_creation():
@@ -88,7 +96,16 @@ def test_shapes_that_do_not_fit_are_refused():
 
 
 def functions(x):
-    return np.sin(x), np.exp(x), np.sqrt(np.abs(x)), np.tanh(x), np.maximum(x, 0), np.where(x > 0, x, -1.0), np.sign(x), np.floor(x)
+    return (
+        np.sin(x),
+        np.exp(x),
+        np.sqrt(np.abs(x)),
+        np.tanh(x),
+        np.maximum(x, 0),
+        np.where(x > 0, x, -1.0),
+        np.sign(x),
+        np.floor(x),
+    )
 
 
 def test_elementwise_functions():
@@ -128,7 +145,17 @@ def test_shapes():
 
 
 def products(a, b, v):
-    return a @ b, a @ v, v @ b, np.dot(a, b), v @ v, np.outer(v, v), np.einsum("ij,jk->ik", a, b), a.dot(v), np.dot(v, v)
+    return (
+        a @ b,
+        a @ v,
+        v @ b,
+        np.dot(a, b),
+        v @ v,
+        np.outer(v, v),
+        np.einsum("ij,jk->ik", a, b),
+        a.dot(v),
+        np.dot(v, v),
+    )
 
 
 def test_products():
@@ -148,7 +175,18 @@ def test_conversions():
 
 
 def empties(x):
-    return x.sum(), x.prod(), x * 2, np.sin(x), len(x), x.shape, np.concatenate((x, x)), x[1:], x[::-1], np.zeros((0, 3)).sum(axis=0)
+    return (
+        x.sum(),
+        x.prod(),
+        x * 2,
+        np.sin(x),
+        len(x),
+        x.shape,
+        np.concatenate((x, x)),
+        x[1:],
+        x[::-1],
+        np.zeros((0, 3)).sum(axis=0),
+    )
 
 
 def test_empty_arrays():

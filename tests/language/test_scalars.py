@@ -16,7 +16,15 @@ def arithmetic(x, y):
 
 @pytest.mark.parametrize(
     "x, y",
-    [(2.5, -1.5), (7, 2), (7, -2.0), (np.float32(1.25), 3), (np.float64(0.1), np.int32(3)), (np.int64(-7), 2), (True, 3)],
+    [
+        (2.5, -1.5),
+        (7, 2),
+        (7, -2.0),
+        (np.float32(1.25), 3),
+        (np.float64(0.1), np.int32(3)),
+        (np.int64(-7), 2),
+        (True, 3),
+    ],
 )
 def test_arithmetic(x, y):
     same(arithmetic, x, y)
@@ -180,7 +188,14 @@ def test_math():
 
 
 def integer_math(a, b):
-    return math.gcd(a, b), math.factorial(abs(b)), math.isqrt(abs(a)), math.comb(9, abs(b)), math.floor(a / 2), math.ceil(a / 2)
+    return (
+        math.gcd(a, b),
+        math.factorial(abs(b)),
+        math.isqrt(abs(a)),
+        math.comb(9, abs(b)),
+        math.floor(a / 2),
+        math.ceil(a / 2),
+    )
 
 
 def test_integer_math():

@@ -22,9 +22,9 @@ from tapeless.frontend.context import Options, Watch, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
-from tapeless.runtime.fastcall import PLAIN, fast_call
 from tapeless.runtime.compile import Compiled, compile_specs
 from tapeless.runtime.deep import with_room
+from tapeless.runtime.fastcall import PLAIN, fast_call
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -157,10 +157,14 @@ def function(python: Any = None, /, **options: Any) -> Any:
 
 OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "device": (lambda x: isinstance(x, str), "the name of a device"),
-    "threads": (lambda x: x is None or (isinstance(x, int) and not isinstance(x, bool) and x > 0), "a number from 1 on"),
+    "threads": (
+        lambda x: x is None or (isinstance(x, int) and not isinstance(x, bool) and x > 0),
+        "a number from 1 on",
+    ),
     "memory": (lambda x: x is None or (isinstance(x, str) and bool(MEMORY.fullmatch(x))), "a size like '64MB'"),
     **dict.fromkeys(
-        ("fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen"), (lambda x: isinstance(x, bool), "True or False")
+        ("fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen"),
+        (lambda x: isinstance(x, bool), "True or False"),
     ),
 }
 MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
@@ -168,7 +172,9 @@ MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 
 def _refused(python: Any, options: dict[str, Any]) -> Exception | None:
     """What is wrong with the arguments of tp.function."""
-    if not isinstance(python, types.FunctionType) and not isinstance(getattr(python, "python", None), types.FunctionType):
+    if not isinstance(python, types.FunctionType) and not isinstance(
+        getattr(python, "python", None), types.FunctionType
+    ):
         reason = f"tp.function compiles Python functions, not {object_text(python)}"
         return CompileError(reason, code="TP107", hint="wrap a function written with def or lambda.")
     for name, value in options.items():

@@ -1,4 +1,5 @@
-"""What the parts of the front end share: builder, bindings, where we are in the source, errors, values read from outside.
+"""What the parts of the front end share: builder, bindings, where we are in the source, errors, values read from
+outside.
 
 Gives `Context`. Relies on `ir`. The other modules of the front end are functions over a Context.
 """

@@ -1,7 +1,7 @@
 """From a Python function and the kinds of its arguments to a Core function.
 
-Takes the function and one spec for each leaf of its arguments; gives `Traced`: Core, what was read from outside, and how to
-put the results together. Relies on the rest of the front end.
+Takes the function and one spec for each leaf of its arguments; gives `Traced`: Core, what was read from outside, and
+how to put the results together. Relies on the rest of the front end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from tapeless.frontend.names import NewCapture, capture, from_python
 from tapeless.frontend.values import (
     Array,
     Cell,
-    Closure,
     RangeValue,
     Scalar,
     Sequence_,
@@ -37,7 +36,9 @@ from tapeless.ir.types import FROM_NUMPY, SCALAR, Atom, Dim, DType, Type, Var
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """`labels`: for each axis 1 when its size is 1, else a number; equal numbers are equal sizes, also across arguments."""
+    """`labels`: for each axis 1 when its size is 1, else a number; equal numbers are equal sizes, also across
+    arguments.
+    """
 
     dtype: DType
     labels: tuple[int, ...]
@@ -144,7 +145,11 @@ def _unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> Comp
         if source is not None:
             name = _leaf_names(node.args, tree)[k]
             label = f"'{name}'"
-            found = [a for a in ast.walk(node.args) if isinstance(a, ast.arg) and (name == a.arg or name.startswith(a.arg + "_"))]
+            found = [
+                a
+                for a in ast.walk(node.args)
+                if isinstance(a, ast.arg) and (name == a.arg or name.startswith(a.arg + "_"))
+            ]
             if found:
                 span = source.span(max(found, key=lambda a: len(a.arg)))
                 where = {

@@ -1,7 +1,7 @@
 """The fence: which syntax belongs to the language.
 
-Takes the tree of one function; raises `CompileError` TP101 with the place, the reason and what to write instead. What gets
-past it is compiled or refused for its types, never half-supported.
+Takes the tree of one function; raises `CompileError` TP101 with the place, the reason and what to write instead. What
+gets past it is compiled or refused for its types, never half-supported.
 """
 
 from __future__ import annotations

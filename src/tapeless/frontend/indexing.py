@@ -49,7 +49,11 @@ def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
                 ellipsis = True
                 items.extend([whole] * (rank - used))
             case Scalar() if r.dtype is DType.bool:
-                ctx.fail("TP104", "a bool as an index adds an axis in NumPy, which cannot be compiled", "use int(...) for a position.")
+                ctx.fail(
+                    "TP104",
+                    "a bool as an index adds an axis in NumPy, which cannot be compiled",
+                    "use int(...) for a position.",
+                )
             case Scalar() | SliceValue() | Array():
                 items.append(r)
             case Sequence_(kind="list"):

@@ -1,6 +1,7 @@
 """Which names matter where: assigned names, names read, names live at the head and after each loop.
 
-Takes the statements of one function; gives `Liveness`. Purely syntactic and conservative: a name counts as live when in doubt.
+Takes the statements of one function; gives `Liveness`. Purely syntactic and conservative: a name counts as live when
+in doubt.
 """
 
 from __future__ import annotations

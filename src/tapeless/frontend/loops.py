@@ -66,11 +66,13 @@ def compile_loop(
     plan: str = "",
     guess_cells: Iterable[Cell] = (),
 ) -> None:
-    """Emits the loop. `run` compiles the body in ctx.state; `test` the condition (a while loop) or `bound` (a for loop)."""
+    """Emits the loop. `run` compiles the body in ctx.state; `test` the condition (a while loop) or `bound` (a
+    for loop).
+    """
     before = ctx.state
     written_before = set(ctx.written_cells)
     carried = Carried(cells=[c for c in guess_cells if c in before.cells])
-    keys = [k for k in dict.fromkeys(rebound)]
+    keys = list(dict.fromkeys(rebound))
     for _ in range(24):
         attempt = _Attempt(ctx, before.copy(), keys, live_after, carried)
         try:
@@ -131,7 +133,7 @@ class _Attempt:
             if stale:
                 self.carried.stale.update(stale)
                 raise Retry
-            for key, shape in shapes.items():
+            for shape in shapes.values():
                 shape.leave(end)
             for key in self.keys:
                 if key not in shapes and key in end.names:
@@ -195,7 +197,9 @@ class _Shape:
         self.attempt, self.key, self.value = attempt, key, value
         self.leaves: list[Slot | None] = []
         self.flag: Slot | None = None
-        self.cells: list[Cell] = []  # the carried arrays at the start of the body, and those they are bound to at its end
+        self.cells: list[
+            Cell
+        ] = []  # the carried arrays at the start of the body, and those they are bound to at its end
         self.ends: list[Cell] = []
         self.template: Value = value
         self.weak: list[bool] = []

@@ -161,7 +161,9 @@ class Join:
                 var = self._in_arm(k, lambda: read(ctx, value))
                 assert isinstance(var, Var)
                 shape = self._existential(k, var.type.shape, name)
-                empty = tuple(d if d is e else 0 for d, e in zip(shape, var.type.shape, strict=True))  # as in _existential
+                empty = tuple(
+                    d if d is e else 0 for d, e in zip(shape, var.type.shape, strict=True)
+                )  # as in _existential
                 other = self._in_arm(1 - k, lambda: _dummy(ctx, Type(var.type.dtype, empty)))
                 pair = (var, other) if k == 0 else (other, var)
                 out = self._result(pair[0], pair[1], Type(var.type.dtype, shape), _plain(name))

@@ -1,7 +1,7 @@
 """The parallel operators inside compiled functions.
 
-Takes operator, neutral elements and arrays as front-end values; emits sweeps, histograms and scatters. The function that
-an operator applies sees its surroundings but must not write them: results are what it returns.
+Takes operator, neutral elements and arrays as front-end values; emits sweeps, histograms and scatters. The function
+that an operator applies sees its surroundings but must not write them: results are what it returns.
 """
 
 from __future__ import annotations

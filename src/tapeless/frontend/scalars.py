@@ -1,4 +1,5 @@
-"""Scalar arithmetic of Python and NumPy on Core operands: promotion, conversion, Python's division, folding of constants.
+"""Scalar arithmetic of Python and NumPy on Core operands: promotion, conversion, Python's division, folding of
+constants.
 
 Takes scalars, gives scalars, emitting `Apply` statements. Relies on the ops table and on `ops.promotion`.
 """
@@ -173,7 +174,9 @@ def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
 
 
 def _check_power(ctx: Context, x: Atom, y: Atom) -> None:
-    """Python's own floats raise for 0.0 to a negative power, and would become complex for a root of a negative number."""
+    """Python's own floats raise for 0.0 to a negative power, and would become complex for a root of a negative
+    number.
+    """
     zero = zero_of(x.type.dtype)
     positive_exponent = isinstance(y, Const) and y.value.real >= 0
     if not positive_exponent and not (isinstance(x, Const) and x.value != 0) and not ctx.options.unsafe:
@@ -188,7 +191,9 @@ def _check_power(ctx: Context, x: Atom, y: Atom) -> None:
 
 def _refuse_complex_power(ctx: Context, bad: Atom) -> None:
     if not ctx.options.unsafe:
-        ctx.check(logical_not(ctx, bad), "ValueError", "a root of a negative float is complex: make the base complex first")
+        ctx.check(
+            logical_not(ctx, bad), "ValueError", "a root of a negative float is complex: make the base complex first"
+        )
 
 
 def _small_power(ctx: Context, x: Atom, exponent: int) -> Atom:
@@ -241,7 +246,11 @@ def unary_op(ctx: Context, name: str, a: Scalar) -> Scalar:
     match name:
         case "UAdd" | "USub":
             if a.dtype is DType.bool and not a.weak:
-                ctx.fail("TP104", f"NumPy has no unary {'+' if name == 'UAdd' else '-'} for bools", "convert to an integer, or use ~.")
+                ctx.fail(
+                    "TP104",
+                    f"NumPy has no unary {'+' if name == 'UAdd' else '-'} for bools",
+                    "convert to an integer, or use ~.",
+                )
             x = convert(ctx, a.atom, DType.i64) if a.dtype is DType.bool else a.atom
             if name == "UAdd":
                 return Scalar(x, a.weak)

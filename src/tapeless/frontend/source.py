@@ -1,7 +1,7 @@
 """Finding the syntax tree of a Python function.
 
-Takes a function object; gives its `ast` node with file and line offsets. Relies on `inspect` and code positions, so that
-several lambdas on one line, lambdas in calls and functions of notebooks or executed files are told apart.
+Takes a function object; gives its `ast` node with file and line offsets. Relies on `inspect` and code positions, so
+that several lambdas on one line, lambdas in calls and functions of notebooks or executed files are told apart.
 """
 
 from __future__ import annotations

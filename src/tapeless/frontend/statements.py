@@ -592,7 +592,7 @@ def _without_break(ctx: Context, result: Flow) -> Flow:
 def iteration(ctx: Context, iterable: Value) -> tuple[Atom, Callable[[Atom], Value]]:
     """How many iterations, and the element at a position."""
     match iterable:
-        case RangeValue(start=start, stop=stop, step=step):
+        case RangeValue(start=start, step=step):
             return range_count(ctx, iterable), lambda i: _range_element(ctx, start, step, i)
         case Array(type=t):
             return ctx.size_atom(t.shape[0]), lambda i: row_view(ctx, iterable, i)

@@ -6,9 +6,10 @@ Note [References]
 A Python name refers to an array; writes through one name are seen through another. Core has only values. So an array
 value here is a `Cell` (the array that Python would have in memory) with a view into it, and the state says which
 Core variable holds the cell's contents now. A write replaces that variable; every name that refers to the cell,
-through whatever view, reads the new contents. Where paths bind a name to different arrays, what it refers to afterwards is a
-new cell that lists the ones it `may_be`. Such a cell can be read. A write to a cell makes every other one that may be the same
-array stale: reading those is refused. A write that may have to reach the caller's memory is refused.
+through whatever view, reads the new contents. Where paths bind a name to different arrays, what it refers to
+afterwards is a
+new cell that lists the ones it `may_be`. Such a cell can be read. A write to a cell makes every other one that may be
+the same array stale: reading those is refused. A write that may have to reach the caller's memory is refused.
 """
 
 from __future__ import annotations
@@ -184,7 +185,9 @@ Key = tuple[int, str]
 
 @dataclass
 class State:
-    """The bindings at one point: names by (frame, name), cell contents, cells that must not be read, what is known of sizes."""
+    """The bindings at one point: names by (frame, name), cell contents, cells that must not be read, what is
+    known of sizes.
+    """
 
     names: dict[Key, Value] = field(default_factory=dict)
     cells: dict[Cell, Var] = field(default_factory=dict)

@@ -213,7 +213,9 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Hist:
-    """Each element's lambda gives (key, value, ...); values are combined into `dests[key]`; keys outside are ignored."""
+    """Each element's lambda gives (key, value, ...); values are combined into `dests[key]`; keys outside are
+    ignored.
+    """
 
     op: Reduction
     dests: tuple[Var, ...]
@@ -263,7 +265,9 @@ class Library:
 
 @dataclass(frozen=True)
 class Check:
-    """Raises `error` (a class name of builtins or of tapeless.errors) unless `cond`. `{0}` in the message is args[0]."""
+    """Raises `error` (a class name of builtins or of tapeless.errors) unless `cond`. `{0}` in the message is
+    args[0].
+    """
 
     cond: Atom
     error: str
@@ -309,7 +313,8 @@ Exp = (
 class Function:
     """`sizes` are the symbolic dimensions of the parameters, known before the body runs.
 
-    The last `len(written)` results are the final values of the parameters at the positions `written`: the body writes them.
+    The last `len(written)` results are the final values of the parameters at the positions `written`: the body writes
+    them.
     """
 
     name: str

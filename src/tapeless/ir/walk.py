@@ -155,7 +155,9 @@ def operands(exp: Exp) -> list[Atom]:
 
 
 def regions(exp: Exp) -> list[Lambda]:
-    """The regions of an expression, bodies as lambdas without parameters. The test of a `while` binds its parameters."""
+    """The regions of an expression, bodies as lambdas without parameters. The test of a `while` binds its
+    parameters.
+    """
     found: list[Lambda] = []
 
     def on_body(b: Body) -> Body:

@@ -31,6 +31,7 @@ from tapeless.lower.loopir import (
 )
 from tapeless.ops.table import op as row
 
+ZERO, ONE = i64(0), i64(1)
 STACK_LIMIT = 1024  # elements of constant size up to which an array lives on the stack
 
 
@@ -42,7 +43,7 @@ class Loc:
     dtype: DType
     shape: tuple[Atom, ...]
     strides: tuple[Atom, ...]
-    offset: Atom = i64(0)
+    offset: Atom = ZERO
     ordered: bool = True  # in row-major order without gaps
 
     @property
@@ -256,5 +257,3 @@ class Code:
             target = Loc(target.buffer, target.dtype, (self.size(target.shape),), (ONE,), target.offset)
         self.each(target.shape, lambda i: self.store(target, i, value))
 
-
-ZERO, ONE = i64(0), i64(1)

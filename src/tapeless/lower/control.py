@@ -1,4 +1,6 @@
-"""Lowering of branches and sequential loops: carried scalars become variables, carried arrays stay in place or swap buffers."""
+"""Lowering of branches and sequential loops: carried scalars become variables, carried arrays stay in place or
+swap buffers.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +147,9 @@ class Carried:
         self._move_results()
 
     def _move_results(self) -> None:
-        """Each result into the memory of its parameter: by exchanging buffers, by copying where that is not possible."""
+        """Each result into the memory of its parameter: by exchanging buffers, by copying where that is not
+        possible.
+        """
         code = self.lo.code
         lies = {k: self.spare[k] if k in self.spare else self.arrays[self.moves[k]] for k in self.arrays}
         moving = [k for k in self.arrays if lies[k].buffer is not self.arrays[k].buffer]

@@ -1,7 +1,7 @@
 """Lowering of library operations: products, factorisations and sorts.
 
-Products and factorisations are calls of the BLAS and LAPACK that SciPy ships, small products are loops. BLAS sees a row-major
-matrix as its transpose; each routine below says how it uses that.
+Products and factorisations are calls of the BLAS and LAPACK that SciPy ships, small products are loops. BLAS sees a
+row-major matrix as its transpose; each routine below says how it uses that.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _transposed(loc: Loc) -> Loc:
 def matvec(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
     """y = A x: by rows when the rows lie together, else by adding up columns."""
     code = lo.code
-    rows_lie = a.strides[1] == ONE or not (a.strides[0] == ONE)
+    rows_lie = a.strides[1] == ONE or a.strides[0] != ONE
     if rows_lie:
         with code.loop(a.shape[0]) as i:
             total = code.declare(const(0, a.dtype), "dot")

@@ -4,8 +4,10 @@ Takes Core in which every consumption is legal (`passes.consumption`); gives a `
 Regions, sweeps and library operations are lowered in modules of their own, over the `Lowerer` made here.
 
 Note [Destinations]
-An array is best made where it will end up: a row of a map's result inside that result, a carried array in the spare buffer,
-the result of the function in the caller's memory. Before a region is lowered, `plan` walks backwards from what is wanted:
+An array is best made where it will end up: a row of a map's result inside that result, a carried array in the spare
+buffer,
+the result of the function in the caller's memory. Before a region is lowered, `plan` walks backwards from what is
+wanted:
 a result made by a fresh statement takes the wanted place; one that updates an array hands the wish on to that array.
 Memory that is wished for is not read by anybody else while the region runs.
 """
@@ -339,7 +341,9 @@ def single_updates(body: Body) -> dict[Var, int]:
 
 
 def write_back(lo: Lowerer, results: Sequence[Atom], params: Sequence[Var]) -> None:
-    """The final contents of written parameters into their memory, first aside where that memory is read by a later copy."""
+    """The final contents of written parameters into their memory, first aside where that memory is read by a
+    later copy.
+    """
     sources = [lo.loc(r) for r in results]
     targets = [lo.arrays[p] for p in params]
     overwritten: set[Buffer] = set()

@@ -23,7 +23,9 @@ ALL = NUMERIC | BOOLS
 
 @dataclass(frozen=True)
 class Instruction:
-    """LLVM instructions by kind of operand, e.g. Instruction("add", "fadd"); complex ones are hand-written in the emitter."""
+    """LLVM instructions by kind of operand, e.g. Instruction("add", "fadd"); complex ones are hand-written in
+    the emitter.
+    """
 
     integer: str = ""
     floating: str = ""

@@ -1,10 +1,12 @@
 """The in-place check: makes every consumption legal, by a copy only where one is needed, and says why.
 
 Takes verified Core; gives Core in which an array that is consumed (by update, hist, scatter, with_acc, or as the start
-of a carried array) owns its memory and is not used afterwards, so that lowering may write in place. Copies are reported.
+of a carried array) owns its memory and is not used afterwards, so that lowering may write in place. Copies are
+reported.
 
 Note [Versions]
-An update gives a new version of the same memory. Each version is a variable of its own; `roots` tells which versions a view
+An update gives a new version of the same memory. Each version is a variable of its own; `roots` tells which versions a
+view
 looks into. A consumption is legal when no view of the consumed version is used later and the version owns its memory:
 it was made here, or is a written parameter. Loop parameters own their memory: the loop takes over the memory of the
 initial value, or a copy of it.

@@ -1,12 +1,13 @@
 """Whether the iterations of a loop are independent, and how they share what they carry.
 
-Takes a `For`; gives for each carried scalar the operator of its reduction, and for each carried array "set", "add" or "row".
-Raises `Dependent` with the reason otherwise.
+Takes a `For`; gives for each carried scalar the operator of its reduction, and for each carried array "set", "add" or
+"row". Raises `Dependent` with the reason otherwise.
 
 Note [Own cells]
-Iterations write disjoint cells when on one axis every write is at c*i + r, with one c other than 0 and remainders r that
-differ by less than |c| in absolute value: two iterations then never meet. If the loop also reads the array, every access
-must be at the same position of the first axis; the row is then taken in, changed and handed back.
+Iterations write disjoint cells when on one axis every write is at c*i + r, with one c other than 0 and remainders r
+that
+differ by less than |c| in absolute value: two iterations then never meet. If the loop also reads the array, every
+access must be at the same position of the first axis; the row is then taken in, changed and handed back.
 """
 
 from __future__ import annotations

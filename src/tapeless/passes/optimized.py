@@ -1,6 +1,7 @@
 """All passes over a program that goes to the machine next.
 
-Takes traced (or differentiated) Core; gives Core for the in-place check and lowering. The list is the compiler's policy.
+Takes traced (or differentiated) Core; gives Core for the in-place check and lowering. The list is the compiler's
+policy.
 """
 
 from __future__ import annotations

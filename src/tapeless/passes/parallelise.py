@@ -1,6 +1,7 @@
 """Sequential loops whose iterations are independent become sweeps: what `tp.prange` promises, proved.
 
-Takes a `For` statement; gives statements that compute the same in parallel, or `Dependent` with the reason why not. A carried
+Takes a `For` statement; gives statements that compute the same in parallel, or `Dependent` with the reason why not. A
+carried
 scalar must be a reduction; a carried array must be written in cells of the iteration's own, or be added to only.
 
 """
@@ -117,7 +118,9 @@ def _no_output(body: Body) -> None:
 
 
 def _build(stm: Stm, loop: For, totals: list[_Total], targets: list[_Target]) -> list[Stm]:
-    """with_acc around a sweep: totals are its reductions, arrays of "set" and "add" accumulators, rows go in and out."""
+    """with_acc around a sweep: totals are its reductions, arrays of "set" and "add" accumulators, rows go in
+    and out.
+    """
     span = stm.span
     written = [t for t in targets if t.op in ("set", "add")]
     rows = [t for t in targets if t.op == "row"]

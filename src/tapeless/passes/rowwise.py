@@ -32,7 +32,9 @@ from tapeless.passes.linear import Linear
 
 
 class RowTarget:
-    """A carried array of which each iteration reads and writes one row: the view of those rows, and a test that they exist."""
+    """A carried array of which each iteration reads and writes one row: the view of those rows, and a test that
+    they exist.
+    """
 
     def __init__(self, loop: For, k: int, width: Atom, span: Span) -> None:
         self.k, self.param = k, loop.params[k]
@@ -125,7 +127,7 @@ class Rows:
         """Whether a loop or branch carries the array under this name."""
         match s.exp:
             case For(params=params, inits=inits) | While(params=params, inits=inits):
-                places = {p: a for p, a in zip(params, inits, strict=True)} | dict(zip(s.vars, inits, strict=True))
+                places = dict(zip((*params, *s.vars), (*inits, *inits), strict=True))
                 return places.get(v) in self.now
             case If(then=then, orelse=orelse):
                 if v not in s.vars:

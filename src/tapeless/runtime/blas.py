@@ -1,7 +1,9 @@
 """How many threads BLAS may use while compiled code runs.
 
-Compiled code parallelises around its calls of BLAS, so inside a parallel region BLAS must stay on one thread. OpenBLAS only has a
-setting for the whole process: the first call that needs another number sets it, the last one to end puts the old one back.
+Compiled code parallelises around its calls of BLAS, so inside a parallel region BLAS must stay on one thread. OpenBLAS
+only has a
+setting for the whole process: the first call that needs another number sets it, the last one to end puts the old one
+back.
 """
 
 from __future__ import annotations

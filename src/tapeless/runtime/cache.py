@@ -1,7 +1,9 @@
 """The disk cache: compiled code by content.
 
-`fetch` and `store` take a key (a hash of everything that decides the code) and a pickled payload. Writes are atomic; an entry
-that cannot be read, or belongs to another format or machine, counts as absent. The oldest entries go when it grows too big.
+`fetch` and `store` take a key (a hash of everything that decides the code) and a pickled payload. Writes are atomic;
+an entry
+that cannot be read, or belongs to another format or machine, counts as absent. The oldest entries go when it grows too
+big.
 """
 
 from __future__ import annotations

@@ -35,7 +35,9 @@ _free.restype = None
 
 
 class Given:
-    """Memory that native code handed over; NumPy sees it through the array interface, and it is freed with its last user."""
+    """Memory that native code handed over; NumPy sees it through the array interface, and it is freed with its
+    last user.
+    """
 
     def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.address = address
@@ -298,4 +300,4 @@ def _marked(problem: Exception) -> Exception:
 
 def is_for_the_user(problem: Exception) -> bool:
     """Whether an exception says all there is to say, so that our part of its traceback only gets in the way."""
-    return isinstance(problem, TapelessError) and problem.__cause__ is None or hasattr(problem, "__tapeless__")
+    return (isinstance(problem, TapelessError) and problem.__cause__ is None) or hasattr(problem, "__tapeless__")

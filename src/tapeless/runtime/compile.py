@@ -1,7 +1,7 @@
 """From a Python function and argument specs to something that can be called: trace, optimise, lower, emit, load.
 
-Gives `Compiled` with the text of every stage. The disk cache is asked after tracing: its key is the traced program with its
-places in the source, the options and the machine, so nothing that decides the code is missing from it.
+Gives `Compiled` with the text of every stage. The disk cache is asked after tracing: its key is the traced program
+with its places in the source, the options and the machine, so nothing that decides the code is missing from it.
 """
 
 from __future__ import annotations

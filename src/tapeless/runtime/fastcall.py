@@ -1,9 +1,10 @@
-"""The short way into native code: a Python function written for one specialisation, with nothing left to decide in a call.
+"""The short way into native code: a Python function written for one specialisation, with nothing left to decide in a
+call.
 
 `fast_call` takes a `Caller` and `again`, which finds the specialisation anew; gives a function of the argument tuple,
 or None when the results need more care. It is only
-used for plain arguments: Python numbers, and arrays that are contiguous, aligned, writeable and of the machine's byte order.
-Whatever it does not expect it hands to the general way.
+used for plain arguments: Python numbers, and arrays that are contiguous, aligned, writeable and of the machine's byte
+order. Whatever it does not expect it hands to the general way.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Random programs of the language with arguments, for hypothesis.
 
-`programs()` gives `Program`s: source text of a function and what to call it with. They are right as Python; some of them
+`programs()` gives `Program`s: source text of a function and what to call it with. They are right as Python; some of
+them
 raise IndexError or ZeroDivisionError, and a few use what the compiler refuses. `Program.load` makes the function.
 """
 

@@ -16,7 +16,8 @@ import numpy as np
 T = TypeVar("T")
 Choose = Callable[[int], int]  # of n: a number below n
 
-# A size: a number, where 1 is one that the compiler knows too; ONE is a size of 1 that only shows at run time, and below
+# A size: a number, where 1 is one that the compiler knows too; ONE is a size of 1 that only shows at run time, and
+# below
 # UNKNOWN every number stands for a size of its own that the writer does not know.
 Size = int
 ONE = -1

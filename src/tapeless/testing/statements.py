@@ -96,7 +96,11 @@ class Statements(Operators):
             return False
         v = self.pick(found)
         assert isinstance(v.type, Num)
-        operand = self.pick({F64: (F64, FLOAT, INT, I64), F32: (F32, FLOAT), I64: (I64, INT), I32: (I32, INT)}.get(v.type, (v.type, INT)))
+        operand = self.pick(
+            {F64: (F64, FLOAT, INT, I64), F32: (F32, FLOAT), I64: (I64, INT), I32: (I32, INT)}.get(
+                v.type, (v.type, INT)
+            )
+        )
         if self.chance(20):
             self.line(f"{v.name} {self.pick(('%=', '//='))} {self.divisor(operand, 1)}")
         elif v.type == INT and self.scope.loops:
@@ -246,7 +250,9 @@ class Statements(Operators):
             return False
         v = self.pick(found)
         assert isinstance(v.type, Arr)
-        self.line(f"{v.name}[{v.name} {self.pick(('>', '<='))} {self.literal(_python(v.type))}] = {self.number(_python(v.type))}")
+        self.line(
+            f"{v.name}[{v.name} {self.pick(('>', '<='))} {self.literal(_python(v.type))}] = {self.number(_python(v.type))}"
+        )
         self.wrote(v.cell)
         return True
 
@@ -267,7 +273,10 @@ class Statements(Operators):
         if others and self.chance(40):
             w = self.pick(others)
             self.line(f"{v.name}, {w.name} = {w.name}, {v.name}")
-            self.scope.variables[v.name], self.scope.variables[w.name] = (replace(w, name=v.name), replace(v, name=w.name))
+            self.scope.variables[v.name], self.scope.variables[w.name] = (
+                replace(w, name=v.name),
+                replace(v, name=w.name),
+            )
             return True
         self.line(f"{v.name} = {self.array(v.type)}")
         self.bind(v.name, v.type, self.new_cell())
@@ -332,7 +341,9 @@ class Statements(Operators):
             inner.loops += 1
             for name, t, source in bound:
                 if source is not None and isinstance(t, Arr):
-                    self.bind(name, t, source.cell, frozen=inner.variables[source.name].frozen, fixed=True, lost=source.lost)
+                    self.bind(
+                        name, t, source.cell, frozen=inner.variables[source.name].frozen, fixed=True, lost=source.lost
+                    )
                 else:
                     self.bind(name, t, fixed=True)
             self.loop_body(moving)
@@ -364,7 +375,9 @@ class Statements(Operators):
         return [v, self.pick(others)] if others and self.chance(50) else [v]
 
     def moved(self, moving: list[Variable]) -> None:
-        """After the loop such a name is a new array, or still the old one: it may be written only if that has no other name."""
+        """After the loop such a name is a new array, or still the old one: it may be written only if that has
+        no other name.
+        """
         cells = {v.cell for v in moving}
         for v in moving:
             if v.name not in self.scope.variables:
@@ -432,14 +445,18 @@ class Statements(Operators):
         if self.scope.returns is None:
             names = [v.name for v in self.having(lambda v: True)][-6:]
             return "return " + ", ".join(names or ["0"])
-        return "return " + ", ".join(self.number(t) if isinstance(t, Num) else self.array(t) for t in self.scope.returns)
+        return "return " + ", ".join(
+            self.number(t) if isinstance(t, Num) else self.array(t) for t in self.scope.returns
+        )
 
     # -- local functions
 
     def local_function(self) -> bool:
         if self.indent > 1:
             return False
-        params: list[tuple[str, Type]] = [(self.name("p"), self.pick((FLOAT, INT, F64))) for _ in range(1 + self.below(2))]
+        params: list[tuple[str, Type]] = [
+            (self.name("p"), self.pick((FLOAT, INT, F64))) for _ in range(1 + self.below(2))
+        ]
         arrays = self.arrays("f64", 1)
         if arrays and self.chance(30):
             params.append((self.name("p"), self.pick(arrays).type))
@@ -490,4 +507,3 @@ class Statements(Operators):
                 self.wrote(v.cell)
                 return True
         return False
-
