@@ -21,6 +21,7 @@ from tapeless.ir.core import (
     Library,
     Reduction,
     Scatter,
+    Stm,
     Sweep,
     UpdateAcc,
     Var,
@@ -140,7 +141,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         _bind(lo, vars[:reduced], totals)
         return
     lo.note("parallel on threads")
-    pieces = _pieces(lo, n, cost_of(exp.lam.body))
+    pieces = _pieces(lo, n, exp.lam.body)
     if accs:
         results: list[Total] = []
         shared = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
@@ -184,12 +185,29 @@ def _worth_cutting(lo: Lowerer, exp: Sweep | Hist, n: Atom) -> bool:
     return True
 
 
-def _pieces(lo: Lowerer, n: Atom, cost: int) -> Atom:
+def _pieces(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
     """How many chunks: one a thread, or one when the work is small."""
     code = lo.code
-    enough = code.compare("ge", n, i64(max(2, PARALLEL_WORK // max(cost, 1))))
+    enough = code.compare("ge", code.mul(n, _work(lo, body, more)), i64(PARALLEL_WORK))
     most = code.let("min", DType.i64, lo.threads, n, label="pieces")
     return code.let("select", DType.i64, enough, most, ONE, label="pieces")
+
+
+def _work(lo: Lowerer, body: Body, more: int) -> Atom:
+    """Scalar operations of one element, with the sizes of inner sweeps as far as they are known outside."""
+    code = lo.code
+    inside = {v for s in body.stms for v in s.vars}
+    known = cost_of(Body(tuple(s for s in body.stms if not _sized(s, inside)), ())) + more
+    total: Atom = i64(known)
+    for s in body.stms:
+        if _sized(s, inside):
+            assert isinstance(s.exp, Sweep)
+            total = code.add(total, code.mul(lo.dim(s.exp.width), i64(cost_of(s.exp.lam.body))))
+    return code.let("min", DType.i64, total, i64(2**20), label="work")
+
+
+def _sized(stm: Stm, inside: set[Var]) -> bool:
+    return isinstance(stm.exp, Sweep) and isinstance(stm.exp.width, Var) and stm.exp.width not in inside
 
 
 def _cut(
@@ -365,7 +383,7 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
         fill(ZERO, n, dests, exp.lam)
         return
     lo.note("parallel on threads, one private histogram each")
-    pieces = _pieces(lo, n, cost_of(exp.lam.body) + 4)
+    pieces = _pieces(lo, n, exp.lam.body, 4)
     bins = code.mul(dests[0].shape[0], pieces)
     pieces = code.let("select", DType.i64, code.compare("lt", bins, n), pieces, ONE, label="pieces")
 
