@@ -256,4 +256,3 @@ class Code:
         if target.ordered and target.rank != 1:
             target = Loc(target.buffer, target.dtype, (self.size(target.shape),), (ONE,), target.offset)
         self.each(target.shape, lambda i: self.store(target, i, value))
-

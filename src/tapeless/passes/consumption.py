@@ -38,6 +38,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import free_in_exp, free_in_lambda, map_exp
 
@@ -133,6 +134,17 @@ class _Checker:
         self.copies.append(Inserted(span, array.name, reason))
         return fresh
 
+    def _take_all(
+        self, arrays: Iterable[Var], later: Roots, owned: set[Var], out: list[Stm], span: Span, read: Roots
+    ) -> tuple[Var, ...]:
+        """Several arrays at once: each needs memory of its own."""
+        taken: list[Var] = []
+        for a in arrays:
+            new = self.take(a, later, owned, out, span, read)
+            read = read | self.of(new) | self.of(a)
+            taken.append(new)
+        return tuple(taken)
+
     def exp(self, stm: Stm, later: Roots, owned: set[Var], out: list[Stm]) -> Exp:
         span = stm.span
         match stm.exp:
@@ -146,11 +158,11 @@ class _Checker:
                 return Update(self.take(array, later, owned, out, span), axes, new_value)
             case Hist() | Scatter() as exp:
                 rest = self.of_all(free_in_exp(replace(exp, dests=())))
-                dests = tuple(self.take(d, later, owned, out, span, rest) for d in exp.dests)
+                dests = self._take_all(exp.dests, later, owned, out, span, rest)
                 return map_exp(replace(exp, dests=dests), lambda a: a, lambda b: b, lambda lam: self.lam(lam, ()))
             case WithAcc(arrays=arrays, lam=lam) as exp:
                 inner = self.of_all(free_in_exp(WithAcc((), lam)))
-                taken = tuple(self.take(a, later, owned, out, span, inner) for a in arrays)
+                taken = self._take_all(arrays, later, owned, out, span, inner)
                 return WithAcc(taken, self.lam(lam, ()))
             case If(cond=cond, then=then, orelse=orelse):
                 return If(cond, self._arm(then, later, owned, span), self._arm(orelse, later, owned, span))
@@ -219,8 +231,7 @@ class _Checker:
                 foreign = r not in definitions and r not in params
                 if not own or foreign or roots & taken:
                     copy = Var(r.name, r.type)
-                    assert span is not None or stms == []
-                    where = span or Span("<built in>", 0, 0, 0, 0)
+                    where = span or NOWHERE
                     stms.append(Stm((copy,), Copy(r), where))
                     self.roots[copy] = frozenset({copy})
                     self.copies.append(Inserted(where, r.name, "a carried array needs memory of its own"))

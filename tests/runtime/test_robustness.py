@@ -1,0 +1,504 @@
+"""The run time under adverse conditions: disk cache, threads, fork, interrupts, changes of the surroundings."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tapeless.runtime import cache
+
+SOURCE = Path(tp.__file__).parents[1]
+
+PROGRAM = """
+import json, sys
+import numpy as np
+import tapeless as tp
+
+@tp.function(threads=2, **OPTIONS)
+def f(a, n):
+    s = 0.0
+    for i in tp.prange(len(a)):
+        s += np.sqrt(a[i]) * n
+    return s
+
+a = np.arange(100.0)
+result = f(a, 3)
+assert abs(result - 3 * np.sqrt(a).sum()) < 1e-9
+print(json.dumps({"result": float(result), "hit": f.compiled(a, 3).from_cache}))
+"""
+
+
+def run(path: Path, directory: Path, options: str = "{}") -> dict:
+    """The program in a fresh process with its own cache directory."""
+    path.write_text(PROGRAM.replace("OPTIONS", options), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "TAPELESS_CACHE_DIR": str(directory)}
+    done = subprocess.run([sys.executable, path], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return json.loads(done.stdout)
+
+
+def entries(directory: Path) -> list[Path]:
+    return sorted(directory.glob("*/*.bin"))
+
+
+# -- the disk cache
+
+
+def test_a_fresh_process_finds_the_code(tmp_path):
+    program, directory = tmp_path / "program.py", tmp_path / "cache"
+    assert not run(program, directory)["hit"]
+    assert len(entries(directory)) == 1
+    assert run(program, directory)["hit"]
+    assert len(entries(directory)) == 1
+    assert not run(program, directory, "{'fastmath': True}")["hit"]  # options decide the code
+    assert len(entries(directory)) == 2
+
+
+def damage_truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def damage_flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+def damage_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def damage_foreign(path: Path) -> None:
+    path.write_bytes(b"#!/bin/sh\necho hello\n" * 100)
+
+
+def damage_other_format(path: Path) -> None:
+    path.write_bytes(b"tapeless-cache-0\n" + path.read_bytes()[len(cache.FORMAT) :])
+
+
+def damage_wrong_object(path: Path) -> None:
+    """A whole entry that holds something else."""
+    path.unlink()
+    key = path.parent.name + path.stem
+    before = os.environ["TAPELESS_CACHE_DIR"]
+    os.environ["TAPELESS_CACHE_DIR"] = str(path.parents[1])
+    try:
+        cache.store(key, {"not": "code"})
+    finally:
+        os.environ["TAPELESS_CACHE_DIR"] = before
+    assert path.exists()
+
+
+def damage_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES = [
+    damage_truncate, damage_flip, damage_empty, damage_foreign, damage_other_format, damage_wrong_object, damage_directory,
+]  # fmt: skip
+
+
+def test_damaged_entries_are_rebuilt_in_silence(tmp_path):
+    program, directory = tmp_path / "program.py", tmp_path / "cache"
+    run(program, directory)
+    (entry,) = entries(directory)
+    for damage in DAMAGES:
+        damage(entry)
+        assert not run(program, directory)["hit"], damage.__name__
+        if entry.is_dir():
+            entry.rmdir()
+            run(program, directory)
+        assert run(program, directory)["hit"], damage.__name__
+
+
+def test_processes_may_write_at_once(tmp_path):
+    program, directory = tmp_path / "program.py", tmp_path / "cache"
+    program.write_text(PROGRAM.replace("OPTIONS", "{}"), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "TAPELESS_CACHE_DIR": str(directory)}
+    started = [
+        subprocess.Popen([sys.executable, program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    results = [p.communicate(timeout=120) for p in started]
+    assert all(p.returncode == 0 for p in started), results
+    assert len({json.loads(out)["result"] for out, _ in results}) == 1
+    assert len(entries(directory)) == 1
+    assert not list(directory.glob("*/.tmp*"))
+    assert run(program, directory)["hit"]
+
+
+def test_unusable_directories_do_not_matter(tmp_path):
+    program = tmp_path / "program.py"
+    file = tmp_path / "file"
+    file.write_text("in the way", encoding="utf-8")
+    assert not run(program, file)["hit"]
+    assert not run(program, file / "below")["hit"]
+    assert file.read_text(encoding="utf-8") == "in the way"
+    assert not run(program, Path("/proc/tapeless"))["hit"]  # cannot be made, whoever asks
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    run(program, closed)
+
+
+def test_cache_can_be_off(tmp_path):
+    program, directory = tmp_path / "program.py", tmp_path / "cache"
+    for _ in range(2):
+        assert not run(program, directory, "{'cache': False}")["hit"]
+    assert not entries(directory)
+
+
+def test_the_oldest_entries_go(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path))
+    keys = [cache.key_of(str(k)) for k in range(10)]
+    for k, key in enumerate(keys):
+        cache.store(key, b"x" * 1000)
+        path = tmp_path / key[:2] / f"{key[2:]}.bin"
+        os.utime(path, (time.time() - 10_000 + k,) * 2)
+    size = cache.entries()[0][1]
+    cache.fetch(keys[0])  # used just now
+    cache.trim(limit=4 * size)
+    left = [k for k, key in enumerate(keys) if cache.fetch(key) is not None]
+    assert left == [0, 7, 8, 9]
+    assert sum(e[1] for e in cache.entries()) <= 4 * size
+    assert cache.clear() == 4
+    assert not cache.entries()
+
+
+# -- threads
+
+
+def test_first_call_from_many_threads():
+    @tp.function(threads=2, cache=False)
+    def f(a, n):
+        s = 0.0
+        for i in tp.prange(len(a)):
+            s += a[i] * n
+        return s
+
+    barrier = threading.Barrier(8)
+    results, problems = [], []
+
+    def work(k):
+        try:
+            barrier.wait()
+            for j in range(30):
+                a = np.full(50 + k, float(k)) if j % 2 else np.full(50 + k, k, np.int64)
+                results.append(f(a, j) == k * j * (50 + k))
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not problems
+    assert len(results) == 240 and all(results)
+
+
+def test_different_functions_compiled_at_once():
+    def made(k):
+        @tp.function(cache=False)
+        def f(x):
+            return x * k + np.sum(np.arange(k))
+
+        return f
+
+    functions = [made(k) for k in range(8)]
+    results = [None] * 8
+
+    def work(k):
+        results[k] = functions[k](2.0)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert results == [2.0 * k + k * (k - 1) // 2 for k in range(8)]
+
+
+@tp.function(threads=1)
+def busy(n):
+    x = 0.5
+    for i in range(n):
+        x = 3.9 * x * (1.0 - x)
+    return x
+
+
+def steps_for(seconds: float) -> int:
+    """So many steps of `busy` take about so long here."""
+    busy(1000)
+    start = time.perf_counter()
+    busy(1_000_000)
+    return int(seconds / (time.perf_counter() - start) * 1_000_000)
+
+
+def test_other_threads_run_while_native_code_does():
+    n = steps_for(0.5)
+    inside, counted = threading.Event(), []
+
+    def native():
+        inside.set()
+        busy(n)
+        counted.append("done")
+
+    thread = threading.Thread(target=native)
+    thread.start()
+    inside.wait()
+    time.sleep(0.05)  # by now it is in native code
+    ticks = 0
+    while not counted:
+        ticks += 1
+        time.sleep(0.001)
+    thread.join()
+    assert ticks > 20  # with the GIL held there would be one or two
+
+
+# -- processes
+
+
+def test_parallel_functions_work_in_a_forked_child():
+    @tp.function(threads=2)
+    def f(a):
+        return tp.map(lambda x: x * 2.0, a)
+
+    a = np.arange(100_000.0)
+    expected = f(a)
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                signal.alarm(60)
+                good = np.array_equal(f(a), expected) and np.array_equal(f(a[:5000]), expected[:5000])
+                good = good and tp.function(lambda x: x.sum() + 1, threads=2)(np.ones(10)) == 11.0
+                status = 0 if good else 2
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(child, 0)
+        assert status == 0
+        assert np.array_equal(f(a), expected)
+
+
+def test_fork_while_another_thread_runs_native_code():
+    n = steps_for(0.3)
+    thread = threading.Thread(target=busy, args=(n,))
+    thread.start()
+    time.sleep(0.05)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(60)
+            status = 0 if 0.0 <= busy(1000) <= 1.0 and tp.function(lambda x: x + 1, cache=False)(1.0) == 2.0 else 2
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    thread.join()
+    assert status == 0
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np
+import tapeless as tp
+
+@tp.function(threads=2)
+def busy(a, n):
+    for i in tp.prange(len(a)):
+        for k in range(n):
+            a[i] = 3.9 * a[i] * (1.0 - a[i])
+    return a
+
+busy(np.full(8, 0.5), 10)
+start = time.perf_counter()
+busy(np.full(8, 0.5), 1_000_000)
+n = int(0.5 / (time.perf_counter() - start) * 1_000_000)
+threading.Timer(0.15, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    busy(np.full(8, 0.5), n)
+    time.sleep(10)
+    raise SystemExit("no interrupt arrived")
+except KeyboardInterrupt:
+    pass
+for _ in range(100):
+    busy(np.full(8, 0.5), 10)
+assert tp.function(lambda x: x + 1)(1.0) == 2.0
+print("usable")
+"""
+
+
+def test_interrupt_leaves_the_process_usable(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(INTERRUPTED, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "usable\n"), done.stderr
+
+
+COMPILING = """
+import os, signal, threading, time
+import tapeless as tp
+
+text = "def f(x):\\n    y = x\\n" + "".join(f"    y = y * 0.99 + {k}.0\\n" for k in range(1500)) + "    return y\\n"
+open("long_program.py", "w").write(text)
+names = {}
+exec(compile(text, "long_program.py", "exec"), names)
+f = tp.function(names["f"], cache=False)
+interrupted = 0
+for delay in (0.05, 0.2, 0.4, 0.8):
+    timer = threading.Timer(delay, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        tp.function(names["f"], cache=False)(1.0)
+        timer.cancel()
+        timer.join()
+    except KeyboardInterrupt:
+        interrupted += 1
+assert interrupted
+assert abs(f(1.0) - names["f"](1.0)) < 1e-6
+print("usable")
+"""
+
+
+def test_interrupt_while_compiling(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    program = tmp_path / "program.py"
+    program.write_text(COMPILING, encoding="utf-8")
+    done = subprocess.run([sys.executable, program], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "usable\n"), done.stderr
+
+
+# -- the surroundings
+
+SCALE = 2.0
+TABLE = np.array([1.0, 2.0, 3.0])
+SETTINGS = {"offset": 1.0, "deep": (1, [2.0])}
+
+
+def helper(x):
+    return x + 1
+
+
+@tp.function
+def uses_globals(x):
+    return helper(x) * SCALE + TABLE[0] + SETTINGS["offset"] + SETTINGS["deep"][1][0]
+
+
+def test_changed_globals_are_seen(monkeypatch):
+    here = sys.modules[__name__]
+    assert uses_globals(1.0) == 8.0
+    monkeypatch.setattr(here, "SCALE", 3.0)
+    assert uses_globals(1.0) == 10.0
+    monkeypatch.setattr(here, "SCALE", 3)  # another type
+    assert uses_globals(1.0) == 10.0
+    TABLE[0] = 5.0
+    try:
+        assert uses_globals(1.0) == 14.0
+        monkeypatch.setattr(here, "TABLE", np.array([7, 8, 9, 10]))
+        assert uses_globals(1.0) == 16.0
+        monkeypatch.setattr(here, "TABLE", np.array([[7.0]]))
+        with pytest.raises(tp.CompileError):
+            uses_globals(1.0)
+    finally:
+        monkeypatch.undo()
+        TABLE[0] = 1.0
+    assert uses_globals(1.0) == 8.0
+    monkeypatch.setitem(SETTINGS, "offset", 2.0)
+    assert uses_globals(1.0) == 9.0
+    SETTINGS["deep"][1][0] = 3.0
+    try:
+        assert uses_globals(1.0) == 10.0
+    finally:
+        SETTINGS["deep"][1][0] = 2.0
+    monkeypatch.setattr(here, "helper", lambda x: x + 2)
+    assert uses_globals(1.0) == 11.0
+
+
+def test_changed_closures_are_seen():
+    weight = 1.0
+    table = np.ones(3)
+
+    def change(w, t):
+        nonlocal weight, table
+        weight, table = w, t
+
+    @tp.function
+    def f(x):
+        return x * weight + table.sum()
+
+    assert f(2.0) == 5.0
+    change(2.0, table)
+    assert f(2.0) == 7.0
+    change(2.0, np.zeros(5))
+    assert f(2.0) == 4.0
+    change(2, np.zeros(5, np.int64))
+    assert f(2.0) == 4.0
+
+
+def test_written_globals_reach_the_array():
+    state = np.zeros(3)
+
+    @tp.function
+    def step(i, x):
+        state[i] += x
+        return state.sum()
+
+    assert step(0, 1.0) == 1.0
+    assert step(1, 2.0) == 3.0
+    np.testing.assert_array_equal(state, [1.0, 2.0, 0.0])
+
+
+# -- pickling
+
+
+@tp.function
+def pickled(x):
+    return x + 1
+
+
+def test_functions_pickle_by_reference():
+    again = pickle.loads(pickle.dumps(pickled))
+    assert again is pickled
+    inner = tp.function(lambda x: x)
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(inner)
+
+
+def test_functions_in_other_processes(tmp_path):
+    text = textwrap.dedent(
+        """
+        import multiprocessing
+        import numpy as np
+        import tapeless as tp
+
+        @tp.function(threads=2)
+        def f(a):
+            return tp.map(lambda x: x * 2.0, a).sum()
+
+        if __name__ == "__main__":
+            f(np.ones(3))
+            for method in ("fork", "spawn"):
+                with multiprocessing.get_context(method).Pool(2) as pool:
+                    print(pool.map(f, [np.ones(k) for k in (1, 2, 3)]))
+        """
+    )
+    program = tmp_path / "pool_program.py"
+    program.write_text(text, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("6.0") == 2
