@@ -83,6 +83,8 @@ class Function(Generic[P, R]):
         key = None if kwargs else _fast_key(args)
         if key is not None and not _repeated(args):
             short = fast_call(caller, self._again) if _all_plain(args) else None
+            if caller.captured:  # arrays of the surroundings may have been replaced by others
+                short = lambda args: caller(args) if _captures_fit(caller) else self._again(args)  # noqa: E731
             self._fast[key] = (short or caller, caller.compiled.traced.watches, caller)
         return caller(leaves)  # type: ignore[no-any-return]
 
@@ -134,6 +136,10 @@ class Function(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<tapeless function {getattr(self.python, '__qualname__', self.python)!r}>"
+
+    def __reduce__(self) -> str:
+        """Pickled by name, as functions are."""
+        return self.__qualname__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -305,5 +311,7 @@ def _captures_fit(caller: Caller) -> bool:
         if not isinstance(now, np.ndarray) or now.ndim != len(shape) or now.dtype != c.param.type.dtype.numpy:
             return False
         if any((d == 1) != (n == 1) for d, n in zip(shape, now.shape, strict=True)):
+            return False
+        if bool(c.cell.readonly) == now.flags.writeable:
             return False
     return True

@@ -18,6 +18,7 @@ from tapeless.passes.pipeline import FINAL_PASSES, optimize
 from tapeless.passes.ranges import eliminate_checks
 from tapeless.passes.recognise import recognise_products
 from tapeless.passes.verify import verify
+from tapeless.passes.version import version_loops
 
 VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass
 
@@ -36,6 +37,7 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("", clean),
         ("fuse", fuse),
         ("recognise", recognise_products),
+        ("version", version_loops),
     ]
     for name, step in steps:
         start = time.perf_counter()
