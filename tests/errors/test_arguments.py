@@ -57,7 +57,7 @@ def masked_array(a):
     return a.sum()
 
 
-@rejected(np.matrix([[1.0, 2.0], [3.0, 4.0]]))
+@rejected(np.ones((2, 2)).view(np.matrix))
 def matrix_object(a):
     return a * a
 
@@ -173,3 +173,28 @@ def test_unknown_stage() -> None:
 
     with pytest.raises(ValueError, match="unknown stage 'machine': use core, optimized"):
         tp.function(f).ir(1.0, stage="machine")
+
+
+def test_nested_too_deeply(golden, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("tapeless.runtime.deep.LIMIT", 0)
+    calls = "".join(f"def g{k}(x): return g{k - 1}(x) * 0.5\n" for k in range(1, 400))
+    path = tmp_path / "program.py"
+    path.write_text(f"def f(x): return g399(x)\ndef g0(x): return x\n{calls}", encoding="utf-8")
+    names: dict = {}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    golden(text_of(lambda: tp.function(names["f"])(1.0), tp.CompileError, names["f"]), "nested_too_deeply")
+
+
+def test_a_bug_of_the_compiler_keeps_its_cause(monkeypatch) -> None:
+    def broken(*_: object) -> None:
+        raise AssertionError("this cannot happen")
+
+    def f(x):
+        return x
+
+    monkeypatch.setattr("tapeless.api.function.compile_specs", broken)
+    with pytest.raises(
+        tp.CompileError, match="TP900.*the compiler failed on 'f': AssertionError: this cannot happen"
+    ) as caught:
+        tp.function(f)(1.0)
+    assert isinstance(caught.value.__cause__, AssertionError)

@@ -1,6 +1,6 @@
 """Syntax outside the language: what it is, where it stands, and what to write instead."""
 
-# ruff: noqa: F811, F401, PLW0603
+# ruff: noqa: UP028
 
 import numpy as np
 

@@ -319,9 +319,9 @@ def zero_range_step(n):
     return s
 
 
-@rejected(np.ones(3), 3)
-def identity_of_numbers(a, n):
-    return n is 3  # noqa: F632
+@rejected(3, 3)
+def identity_of_numbers(m, n):
+    return n is m
 
 
 @rejected(np.ones(3), 1.0)

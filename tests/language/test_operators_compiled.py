@@ -288,11 +288,18 @@ def parallel_steps(n):
     return out
 
 
-def parallel_extremum(x):
-    best = -1e300
+def parallel_conditional(x):
+    s = 0.0
+    n = 0
     for i in tp.prange(len(x)):
-        best = max(best, x[i])
-    return best
+        if x[i] < 0:
+            continue
+        n += 1
+        if x[i] > 2:
+            s += x[i]
+        else:
+            s -= 1.0
+    return s, n
 
 
 def parallel_temporary(x):
@@ -314,7 +321,8 @@ def test_prange():
     same(parallel_rows, M)
     same(parallel_nested, 3, 4)
     same(parallel_steps, 10)
-    same_values(parallel_extremum, X)
+    same_values(parallel_conditional, X)
+    same_values(parallel_conditional, X[:0])
     same(parallel_temporary, X)
     same_values(parallel_sum, np.sin(np.arange(50_000)), 50_000)
     same(parallel_own_cells, np.sin(np.arange(5_000)), M)
@@ -379,6 +387,17 @@ def test_vmap_outside():
     assert np.array_equal(g(M), M * 2)
 
 
+DOUBLED_COLUMNS = tp.vmap(lambda column: column * 2, in_axes=1, out_axes=1)
+
+
+def uses_a_global_vmap(m):
+    return DOUBLED_COLUMNS(m) + 1
+
+
+def test_vmap_of_the_surroundings():
+    same(uses_a_global_vmap, M)
+
+
 def nested_operators(m, k):
     row_sums = tp.map(lambda row: tp.reduce(lambda a, b: a + b, 0.0, row), m)
     running = tp.map(lambda row: tp.scan(lambda a, b: a + b, 0.0, row), m)
@@ -440,7 +459,7 @@ def test_chains_of_operators():
 
 
 def promoted(x):
-    return tp.reduce(lambda a, b: a + b, 0.5, x), tp.map(lambda v: v / 2, x), tp.scan(lambda a, b: a + b, 0.0, x)
+    return tp.reduce(lambda a, b: a + b, 0.0, x), tp.map(lambda v: v / 2, x), tp.scan(lambda a, b: a + b, 0.0, x)
 
 
 def test_types_of_operators():

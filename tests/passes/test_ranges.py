@@ -337,6 +337,24 @@ PROGRAMS: dict[str, tuple[str, str, int]] = {
         "x[j]",
         0,
     ),
+    "what a loop has counted": (
+        """
+        def f(x: [n]f64, m: i64) -> f64
+          some: bool = ge n 1
+          check some ValueError "empty"
+          k: i64 = loop (j: i64 = 0) for i < n do
+            h: i64 = add j 1
+            in h
+          l: i64 = sub k n
+          a: f64 = x[l?]
+          o: i64 = sub k 1
+          b: f64 = x[o?]
+          c: f64 = x[k?]
+          in c
+        """,
+        "x[l] x[o] x[k!]",
+        0,
+    ),
     "a ring": (
         """
         def f(x: [n]f64, m: i64) -> f64
@@ -638,6 +656,13 @@ def test_unsafe_drops_all_checks():
             e: f64 = x[j?]
             in e
         """,
+        """
+          t: i64 = mul k k
+          r: f64 = loop (s: f64 = 0.0) for p < i do
+            j: i64 = add t p
+            e: f64 = x[j?]
+            in e
+        """,
     ],
 )
 def test_wrapping_integers_never_leave_the_array(body):
@@ -645,7 +670,7 @@ def test_wrapping_integers_never_leave_the_array(body):
     text = "\n".join(line for line in text.splitlines() if line.strip())
     before, after = optimised(text)
     for i in (-1, 0, 1, 2, 5):
-        for k in (LEAST, LEAST + 1, -(2**32), -1, 0, 1, 2, 2**32, 2**62, GREATEST - 1, GREATEST):
+        for k in (LEAST, LEAST + 1, -(2**32), -1, 0, 1, 2, 2**32, 3037000500, 2**62, GREATEST - 1, GREATEST):
             args = [np.arange(4.0), i, k]
             assert outcome(after, args) in (outcome(before, args), "IndexError")
 

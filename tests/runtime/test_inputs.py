@@ -450,8 +450,8 @@ def both(a, b):
 
 
 NUMBERS = [
-    (7, 0), (7, -2), (-7, 2), (0, -5), (7.0, 0.0), (7.5, -2.0), (-7.5, 2.0), (INF, 2.0), (2.0, INF), (-2.0, INF), (NAN, 2.0),
-    (0.0, -2.0), (-0.0, 2.0),
+    (7, 0), (7, -2), (-7, 2), (0, -5), (7.0, 0.0), (7.5, -2.0), (-7.5, 2.0), (INF, 2.0), (2.0, INF), (-2.0, INF),
+    (NAN, 2.0), (0.0, -2.0), (-0.0, 2.0),
 ]  # fmt: skip
 
 
@@ -642,7 +642,8 @@ def deep_calls(n):
 @pytest.mark.parametrize(
     "make, n, x",
     [(deep_ifs, 30, 12.0), (deep_ifs_with_else, 30, 12.0), (deep_loops, 18, 1.0), (deep_while_loops, 15, 1.0),
-     (long_straight_line, 1500, 1.0), (many_ifs, 200, 5.0), (many_returns, 70, 12.0), (long_sum, 800, 1.0), (deep_calls, 250, 1.0)],
+     (long_straight_line, 1500, 1.0), (many_ifs, 200, 5.0), (many_returns, 70, 12.0),
+     (long_sum, 800, 1.0), (deep_calls, 250, 1.0)],
     ids=lambda v: getattr(v, "__name__", None),
 )  # fmt: skip
 def test_large_programs(make, n, x, tmp_path):

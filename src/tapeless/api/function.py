@@ -18,6 +18,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
+from tapeless.api.operators import Vmapped
 from tapeless.frontend.context import Options, Watch, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
 from tapeless.ir import pytree
@@ -139,7 +140,7 @@ class Function(Generic[P, R]):
 
     def __reduce__(self) -> str:
         """Pickled by name, as functions are."""
-        return self.__qualname__
+        return self.python.__qualname__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -155,12 +156,26 @@ def function(python: Any = None, /, **options: Any) -> Any:
         return lambda f: function(f, **options)
     if isinstance(python, Function):
         python = python.python
+    if isinstance(python, Vmapped):
+        python = _as_function(python)
     problem = _refused(python, options)
     if problem is not None:
         raise problem
     return Function(python, **options)
 
 
+function.__tapeless__ = "function"  # type: ignore[attr-defined]
+
+
+def _as_function(mapped: Vmapped) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        return mapped(*args)
+
+    run.__name__ = mapped.__name__
+    return run
+
+
+MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "device": (lambda x: isinstance(x, str), "the name of a device"),
     "threads": (
@@ -173,7 +188,6 @@ OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
         (lambda x: isinstance(x, bool), "True or False"),
     ),
 }
-MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 
 
 def _refused(python: Any, options: dict[str, Any]) -> Exception | None:
@@ -293,9 +307,9 @@ def _unchanged(watches: list[Watch]) -> bool:
             return False
         if now is w.seen:
             continue
-        if type(now) is not type(w.seen) or isinstance(now, Callable):  # type: ignore[arg-type]
-            return False
-        if not (now == w.seen) and not (now != now and w.seen != w.seen):
+        if type(now) is not type(w.seen) or not isinstance(now, int | float | complex | str | tuple | np.generic):
+            return False  # other objects count as changed when they are not the very same
+        if now != w.seen and not (now != now and w.seen != w.seen):
             return False
     return True
 

@@ -158,6 +158,8 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Vmapped:
 class Vmapped:
     """What `vmap` returns. It keeps its three parts readable for those who compile it rather than call it."""
 
+    __tapeless__ = "vmapped"
+
     def __init__(self, f: Function, in_axes: Any, out_axes: Any) -> None:
         if isinstance(in_axes, list):  # JAX takes a list here too
             in_axes = tuple(in_axes)

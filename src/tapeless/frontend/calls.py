@@ -146,7 +146,7 @@ def enter_frame(ctx: Context, function: Closure) -> Frame:
         _liveness[node] = analyse(node)
     if python is not None:
         free = dict(zip(python.__code__.co_freevars, python.__closure__ or (), strict=True))
-        table: dict[str, Any] = python.__globals__
+        table: dict[str, Any] = python.__globals__  # type: ignore[attr-defined]  # mypy takes it for a method
     else:
         outer = ctx.frames[function.frame]
         free, table = outer.closure, outer.globals

@@ -74,7 +74,8 @@ class Context:
     frame: int = -1
     span: Span = NOWHERE
     returned: Span = NOWHERE  # the last `return` seen, where results are refused
-    watches: dict[str, Watch] = field(default_factory=dict)
+    watches: dict[tuple[int, str], Watch] = field(default_factory=dict)
+    scope: int = 0  # where the name read last was found: two modules may have globals of one name
     captured: dict[int, Captured] = field(default_factory=dict)
     sizes: list[Var] = field(default_factory=list)
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension

@@ -47,6 +47,8 @@ def _evaluate(ctx: Context, node: ast.expr) -> Value:
             return binary_values(ctx, type(op).__name__, a, b)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return Scalar(scalars.logical_not(ctx, truth_of(ctx, evaluate(ctx, operand))), True)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if not isinstance(value, bool):
+            return _constant(ctx, -value)  # the lowest integer has no positive counterpart
         case ast.UnaryOp(op=op, operand=operand):
             name = type(op).__name__
             number = as_numeric(ctx, evaluate(ctx, operand), f"operand of unary {name}")

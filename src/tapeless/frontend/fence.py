@@ -48,8 +48,8 @@ def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
                     instead,
                 )
         if isinstance(child, ast.FunctionDef) and child is not node and child.decorator_list:
-            refuse(source, child.decorator_list[0], "decorators inside a compiled function are not part of the language",
-                   "define the decorated function outside.")  # fmt: skip
+            reason = "decorators inside a compiled function are not part of the language"
+            refuse(source, child.decorator_list[0], reason, "define the decorated function outside.")
         if isinstance(child, ast.arguments) and child.kwarg is not None:
             refuse(source, child.kwarg, "'**' parameters are not part of the language", "name the parameters.")
 

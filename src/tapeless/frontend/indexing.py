@@ -219,34 +219,52 @@ def _compose(ctx: Context, outer: Range, inner: Range) -> Range:
 def _slice(ctx: Context, item: SliceValue, length: Dim) -> Range:
     """Python's clamping: start, number of elements, step."""
     n = ctx.size_atom(length)
-    step = 1
-    if item.step is not None and not (isinstance(item.step, Static) and item.step.value is None):
-        if not (isinstance(item.step, Scalar) and isinstance(item.step.atom, Const)):
-            ctx.fail("TP101", "the step of a slice must be a constant", "write the step as a number.")
-        step = int(item.step.atom.value.real)
-        if step == 0:
-            ctx.fail("TP112", "slice step cannot be zero")
+    step = _bound(ctx, item.step) or i64(1)
     start, stop = _bound(ctx, item.start), _bound(ctx, item.stop)
-    if start is None and stop is None and abs(step) == 1:  # the length stays
-        first = i64(0) if step == 1 else scalars.apply(ctx, "sub", n, i64(1))
-        return Range(first, length, i64(step))
-    simple = _simple_slice(ctx, start, stop, n) if step == 1 else None
+    if not isinstance(step, Const):
+        return _slice_by(ctx, start, stop, step, n)
+    by = int(step.value.real)
+    if by == 0:
+        ctx.fail("TP112", "slice step cannot be zero")
+    if start is None and stop is None and abs(by) == 1:  # the length stays
+        return Range(i64(0) if by == 1 else scalars.size_op(ctx, "sub", n, i64(1)), length, step)
+    simple = _simple_slice(ctx, start, stop, n) if by == 1 else None
     if simple is not None:
         return simple
+    low, span = _rising(ctx, start, stop, n) if by > 0 else _falling(ctx, start, stop, n)
+    return Range(low, _steps(ctx, span, i64(abs(by))), step)
+
+
+def _slice_by(ctx: Context, start: Atom | None, stop: Atom | None, step: Atom, n: Atom) -> Range:
+    """A step that is only known at run time: both directions, and the one that applies."""
+    ctx.check(scalars.apply(ctx, "ne", step, i64(0)), "ValueError", "slice step cannot be zero")
+    up = scalars.apply(ctx, "gt", step, i64(0))
+    rising, falling = _rising(ctx, start, stop, n), _falling(ctx, start, stop, n)
+    low, span = (scalars.select(ctx, up, a, b) for a, b in zip(rising, falling, strict=True))
+    return Range(low, _steps(ctx, span, scalars.apply(ctx, "abs", step)), step)
+
+
+def _rising(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) -> tuple[Atom, Atom]:
+    """First position and distance to the end, for a positive step."""
+    low = i64(0) if start is None else _clamp(ctx, start, n, i64(0), n)
+    high = n if stop is None else _clamp(ctx, stop, n, i64(0), n)
+    return low, scalars.size_op(ctx, "sub", high, low)
+
+
+def _falling(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) -> tuple[Atom, Atom]:
+    """The same for a negative step."""
+    last = scalars.size_op(ctx, "sub", n, i64(1))
+    low = last if start is None else _clamp(ctx, start, n, i64(-1), last)
+    high = i64(-1) if stop is None else _clamp(ctx, stop, n, i64(-1), last)
+    return low, scalars.size_op(ctx, "sub", low, high)
+
+
+def _steps(ctx: Context, span: Atom, by: Atom) -> Dim:
+    """How many steps it takes."""
     op = scalars.size_op
-    if step > 0:
-        low = i64(0) if start is None else _clamp(ctx, start, n, i64(0), n)
-        high = n if stop is None else _clamp(ctx, stop, n, i64(0), n)
-        span = op(ctx, "sub", high, low)
-    else:
-        last = op(ctx, "sub", n, i64(1))
-        low = last if start is None else _clamp(ctx, start, n, i64(-1), last)
-        high = i64(-1) if stop is None else _clamp(ctx, stop, n, i64(-1), last)
-        span = op(ctx, "sub", low, high)
-    if abs(step) != 1:
-        span = op(ctx, "floordiv", op(ctx, "add", span, i64(abs(step) - 1)), i64(abs(step)))
-    count = op(ctx, "max", span, i64(0))
-    return Range(low, ctx.atom_dim(count), i64(step))
+    if by != i64(1):
+        span = op(ctx, "floordiv", op(ctx, "add", span, op(ctx, "sub", by, i64(1))), by)
+    return ctx.atom_dim(op(ctx, "max", span, i64(0)))
 
 
 def _simple_slice(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) -> Range | None:

@@ -308,7 +308,8 @@ class _Shape:
         if new.type.dtype is not want.dtype:
             ctx.fail(
                 "TP104",
-                f"'{self.key[1]}' changes its element type in the loop, from {want.dtype.numpy.name} to {new.type.dtype.numpy.name}",
+                f"'{self.key[1]}' changes its element type in the loop, "
+                f"from {want.dtype.numpy.name} to {new.type.dtype.numpy.name}",
                 "give it the final element type before the loop.",
             )
         for d, e in zip(want.shape, new.type.shape, strict=True):
@@ -335,7 +336,8 @@ class _Shape:
                 if cell in ctx.written_cells or (outer and new.cell.possible & ctx.written_cells):
                     ctx.fail(
                         "TP105",
-                        f"'{self.key[1]}' refers to different arrays in different iterations, so it is not known which one is written",
+                        f"'{self.key[1]}' refers to different arrays in different iterations, "
+                        "so it is not known which one is written",
                         "copy the array (.copy()) where the name is bound, or copy elements with [:].",
                     )
 

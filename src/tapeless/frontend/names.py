@@ -28,6 +28,7 @@ from tapeless.frontend.values import (
 from tapeless.ir.types import FROM_NUMPY, DType, Type, Var, const
 
 Get = Callable[[], Any]
+STABLE = ("numpy", "scipy", "math", "cmath", "tapeless")  # modules whose contents nobody replaces
 
 
 def lookup(ctx: Context, name: str) -> Value:
@@ -47,9 +48,11 @@ def lookup(ctx: Context, name: str) -> Value:
             value = cell.cell_contents
         except ValueError:
             ctx.fail("TP102", f"'{name}' has no value yet in the enclosing function")
+        ctx.scope = id(cell)
         return from_python(ctx, value, lambda: cell.cell_contents, name)
     if name in frame.globals:
         table = frame.globals
+        ctx.scope = id(table)
         return from_python(ctx, table[name], lambda: table[name], name)
     if hasattr(builtins, name):
         return Static(getattr(builtins, name))
@@ -60,7 +63,7 @@ def from_python(ctx: Context, value: Any, get: Get, name: str) -> Value:
     """A value of the surroundings."""
     match value:
         case None | str() | types.ModuleType() | type() | types.BuiltinFunctionType() | np.ufunc():
-            if isinstance(value, str):
+            if not isinstance(value, types.ModuleType) and name.partition(".")[0] not in STABLE:
                 _watch(ctx, value, get, name)
             return Static(value)
         case bool() | int() | float() | complex():
@@ -111,7 +114,20 @@ def from_python(ctx: Context, value: Any, get: Get, name: str) -> Value:
 
         _watch(ctx, value, get, name)
         return python_function(ctx, python)
+    _watch(ctx, value, get, name)
+    if getattr(value, "__tapeless__", None) == "vmapped":
+        return _vmapped(ctx, value, get, name)
     return Static(value)
+
+
+def _vmapped(ctx: Context, value: Any, get: Get, name: str) -> Value:
+    """The result of a tp.vmap of the surroundings: mapped here."""
+    from tapeless.frontend.parallel import op_vmap
+
+    def part(attribute: str) -> Value:
+        return from_python(ctx, getattr(value, attribute), lambda: getattr(get(), attribute), f"{name}.{attribute}")
+
+    return op_vmap(ctx, [part("f"), part("in_axes"), part("out_axes")], {})
 
 
 def _known(value: Any) -> bool:
@@ -122,7 +138,7 @@ def _known(value: Any) -> bool:
 
 def _watch(ctx: Context, value: Any, get: Get, name: str) -> None:
     if not ctx.inside_prelude:
-        ctx.watches.setdefault(name, Watch(get, value, name))
+        ctx.watches.setdefault((ctx.scope, name), Watch(get, value, name))
 
 
 def _numpy_scalar(ctx: Context, value: Any, get: Get, name: str) -> Value:

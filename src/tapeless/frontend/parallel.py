@@ -377,10 +377,8 @@ def op_hist(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
         op = Operator(ctx, "tp.hist", a["op"], a["ne"], [d.type.row() for d in dests], a["vals"])
         for d, t in zip(dests, op.types, strict=True):
             if d.type.dtype is not t.dtype:
-                ctx.fail(
-                    "TP104",
-                    f"tp.hist: values of {t.dtype.numpy.name} do not fit into a destination of {d.type.dtype.numpy.name}",
-                )
+                have, want = t.dtype.numpy.name, d.type.dtype.numpy.name
+                ctx.fail("TP104", f"tp.hist: values of {have} do not fit into a destination of {want}")
     lam = _keyed(ctx, keys, values, [t.dtype for t in op.types])
     vars = [Var("h", d.type) for d in dests]
     ctx.b.bind(vars, Hist(Reduction(op.lam, op.neutral, True), tuple(dests), width, (keys, *values), lam))
@@ -546,7 +544,17 @@ def _flag(ctx: Context, value: Value | None) -> bool:
     ctx.fail("TP104", "this option must be a constant True or False")
 
 
+def op_function(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """tp.function inside compiled code: the function itself, which is compiled in any case."""
+    if len(args) != 1 or keywords:
+        ctx.fail(
+            "TP112", "tp.function with options inside compiled code is not part of the language", "decorate it outside."
+        )
+    return args[0]
+
+
 OPERATORS: dict[str, Handler] = {
+    "function": op_function,
     "map": op_map,
     "reduce": op_reduce,
     "scan": op_scan,

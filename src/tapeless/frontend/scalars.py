@@ -113,7 +113,7 @@ def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
         _refuse_zero(ctx, y, "integer division or modulo by zero" if dtype.is_int else "float floor division by zero")
     if name in ("LShift", "RShift") and is_weak and not (isinstance(y, Const) and y.value.real >= 0):
         ctx.check(apply(ctx, "ge", y, zero_of(dtype)), "ValueError", "negative shift count")
-    if name in ("Add", "Sub", "Mult") and dtype.is_int and ctx.options.check:
+    if name in ("Add", "Sub", "Mult", "LShift") and dtype.is_int and ctx.options.check:
         _check_overflow(ctx, name, x, y)
     return Scalar(apply(ctx, op, x, y), is_weak)
 
@@ -157,6 +157,10 @@ def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
         if exponent is None:
             ok = apply(ctx, "ge", y, zero_of(dtype))
             ctx.check(ok, "ValueError", "integers to negative integer powers are not allowed")
+        if ctx.options.check:  # the last digits of a number this large do not decide
+            exact = apply(ctx, "pow", convert(ctx, x, DType.f64), convert(ctx, y, DType.f64))
+            limit = const(2.0 ** (8 * dtype.bytes - 1), DType.f64)
+            ctx.check(apply(ctx, "lt", apply(ctx, "abs", exact), limit), "OverflowError", "integer overflow in **")
         return Scalar(apply(ctx, "ipow", x, y), is_weak)
     if isinstance(exponent, int | float) and not isinstance(exponent, bool):
         if exponent in (0, 1, 2, 3, 4):
@@ -203,11 +207,17 @@ def _small_power(ctx: Context, x: Atom, exponent: int) -> Atom:
         case 1:
             return x
         case 2:
-            return apply(ctx, "mul", x, x)
+            return _product(ctx, x, x)
         case 3:
-            return apply(ctx, "mul", apply(ctx, "mul", x, x), x)
-    square = apply(ctx, "mul", x, x)
-    return apply(ctx, "mul", square, square)
+            return _product(ctx, _product(ctx, x, x), x)
+    square = _product(ctx, x, x)
+    return _product(ctx, square, square)
+
+
+def _product(ctx: Context, x: Atom, y: Atom) -> Atom:
+    if x.type.dtype.is_int and ctx.options.check:
+        _check_overflow(ctx, "Mult", x, y)
+    return apply(ctx, "mul", x, y)
 
 
 def _refuse_zero(ctx: Context, y: Atom, message: str) -> None:
@@ -220,12 +230,36 @@ def _refuse_zero(ctx: Context, y: Atom, message: str) -> None:
 
 
 def _check_overflow(ctx: Context, name: str, x: Atom, y: Atom) -> None:
-    """check=True: the exact result, computed in floating point, must be near the range of the type."""
-    op = BINARY[name][0]
-    exact = apply(ctx, op, convert(ctx, x, DType.f64), convert(ctx, y, DType.f64))
-    limit = float(2 ** (8 * x.type.dtype.bytes - 1))
-    inside = apply(ctx, "lt", apply(ctx, "abs", exact), Const(limit, DType.f64))
+    """check=True: whether the operation leaves the range of its type, by tests that are exact."""
+    dtype = x.type.dtype
+    result = apply(ctx, BINARY[name][0], x, y)
+    zero = zero_of(dtype)
+    match name:
+        case "Add":  # the result has the sign of neither operand
+            left, right = apply(ctx, "xor", x, result), apply(ctx, "xor", y, result)
+            inside = apply(ctx, "ge", apply(ctx, "and", left, right), zero)
+        case "Sub":
+            left, right = apply(ctx, "xor", x, y), apply(ctx, "xor", x, result)
+            inside = apply(ctx, "ge", apply(ctx, "and", left, right), zero)
+        case "LShift":
+            inside = apply(ctx, "eq", apply(ctx, "shr", result, y), x)
+        case _:  # dividing gives the other factor back; -1 and 0 cannot be divided by safely
+            minus = const(-1, dtype)
+            small = apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "eq", x, minus))
+            back = apply(ctx, "floordiv", result, select(ctx, small, const(1, dtype), x))
+            turned = apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "ne", y, _lowest(dtype)))
+            inside = select(ctx, small, turned, apply(ctx, "eq", back, y))
     ctx.check(inside, "OverflowError", f"integer overflow in {SYMBOLS[name]}")
+
+
+def _lowest(dtype: DType) -> Const:
+    return const(-(2 ** (8 * dtype.bytes - 1)), dtype)
+
+
+def check_negation(ctx: Context, x: Atom) -> None:
+    """check=True: the lowest integer has no counterpart."""
+    if ctx.options.check and x.type.dtype.is_int:
+        ctx.check(apply(ctx, "ne", x, _lowest(x.type.dtype)), "OverflowError", "integer overflow in -")
 
 
 def compare(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
@@ -254,6 +288,7 @@ def unary_op(ctx: Context, name: str, a: Scalar) -> Scalar:
             x = convert(ctx, a.atom, DType.i64) if a.dtype is DType.bool else a.atom
             if name == "UAdd":
                 return Scalar(x, a.weak)
+            check_negation(ctx, x)
             return Scalar(Const(-x.value, x.dtype) if isinstance(x, Const) else apply(ctx, "neg", x), a.weak)
         case "Invert":
             if not (a.dtype.is_int or a.dtype is DType.bool):

@@ -63,7 +63,8 @@ def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.La
         text = source.text(line)
         raise CompileError(
             "'async' functions are not part of the language", code="TP101", hint="write an ordinary function.",
-            file=code.co_filename, line=line, column=len(text) - len(text.lstrip()), end_column=len(text), source=text or None,
+            file=code.co_filename, line=line, column=len(text) - len(text.lstrip()), end_column=len(text),
+            source=text or None,
         )  # fmt: skip
     wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
     found = [n for n in source.functions if isinstance(n, wanted) and _matches(n, code, source)]
@@ -72,7 +73,8 @@ def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.La
         found = exact or found
     if len(found) != 1:
         raise CompileError(
-            f"the source of '{function.__qualname__}' cannot be found in {code.co_filename}, line {code.co_firstlineno}",
+            f"the source of '{function.__qualname__}' cannot be found in {code.co_filename}, "
+            f"line {code.co_firstlineno}",
             code="TP107",
             hint="put the function into a file or a notebook cell; code given to exec() as a string has no source.",
         )

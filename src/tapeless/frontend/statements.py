@@ -358,7 +358,7 @@ def _augmented_names(body: Sequence[ast.stmt]) -> frozenset[str]:
 
 
 def _run_while(ctx: Context, s: ast.While) -> Flow:
-    leaves = may_leave(s.body)
+    leaves = _left_early(s)
     extra = frozenset({FLOW, RETURN} if leaves else set())
     keys, live_after = _loop_keys(ctx, s, extra)
     if leaves:
@@ -435,6 +435,11 @@ def _else_part(ctx: Context, s: ast.For | ast.While, code: Atom) -> Flow:
     return _guarded(ctx, Flow(frozenset({"next", "return"}), code), lambda: run_block(ctx, s.orelse))
 
 
+def _left_early(s: ast.For | ast.While) -> bool:
+    """Whether the body may end the loop; a `continue` only ends an iteration."""
+    return _breaks(s.body) or _returns(s.body)
+
+
 def _endless(s: ast.For | ast.While) -> bool:
     return isinstance(s, ast.While) and isinstance(s.test, ast.Constant) and bool(s.test.value)
 
@@ -480,7 +485,7 @@ def _run_for(ctx: Context, s: ast.For) -> Flow:
 
 def _run_for_over(ctx: Context, s: ast.For, iterable: Value) -> Flow:
     if isinstance(iterable, RangeValue) and iterable.parallel:
-        if may_leave(s.body):
+        if _left_early(s):
             ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")
         run_plain_for(ctx, s, iterable, "prange")
         return _after_loop(ctx, s, False, None)
@@ -490,7 +495,7 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value) -> Flow:
         return _unrolled(ctx, s, [_static(k) for k in iterable.keys])
     if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
         return _unrolled(ctx, s, _zipped_items(ctx, iterable))
-    if not may_leave(s.body):
+    if not _left_early(s):
         run_plain_for(ctx, s, iterable)
         return _after_loop(ctx, s, False, None)
     count, element = iteration(ctx, iterable)

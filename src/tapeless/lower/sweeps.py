@@ -268,10 +268,18 @@ def _loop(
     with code.nested() as body:
         i = Var("i", lam.params[0].type)
         _element(lo, exp, lam, i, totals, running, outs, scanned)
-    tag = "simd" if not running and _independent(body, {o.buffer for o in outs}) else "seq"
+    free = not running and all(_order_free(r) for r in exp.reduces)
+    tag = "simd" if free and _independent(body, {o.buffer for o in outs}) else "seq"
     stm = loopir.For(i, start, stop, tuple(body), 1, tag)
     code.mark(stm)
     code.emit(stm)
+
+
+def _order_free(reduction: Reduction) -> bool:
+    """Whether elements may be combined in any order; an associative operation of two numbers is commutative too."""
+    body = reduction.op.body
+    single = body.stms[0].exp if len(body.stms) == 1 else None
+    return reduction.commutative or (isinstance(single, Apply) and len(single.args) == 2)
 
 
 def _element(

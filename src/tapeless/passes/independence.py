@@ -60,6 +60,10 @@ def reduction_of(loop: For, k: int) -> str:
             used = [v for v in free_in_exp(s.exp) if v in versions]
             if not used:
                 continue
+            match s.exp:
+                case Apply(op="select", args=(cond, a, b)) if cond not in versions and a in versions and b in versions:
+                    versions.update(s.vars)  # an `if` around a step
+                    continue
             if len(used) > 1:
                 raise _scalar_error(p, s)
             match s.exp:

@@ -287,7 +287,8 @@ def error_of(record: Any, sites: Sequence[Site]) -> Exception:
             "file": span.file, "line": span.line, "column": span.column, "end_line": span.end_line,
             "end_column": span.end_column,
         }  # fmt: skip
-        return cls(message, **where)
+        located: Exception = cls(message, **where)
+        return located
     place = f" ({span.file}:{span.line})" if span.line else ""
     problem: Exception = cls(f"{message}{place}" if message else place.strip())
     return _marked(problem)

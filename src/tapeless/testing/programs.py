@@ -77,7 +77,8 @@ class Program:
     @property
     def parallel(self) -> bool:
         """Whether the order in which errors come up is free."""
-        return "tp." in self.source.removeprefix(HEADER)
+        text = self.source.removeprefix(HEADER)
+        return any(word in text for word in ("tp.", "for ", "while "))
 
     def load(self) -> Callable[..., Any]:
         """The function, from a file, so that its source is found."""

@@ -11,6 +11,7 @@ import inspect
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tapeless.frontend.entry import Argument, Known, Leaf, Output, Traced, Tree,
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.ir.core import Function
+from tapeless.lower import sweeps
 from tapeless.lower.interp import LoopError, run_program
 from tapeless.lower.lowering import Lowered, lower
 from tapeless.lower.verify import verify_program
@@ -45,8 +47,12 @@ def outcomes(
     level: int = 0,
     threads: Sequence[int] = (1, 2),
     seed: int = 0,
+    eager: bool = True,
 ) -> Iterator[tuple[str, Outcome]]:
-    """`loops`: also by the interpreter of Loop IR. `level`: LLVM's. `seed`: the order in which parallel loops run."""
+    """`loops`: also by the interpreter of Loop IR. `level`: LLVM's. `seed`: the order in which parallel loops run.
+
+    `eager`: parallel loops are cut into pieces for the threads however small they are.
+    """
     yield "python", by_python(function, arguments)
     traced = trace(function, arguments())
     verify(traced.core)
@@ -57,15 +63,27 @@ def outcomes(
     verify(core)
     yield "optimized core", by_core(traced, core, arguments, consume=True, order=f"shuffle:{seed}")
     if loops:
-        lowered = lower(core)
+        with _pieces(eager):
+            lowered = lower(core)
         verify_program(lowered.program)
         yield "loop IR", by_loops(traced, lowered, arguments, seed)
     leaves, tree = pytree.flatten((tuple(arguments()), {}))
     specs = specs_of(leaves)
-    compiled = compile_specs(function, specs, tree, Options(), use_cache=False, level=level)
+    with _pieces(eager):
+        compiled = compile_specs(function, specs, tree, Options(), use_cache=False, level=level)
     for count in threads:
         caller = Caller(compiled, specs, count)
         yield f"native, threads={count}", _call(lambda args, caller=caller: caller(_leaves(args)), arguments)
+
+
+@contextmanager
+def _pieces(eager: bool) -> Iterator[None]:
+    usual = sweeps.PARALLEL_WORK
+    sweeps.PARALLEL_WORK = 1 if eager else usual
+    try:
+        yield
+    finally:
+        sweeps.PARALLEL_WORK = usual
 
 
 def _leaves(args: Sequence[Any]) -> list[Any]:
@@ -118,7 +136,7 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
         try:
             numbers, given = run_program(program, passed, 2, shuffle=seed)
         except LoopError as failed:
-            raise error_of(_record(failed, program.sites[failed.site].kinds), program.sites)
+            raise error_of(_record(failed, program.sites[failed.site].kinds), program.sites) from None
         for k in core.written:
             leaves[traced.arguments[k]][...] = flat[k].reshape(np.shape(values[k]))
         results: list[Any] = [None] * len(core.body.results)
