@@ -198,11 +198,6 @@ def in_place_matrix_product(a):
     return a
 
 
-@rejected(np.ones(4), 2)
-def variable_slice_step(a, k):
-    return a[::k].sum()
-
-
 @rejected(3)
 def index_of_a_range(n):
     r = range(n)

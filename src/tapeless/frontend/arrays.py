@@ -72,10 +72,10 @@ def before_write(ctx: Context, cell: Cell) -> None:
         ctx.fail("TP115", cell.readonly, "copy the array (.copy()) before writing to it.")
     fixed = sorted(c.name for c in cell.may_be if c.argument or c.readonly)
     if fixed:
-        other = fixed[0]
+        same = f"the same array as '{fixed[0]}'" if fixed[0] != cell.name else "different arrays"
         ctx.fail(
             "TP105",
-            f"'{cell.name}' may refer to the same array as '{other}' here, so it is not known which array this writes",
+            f"'{cell.name}' may refer to {same} here, so it is not known which array this writes",
             "copy the array (.copy()) where the name is bound.",
         )
     if cell in ctx.state.stale:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from tapeless.testing.aliases import Aliases
 from tapeless.testing.expressions import _python
-from tapeless.testing.operators import Operators
 from tapeless.testing.scope import (
     BOOL,
     F32,
@@ -31,7 +31,7 @@ from tapeless.testing.scope import (
 NUMBERS = (FLOAT, INT, F64, BOOL, I64, F32, I32)
 
 
-class Statements(Operators):
+class Statements(Aliases):
     def __init__(self, choose: Choose, size: int, theme: str = "all") -> None:
         super().__init__(choose, size)
         some = {"all": 2, "control": 1, "arrays": 1, "parallel": 1}
@@ -58,6 +58,16 @@ class Statements(Operators):
             (1, self.procedure),
             (1, self.call_procedure),
             (1, self.masked_write),
+            (1 * arrays, self.chained),
+            (1 * arrays, self.view_by_function),
+            (1, self.closure_write),
+            (1 * control, self.pair),
+            (1 * control, self.unrolled),
+            (1 * arrays, self.overlap),
+            (1 * arrays, self.indirect),
+            (1 * arrays, self.moving_slices),
+            (1 * arrays, self.gathered),
+            (1 * parallel, self.mapped_function),
         ]
 
     def body(self, most: int) -> None:
@@ -121,12 +131,6 @@ class Statements(Operators):
 
     # -- arrays
 
-    def elements(self, v: Variable) -> str:
-        """A number that may be stored in this array."""
-        assert isinstance(v.type, Arr)
-        t = v.type.element
-        return self.number(t if t == BOOL or t.dtype == "c128" or self.chance(60) else _python(v.type))
-
     def assign_element(self) -> bool:
         found = self.targets()
         if not found:
@@ -135,7 +139,7 @@ class Statements(Operators):
         assert isinstance(v.type, Arr)
         op = self.pick(("=", "=", "+=", "-=", "*=")) if v.type.dtype != "bool" else "="
         place = self.place(v)
-        self.line(f"{place} {op} {self.elements(v)}")
+        self.line(f"{place} {op} {self.stored(v)}")
         self.wrote(v.cell)
         return True
 
