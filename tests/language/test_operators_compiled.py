@@ -279,6 +279,16 @@ def parallel_nested(n, k):
     return out
 
 
+def parallel_nested_sums(m):
+    out = np.zeros(m.shape[0])
+    total = 0.0
+    for i in tp.prange(m.shape[0]):
+        for j in tp.prange(m.shape[1]):
+            out[i] += m[i, j]
+            total += m[i, j]
+    return out, total
+
+
 def parallel_steps(n):
     out = np.zeros(n)
     for i in tp.prange(1, n, 2):
@@ -320,6 +330,7 @@ def test_prange():
     same(parallel_hist, K[:0], X[:0], 4)
     same(parallel_rows, M)
     same(parallel_nested, 3, 4)
+    same_values(parallel_nested_sums, M)
     same(parallel_steps, 10)
     same_values(parallel_conditional, X)
     same_values(parallel_conditional, X[:0])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.errors import CompileError
-from tapeless.frontend import calls
+from tapeless.frontend import calls, functions, parallel, statements
 from tapeless.frontend import source as sources
 from tapeless.frontend.arrays import read
 from tapeless.frontend.context import Captured, Context, Options, Watch, type_text
@@ -369,3 +369,7 @@ def _finish(
     body = Body(tuple(ctx.b.stms), tuple(results))
     core = Function(name, tuple(ctx.sizes), tuple(everything), body, tuple(k for k, _ in written))
     return Traced(core, out, arguments, captured, list(ctx.watches.values()), sizes)
+
+
+# The parts of the front end refer to each other; loading all of them here keeps that out of the first compilation.
+PARTS = (functions, parallel, statements)

@@ -7,6 +7,7 @@ in doubt.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -46,6 +47,7 @@ def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:
     return found
 
 
+@functools.cache  # asked for each statement by every loop around it; nodes live as long as their source
 def reads(node: ast.AST) -> frozenset[str]:
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from tapeless.frontend import scalars
+from tapeless.frontend import exchange, scalars
 from tapeless.frontend.arrays import cast, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.merge import FALSE, TRUE
@@ -26,7 +26,7 @@ from tapeless.frontend.values import (
     cells_of,
 )
 from tapeless.ir.core import Body, For, Full, While
-from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, zero_of
+from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64, zero_of
 
 
 @dataclass
@@ -46,6 +46,7 @@ class Carried:
     dtypes: dict[tuple[Key, int], tuple[DType, bool]] = field(default_factory=dict)  # widened scalars
     fresh: dict[Key, Value] = field(default_factory=dict)  # first bound inside: shape of the value, as seen in a trial
     stale: dict[Cell, str] = field(default_factory=dict)  # what an iteration leaves unreadable for the next one
+    exchanged: tuple[Key, ...] = ()  # names that hand their arrays around: Note [Exchanged arrays]
 
 
 class Retry(Exception):
@@ -65,6 +66,7 @@ def compile_loop(
     test: Callable[[], Atom] | None = None,
     plan: str = "",
     guess_cells: Iterable[Cell] = (),
+    exchanged: Iterable[Key] = (),
 ) -> None:
     """Emits the loop. `run` compiles the body in ctx.state; `test` the condition (a while loop) or `bound` (a
     for loop).
@@ -73,6 +75,9 @@ def compile_loop(
     written_before = set(ctx.written_cells)
     carried = Carried(cells=[c for c in guess_cells if c in before.cells])
     keys = list(dict.fromkeys(rebound))
+    swapped = tuple(k for k in keys if k in set(exchanged))
+    if swapped and exchange.exchangeable(before, swapped):
+        carried.exchanged = swapped
     for _ in range(24):
         attempt = _Attempt(ctx, before.copy(), keys, live_after, carried)
         try:
@@ -109,6 +114,7 @@ class _Attempt:
             shape = self._enter(key, entry)
             if shape is not None:
                 shapes[key] = shape
+        numbers = {key: self._slot(i64(k), "which") for k, key in enumerate(self.carried.exchanged)}
         head = entry.copy()
         test_body: Body | None = None
         if test is not None:
@@ -129,6 +135,12 @@ class _Attempt:
             if missed:
                 self.carried.cells.extend(missed)
                 raise Retry
+            handed = exchange.owners(tuple(numbers), {key: shapes[key].cells[0] for key in numbers}, end)
+            if handed is None:
+                self.carried.exchanged = ()
+                raise Retry
+            for key, owner in handed.items():
+                numbers[key].result = numbers[owner].param
             stale = {c: reason for c, reason in end.stale.items() if c in self.before.cells and c not in entry.stale}
             if stale:
                 self.carried.stale.update(stale)
@@ -153,9 +165,26 @@ class _Attempt:
         mapping = dict(zip(params, outs, strict=True))
         for cell, slot in cell_slots:
             after.cells[cell] = mapping[slot.param]
+        ctx.state = after
+        self._bring_home(shapes, numbers, mapping)
         for key, shape in shapes.items():
             after.names[key] = shape.after(after, mapping)
-        ctx.state = after
+
+    def _bring_home(self, shapes: dict[Key, _Shape], numbers: dict[Key, Slot], mapping: dict[Var, Var]) -> None:
+        """Note [Exchanged arrays]: what the caller's arrays hold after the loop."""
+        ctx = self.ctx
+        if not any(shapes[key].cells[0] in ctx.written_cells for key in numbers):
+            return
+        holders: list[tuple[Atom, Var]] = []
+        for key, number in numbers.items():
+            slot = shapes[key].leaves[0]
+            assert slot is not None
+            holders.append((mapping[number.param], mapping[slot.param]))
+        for k, key in enumerate(numbers):
+            (cell,) = cells_of(self.before.names[key])
+            if cell.argument:
+                ctx.written_cells.add(cell)
+                ctx.state.cells[cell] = exchange.contents(ctx, k, holders)
 
     # -- entering
 
@@ -244,6 +273,8 @@ class _Shape:
 
     def _other_references(self, cell: Cell) -> bool:
         """Whether anything but this name can see the array during the loop."""
+        if self.key in self.attempt.carried.exchanged:
+            return False
         if cell.argument or cell in self.attempt.carried.cells:
             return True
         names = self.attempt.before.names
@@ -363,6 +394,8 @@ class _Shape:
                 slot = next(slots)  # type: ignore[call-overload]
                 next(places)  # type: ignore[call-overload]
                 may_be = cell.possible if self._other_references(cell) else set()
+                if self.key in self.attempt.carried.exchanged:
+                    may_be = {c for key in self.attempt.carried.exchanged for c in cells_of(self.attempt.before.names[key])}
                 new = Cell(self.key[1], may_be | self.ends.pop().possible, cell.readonly)
                 state.cells[new] = mapping[slot.param]
                 return Array(new, mapping[slot.param].type)

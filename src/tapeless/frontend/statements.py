@@ -339,6 +339,21 @@ def _guess_cells(ctx: Context, s: ast.For | ast.While) -> list[Cell]:
     return list(dict.fromkeys(found))
 
 
+def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
+    """Names that the body exchanges by `a, b = b, a`."""
+    found: set[str] = set()
+    for node in (n for b in s.body for n in ast.walk(b) if isinstance(n, ast.Assign)):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=left)], value=ast.Tuple(elts=right)):
+                names = [n.id for n in left if isinstance(n, ast.Name)]
+                values = [n.id for n in right if isinstance(n, ast.Name)]
+                if len(names) == len(left) == len(right) and sorted(names) == sorted(values):
+                    found.update(names)
+            case _:
+                pass
+    return _keys(ctx, frozenset(found))
+
+
 def _augmented_names(body: Sequence[ast.stmt]) -> frozenset[str]:
     names = {
         n.target.id
@@ -375,7 +390,7 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
         _finish_iteration(ctx, run_block(ctx, s.body), leaves)
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
-    compile_loop(ctx, _array_keys(ctx, keys, s), live_after, run, test=test, guess_cells=_guess_cells(ctx, s))
+    compile_loop(ctx, _array_keys(ctx, keys, s), live_after, run, test=test, guess_cells=_guess_cells(ctx, s), exchanged=_exchanged(ctx, s))
     return _after_loop(ctx, s, leaves, saved)
 
 
@@ -516,7 +531,7 @@ def run_plain_for(ctx: Context, s: ast.For, iterable: Value, plan: str = "") -> 
         run_block(ctx, s.body)
 
     compile_loop(
-        ctx, _array_keys(ctx, keys, s), live_after, run, bound=count, plan=plan, guess_cells=_guess_cells(ctx, s)
+        ctx, _array_keys(ctx, keys, s), live_after, run, bound=count, plan=plan, guess_cells=_guess_cells(ctx, s), exchanged=_exchanged(ctx, s)
     )
 
 
@@ -545,7 +560,7 @@ def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[At
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
     compile_loop(
-        ctx, _array_keys(ctx, keys, s), live_after, run, test=test, plan=plan, guess_cells=_guess_cells(ctx, s)
+        ctx, _array_keys(ctx, keys, s), live_after, run, test=test, plan=plan, guess_cells=_guess_cells(ctx, s), exchanged=_exchanged(ctx, s)
     )
     ctx.state.names.pop(ctx.key(counter), None)
     return _after_loop(ctx, s, True, saved)

@@ -47,11 +47,12 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.types import Dim, DType, Type, Var, const, dim_atom
+from tapeless.ir.types import Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import free_in_exp, refresh_lambda
-from tapeless.lower import arrays, loopir
+from tapeless.lower import arrays, control, libraries, loopir, sweeps
 from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
+from tapeless.lower.memory import place_allocations
 from tapeless.lower.places import in_place
 
 
@@ -87,30 +88,13 @@ class Note:
     what: str
 
 
-@dataclass
-class Acc:
-    """An accumulator in scope: where it accumulates. `shared`: one copy for each chunk, along a first axis."""
-
-    op: str
-    loc: Loc
-    shared: bool = False
-
-    def private(self, lo: Lowerer, chunk: Atom) -> Acc:
-        """The copy of one chunk, empty."""
-        mine = lo.code.inside(self.loc, chunk)
-        neutral = {"add": 0, "mul": 1}.get(self.op)
-        assert neutral is not None, f"no private copies for {self.op}"
-        lo.code.fill(mine, const(neutral, mine.dtype))
-        return Acc(self.op, mine)
-
-
 class Lowerer:
     def __init__(self, function: Function, target: str = "cpu") -> None:
         self.function, self.target = function, target
         self.code = Code()
         self.scalars: dict[Var, Atom] = {}
         self.arrays: dict[Var, Loc] = {}
-        self.accs: dict[Var, Acc] = {}
+        self.accs: dict[Var, sweeps.Acc] = {}
         self.wanted: dict[Var, Loc] = {}
         self.threads = Var("threads", Type(DType.i64))
         self.parallel = False  # inside a parallel region
@@ -247,8 +231,6 @@ class Lowerer:
         self.code.span = before
 
     def _stm(self, stm: Stm) -> None:
-        from tapeless.lower import control, libraries, sweeps
-
         code = self.code
         match stm.exp:
             case Apply(op=name, args=args):
@@ -412,8 +394,6 @@ def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lo
             code.emit(give)
 
     lo.scoped(run)
-    from tapeless.lower.memory import place_allocations
-
     body = place_allocations(tuple(code.block))
     name = "".join(c if c.isalnum() else "_" for c in function.name) or "f"
     program = Program(

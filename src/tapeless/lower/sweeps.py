@@ -28,7 +28,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.types import DType, i64
+from tapeless.ir.types import DType, const, i64
 from tapeless.ir.walk import free_in_lambda, refresh_lambda, regions
 from tapeless.lower import loopir
 from tapeless.lower.arrays import view
@@ -490,9 +490,24 @@ def lower_scatter(lo: Lowerer, vars: tuple[Var, ...], exp: Scatter) -> None:
 # -- accumulators
 
 
-def lower_with_acc(lo: Lowerer, vars: tuple[Var, ...], exp: WithAcc) -> None:
-    from tapeless.lower.lowering import Acc
+@dataclass
+class Acc:
+    """An accumulator in scope: where it accumulates. `shared`: one copy for each chunk, along a first axis."""
 
+    op: str
+    loc: Loc
+    shared: bool = False
+
+    def private(self, lo: Lowerer, chunk: Atom) -> Acc:
+        """The copy of one chunk, empty."""
+        mine = lo.code.inside(self.loc, chunk)
+        neutral = {"add": 0, "mul": 1}.get(self.op)
+        assert neutral is not None, f"no private copies for {self.op}"
+        lo.code.fill(mine, const(neutral, mine.dtype))
+        return Acc(self.op, mine)
+
+
+def lower_with_acc(lo: Lowerer, vars: tuple[Var, ...], exp: WithAcc) -> None:
     for p, a in zip(exp.lam.params, exp.arrays, strict=True):
         lo.accs[p] = Acc(p.type.acc, lo.loc(a))
     for v, a in zip(vars, exp.arrays, strict=False):
@@ -507,8 +522,6 @@ def lower_with_acc(lo: Lowerer, vars: tuple[Var, ...], exp: WithAcc) -> None:
 
 def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[], None]) -> None:
     """Each chunk accumulates into memory of its own, which is added up afterwards."""
-    from tapeless.lower.lowering import Acc
-
     code = lo.code
     outer = {a: lo.accs[a] for a in accs}
     for a, acc in outer.items():

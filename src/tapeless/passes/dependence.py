@@ -6,7 +6,8 @@ names being bound once. Passes that move statements ask here; answers err on the
 Note [Trading places]
 Two neighbours may trade places unless
   * one uses what the other binds,
-  * both have ordered effects: checks, prints, tested positions. Updates of accumulators have no order, or
+  * both have ordered effects: checks, prints, tested positions. Updates of accumulators have no order,
+  * the first has such an effect and the second an untested position: that may be inside only because the test held, or
   * one consumes memory that the other looks at. Arrays are values, so the results would be right all the same, but a
     reader that comes after the consumer costs a copy of the array (`consumption.py`).
 Memory is judged by groups of names: views, rows of a sweep, new versions by an update, carried values and results of
@@ -16,7 +17,7 @@ branches are in the group of what they came from. Results of sweeps, copies and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tapeless.ir.core import (
     Apply,
@@ -42,7 +43,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import regions
-from tapeless.passes.facts import is_effect, used_by
+from tapeless.passes.facts import axis_is_inside, is_effect, used_by
 from tapeless.passes.rewrite import REGIONS
 
 Names = dict[Var, None]  # a set that keeps its order, so that a program is compiled to the same code every time
@@ -57,6 +58,11 @@ class Footprint:
     consumed: frozenset[Var]  # of names bound inside too
     ordered: bool  # Note [Trading places]
     size: int
+    bare: bool  # has positions that are not tested
+
+    def must_precede(self, later: Footprint) -> bool:
+        """Do effects keep it in front of what comes after it?"""
+        return self.ordered and (later.ordered or later.bare)
 
 
 class Footprints:
@@ -70,14 +76,14 @@ class Footprints:
         dims = [d for v in stm.vars for d in v.type.shape if isinstance(d, Var) and d not in stm.vars]
         if all(d in found.free for d in dims):
             return found
-        return Footprint({**found.free, **dict.fromkeys(dims)}, found.inner, found.consumed, found.ordered, found.size)
+        return replace(found, free={**found.free, **dict.fromkeys(dims)})
 
     def exp(self, exp: Exp) -> Footprint:
         if (known := self.known.get(id(exp))) is not None:
             return known[1]
         own = dict.fromkeys([a for a in used_by(exp) if isinstance(a, Var)])
         if not isinstance(exp, REGIONS):
-            return Footprint(own, {}, frozenset(consumed_by(exp)), is_ordered(exp), 1)
+            return Footprint(own, {}, frozenset(consumed_by(exp)), is_ordered(exp), 1, is_bare(exp))
         found = self._with_regions(exp, own)
         self.known[id(exp)] = exp, found
         return found
@@ -89,27 +95,28 @@ class Footprints:
             inner.update(p.free)
         consumed = frozenset(consumed_by(exp)).union(*[p.consumed for p in parts])
         size = 1 + sum(p.size for p in parts)
-        return Footprint({**own, **inner}, inner, consumed, any(p.ordered for p in parts), size)
+        bare = any(p.bare for p in parts)
+        return Footprint({**own, **inner}, inner, consumed, any(p.ordered for p in parts), size, bare)
 
     def region(self, lam: Lambda) -> Footprint:
         """Of the statements and results of a region."""
         bound: set[Var] = set(lam.params)
         free: Names = {d: None for p in lam.params for d in p.type.shape if isinstance(d, Var) and d not in bound}
         consumed: set[Var] = set()
-        ordered, size = False, len(lam.body.stms)
+        ordered, bare, size = False, False, len(lam.body.stms)
         for stm in lam.body.stms:
             exp = stm.exp
             if isinstance(exp, REGIONS):
                 found = self.exp(exp)
                 used: Iterable[Atom] = found.free
                 consumed |= found.consumed
-                ordered = ordered or found.ordered
+                ordered, bare = ordered or found.ordered, bare or found.bare
                 size += found.size - 1
             else:
                 used = used_by(exp)
                 if not isinstance(exp, Apply):
                     consumed.update(consumed_by(exp))
-                    ordered = ordered or is_ordered(exp)
+                    ordered, bare = ordered or is_ordered(exp), bare or is_bare(exp)
             for a in used:
                 if isinstance(a, Var) and a not in bound:
                     free[a] = None
@@ -121,7 +128,7 @@ class Footprints:
         for a in lam.body.results:
             if isinstance(a, Var) and a not in bound:
                 free[a] = None
-        return Footprint(free, free, frozenset(consumed), ordered, size)
+        return Footprint(free, free, frozenset(consumed), ordered, size, bare)
 
 
 def is_ordered(exp: Exp) -> bool:
@@ -129,6 +136,14 @@ def is_ordered(exp: Exp) -> bool:
     if isinstance(exp, UpdateAcc):
         return any(isinstance(a, At) and a.check for a in exp.axes)
     return is_effect(exp)
+
+
+def is_bare(exp: Exp) -> bool:
+    """Has it, regions aside, a position that is neither tested nor inside in any case?"""
+    if not isinstance(exp, Index | Update | UpdateAcc):
+        return False
+    shape = exp.array.type.shape if not isinstance(exp, UpdateAcc) else exp.acc.type.shape
+    return any(not (isinstance(a, At) and a.check) and not axis_is_inside(a, n) for a, n in zip(exp.axes, shape, strict=True))
 
 
 def consumed_by(exp: Exp) -> Sequence[Var]:

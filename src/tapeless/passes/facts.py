@@ -64,10 +64,10 @@ def is_view(exp: Exp) -> bool:
 
 def is_inside(exp: Index) -> bool:
     """Can no position be outside, whenever this runs? Only constants and whole axes are known to be inside."""
-    return all(map(_axis_is_inside, exp.axes, exp.array.type.shape))
+    return all(map(axis_is_inside, exp.axes, exp.array.type.shape))
 
 
-def _axis_is_inside(axis: Axis, length: object) -> bool:
+def axis_is_inside(axis: Axis, length: object) -> bool:
     match axis:
         case At(Const(int(i))):
             return isinstance(length, int) and 0 <= i < length

@@ -262,7 +262,7 @@ class Region:
         if self.only_uses:
             return False
         a, b = first.footprint, second.footprint
-        return (a.ordered and b.ordered) or clash(self.memory, a, b)
+        return a.must_precede(b) or clash(self.memory, a, b)
 
     # -- keeping the books
 
@@ -318,6 +318,7 @@ def joined(first: Footprint, second: Footprint, gone: Collection[Var]) -> Footpr
         first.consumed | second.consumed,
         first.ordered or second.ordered,
         first.size + second.size,
+        first.bare or second.bare,
     )
 
 

@@ -63,19 +63,35 @@ def parallelise_marked(function: Function) -> Function:
     def on_body(body: Body) -> Body:
         stms: list[Stm] = []
         for s in body.stms:
-            s = Stm(s.vars, map_regions(s.exp, on_body), s.span) if regions(s.exp) else s
+            inner = Stm(s.vars, map_regions(s.exp, on_body), s.span) if regions(s.exp) else s
             if isinstance(s.exp, For) and s.exp.plan == MARK:
-                stms.extend(_proved(s))
+                stms.extend(_proved(s, inner))
             else:
-                stms.append(s)
+                stms.append(inner)
         return Body(tuple(stms), body.results)
 
     return replace(function, body=on_body(function.body))
 
 
-def _proved(stm: Stm) -> list[Stm]:
+def _unmarked(body: Body) -> Body:
+    """Loops over tp.prange inside become ordinary ones."""
+    stms = []
+    for s in body.stms:
+        exp = map_regions(s.exp, _unmarked) if regions(s.exp) else s.exp
+        if isinstance(exp, For) and exp.plan == MARK:
+            exp = replace(exp, plan="")
+        stms.append(Stm(s.vars, exp, s.span))
+    return Body(tuple(stms), body.results)
+
+
+def _proved(stm: Stm, inner: Stm) -> list[Stm]:
+    """The loop with its inner ones parallel too where that works, else with those in order."""
     try:
-        return parallelise(stm)
+        return parallelise(inner)
+    except Dependent:
+        pass
+    try:
+        return parallelise(Stm(stm.vars, map_regions(stm.exp, _unmarked), stm.span))
     except Dependent as found:
         span = found.span if isinstance(found.span, Span) and found.span.line else stm.span
         raise CompileError(

@@ -12,6 +12,7 @@ from functools import cached_property
 from tapeless.backends.cpu.engine import load
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.emit import emit
+from tapeless.backends.llvm.interrupts import uninterrupted
 from tapeless.lower.loopir import Program
 
 
@@ -32,16 +33,19 @@ class Native:
             return load(self.object, self.name, self.externals)
 
     @cached_property
+    @uninterrupted
     def optimized(self) -> str:
         module = optimize.parse(self.llvm)
         optimize.optimize(module)
         return str(module)
 
     @cached_property
+    @uninterrupted
     def asm(self) -> str:
         return optimize.to_asm(optimize.parse(self.optimized))
 
 
+@uninterrupted
 def compile_program(program: Program, level: int = 3) -> Native:
     """Machine code at LLVM's optimisation level `level`; 0 compiles fastest, for tests."""
     times: dict[str, float] = {}

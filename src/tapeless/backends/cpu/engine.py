@@ -16,6 +16,7 @@ import llvmlite.binding as llvm
 
 from tapeless.backends.cpu import libraries, printing, threads
 from tapeless.backends.llvm import host
+from tapeless.backends.llvm.interrupts import uninterrupted
 
 _lock = threading.Lock()
 _numbers = itertools.count()
@@ -40,6 +41,7 @@ def load(data: bytes, name: str, externals: tuple[str, ...]) -> int:
     return load_all(data, (name,), externals)[name]
 
 
+@uninterrupted
 def load_all(data: bytes, names: tuple[str, ...], externals: tuple[str, ...]) -> dict[str, int]:
     with _lock:
         jit = _engine()
