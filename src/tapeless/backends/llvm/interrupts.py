@@ -1,7 +1,7 @@
 """Ctrl-C waits while LLVM works.
 
-`uninterrupted` wraps a function: a SIGINT that arrives inside is delivered when it is done. An exception in the middle of
-llvmlite's bookkeeping would leave it freeing something twice.
+`uninterrupted` wraps a function: a SIGINT that arrives inside is delivered when it is done. An exception in the middle
+of llvmlite's bookkeeping would leave it freeing something twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def uninterrupted(function: Callable[P, R]) -> Callable[P, R]:
         # Python's handlers run in the main thread only, and other kinds raise nothing
         if threading.current_thread() is not threading.main_thread() or not callable(usual):
             return function(*args, **kwargs)
-        waiting = _Waiting(usual)
+        waiting = _Waiting()
         signal.signal(signal.SIGINT, waiting)
         try:
             return function(*args, **kwargs)
@@ -39,9 +39,8 @@ def uninterrupted(function: Callable[P, R]) -> Callable[P, R]:
 class _Waiting:
     """A handler that remembers where the signal arrived."""
 
-    def __init__(self, usual: Callable[[int, FrameType | None], object]) -> None:
-        self.usual = usual
-        self.frame: FrameType | _Waiting | None = self
+    def __init__(self) -> None:
+        self.frame: FrameType | _Waiting | None = self  # itself: no signal yet
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.frame = frame
