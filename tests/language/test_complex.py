@@ -17,7 +17,9 @@ def arithmetic(z, w):
     return z + w, z - w, z * w, z / w, -z, z * 2, z + 1.5, 1j * z, z == w, z != w, abs(z)
 
 
-@pytest.mark.parametrize("z, w", [(1 + 2j, 3 - 1j), (2.0, 1j), (np.complex64(1 + 2j), 2 + 0j), (np.complex128(1j), np.complex128(-2 + 1j))])
+@pytest.mark.parametrize(
+    "z, w", [(1 + 2j, 3 - 1j), (2.0, 1j), (np.complex64(1 + 2j), 2 + 0j), (np.complex128(1j), np.complex128(-2 + 1j))]
+)
 def test_arithmetic(z, w):
     same(arithmetic, z, w)
 

@@ -104,7 +104,11 @@ def reduce_tuples(x):
 
 
 def reduce_rows(m):
-    return tp.reduce(lambda a, b: a + b, np.zeros(3), m), tp.reduce(np.maximum, np.full(3, -100.0), m), tp.reduce(lambda a, b: a + b, 0.0, m)
+    return (
+        tp.reduce(lambda a, b: a + b, np.zeros(3), m),
+        tp.reduce(np.maximum, np.full(3, -100.0), m),
+        tp.reduce(lambda a, b: a + b, 0.0, m),
+    )
 
 
 def matrix_product(ms):
@@ -452,7 +456,13 @@ def scaled(v):
 
 
 def named_functions(x):
-    return tp.map(scaled, x), tp.map(np.sin, x), tp.reduce(np.add, 0.0, x), tp.map(tp.function(scaled), x), tp.map(abs, x)
+    return (
+        tp.map(scaled, x),
+        tp.map(np.sin, x),
+        tp.reduce(np.add, 0.0, x),
+        tp.map(tp.function(scaled), x),
+        tp.map(abs, x),
+    )
 
 
 def test_named_functions_as_operators():

@@ -11,7 +11,18 @@ from tests.language.same import same
 
 DTYPES = [np.bool_, np.int32, np.int64, np.float32, np.float64, np.complex64, np.complex128]
 REAL = DTYPES[:5]
-SCALARS = [True, 3, 2.5, 1 + 2j, np.int32(3), np.int64(3), np.float32(2.5), np.float64(2.5), np.complex64(1 + 2j), np.bool_(True)]
+SCALARS = [
+    True,
+    3,
+    2.5,
+    1 + 2j,
+    np.int32(3),
+    np.int64(3),
+    np.float32(2.5),
+    np.float64(2.5),
+    np.complex64(1 + 2j),
+    np.bool_(True),
+]
 
 
 def arithmetic(a, b):
@@ -144,7 +155,17 @@ def test_small_accumulators():
 
 
 def conversions(x):
-    return np.float32(x), np.float64(x), np.int32(x), np.int64(x), int(x), float(x), np.float32(x) * 2, np.int32(x) + np.int64(1), bool(x)
+    return (
+        np.float32(x),
+        np.float64(x),
+        np.int32(x),
+        np.int64(x),
+        int(x),
+        float(x),
+        np.float32(x) * 2,
+        np.int32(x) + np.int64(1),
+        bool(x),
+    )
 
 
 def test_conversions():
@@ -153,7 +174,16 @@ def test_conversions():
 
 
 def made(n):
-    return np.zeros(n), np.arange(n), np.arange(n) / 2, np.full(n, 1), np.full(n, 1.0), np.array([1, 2]), np.array([1, 2.0]), np.linspace(0, 1, n)
+    return (
+        np.zeros(n),
+        np.arange(n),
+        np.arange(n) / 2,
+        np.full(n, 1),
+        np.full(n, 1.0),
+        np.array([1, 2]),
+        np.array([1, 2.0]),
+        np.linspace(0, 1, n),
+    )
 
 
 def test_types_of_new_arrays():

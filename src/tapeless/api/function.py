@@ -17,8 +17,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
 from tapeless.api.operators import Vmapped
+from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
 from tapeless.frontend.context import Options, Watch, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
 from tapeless.ir import pytree

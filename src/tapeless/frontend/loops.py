@@ -395,7 +395,9 @@ class _Shape:
                 next(places)  # type: ignore[call-overload]
                 may_be = cell.possible if self._other_references(cell) else set()
                 if self.key in self.attempt.carried.exchanged:
-                    may_be = {c for key in self.attempt.carried.exchanged for c in cells_of(self.attempt.before.names[key])}
+                    may_be = {
+                        c for key in self.attempt.carried.exchanged for c in cells_of(self.attempt.before.names[key])
+                    }
                 new = Cell(self.key[1], may_be | self.ends.pop().possible, cell.readonly)
                 state.cells[new] = mapping[slot.param]
                 return Array(new, mapping[slot.param].type)

@@ -390,7 +390,15 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
         _finish_iteration(ctx, run_block(ctx, s.body), leaves)
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
-    compile_loop(ctx, _array_keys(ctx, keys, s), live_after, run, test=test, guess_cells=_guess_cells(ctx, s), exchanged=_exchanged(ctx, s))
+    compile_loop(
+        ctx,
+        _array_keys(ctx, keys, s),
+        live_after,
+        run,
+        test=test,
+        guess_cells=_guess_cells(ctx, s),
+        exchanged=_exchanged(ctx, s),
+    )
     return _after_loop(ctx, s, leaves, saved)
 
 
@@ -531,7 +539,14 @@ def run_plain_for(ctx: Context, s: ast.For, iterable: Value, plan: str = "") -> 
         run_block(ctx, s.body)
 
     compile_loop(
-        ctx, _array_keys(ctx, keys, s), live_after, run, bound=count, plan=plan, guess_cells=_guess_cells(ctx, s), exchanged=_exchanged(ctx, s)
+        ctx,
+        _array_keys(ctx, keys, s),
+        live_after,
+        run,
+        bound=count,
+        plan=plan,
+        guess_cells=_guess_cells(ctx, s),
+        exchanged=_exchanged(ctx, s),
     )
 
 
@@ -560,7 +575,14 @@ def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[At
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
     compile_loop(
-        ctx, _array_keys(ctx, keys, s), live_after, run, test=test, plan=plan, guess_cells=_guess_cells(ctx, s), exchanged=_exchanged(ctx, s)
+        ctx,
+        _array_keys(ctx, keys, s),
+        live_after,
+        run,
+        test=test,
+        plan=plan,
+        guess_cells=_guess_cells(ctx, s),
+        exchanged=_exchanged(ctx, s),
     )
     ctx.state.names.pop(ctx.key(counter), None)
     return _after_loop(ctx, s, True, saved)

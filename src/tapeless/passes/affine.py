@@ -255,12 +255,13 @@ class Facts:
                 others = top - a * self.low_of(m)
                 self.high[m] = min(self.high_of(m), others // -a)
             if len(form.terms) > 1:  # else the number says it all
-                rest = form.plus(Form({m: a}, 0), -1)
+                sign = -1 if a > 0 else 1
+                rest = Form({n: b * sign for n, b in form.terms.items() if n != m}, form.const * sign)
                 bounds = self.lower if a > 0 else self.upper
                 known = bounds.setdefault(m, [])
                 if len(known) == KNOWN:
                     del known[KNOWN // 2]  # the first ones come from definitions, the last ones from near by
-                known.append((a, rest.scaled(-1)) if a > 0 else (-a, rest))
+                known.append((abs(a), rest))
 
     def _narrow(self, s: int, cases: tuple[Case, ...], form: Form) -> None:
         """If form >= 0 leaves one of the cases of s, s is that."""

@@ -143,7 +143,9 @@ def is_bare(exp: Exp) -> bool:
     if not isinstance(exp, Index | Update | UpdateAcc):
         return False
     shape = exp.array.type.shape if not isinstance(exp, UpdateAcc) else exp.acc.type.shape
-    return any(not (isinstance(a, At) and a.check) and not axis_is_inside(a, n) for a, n in zip(exp.axes, shape, strict=True))
+    return any(
+        not (isinstance(a, At) and a.check) and not axis_is_inside(a, n) for a, n in zip(exp.axes, shape, strict=True)
+    )
 
 
 def consumed_by(exp: Exp) -> Sequence[Var]:

@@ -73,7 +73,9 @@ class Aliases(Operators):
         self.line(f"def {g}({p}):")
         with self.block(function=True, loops=0, leave=False, returns=None):
             self.bind(p, INT)
-            self.line(f"{self.place(v)} {self.pick(('=', '+=') if v.type.dtype != 'bool' else ('=',))} {self.stored(v)}")
+            self.line(
+                f"{self.place(v)} {self.pick(('=', '+=') if v.type.dtype != 'bool' else ('=',))} {self.stored(v)}"
+            )
             if self.chance(40):
                 self.line(f"return {v.name}")
         loop = self.chance(40)
@@ -169,7 +171,12 @@ class Aliases(Operators):
         v = self.pick(found)
         assert isinstance(v.type, Arr)
         n = v.name
-        pairs = [(f"{n}[1:]", f"{n}[:-1]"), (f"{n}[:, 1:]", f"{n}[:, :-1]"), (f"{n}[:]", f"{n}[::-1]"), (f"{n}[:]", f"{n}[:, ::-1]")]
+        pairs = [
+            (f"{n}[1:]", f"{n}[:-1]"),
+            (f"{n}[:, 1:]", f"{n}[:, :-1]"),
+            (f"{n}[:]", f"{n}[::-1]"),
+            (f"{n}[:]", f"{n}[:, ::-1]"),
+        ]
         if v.type.shape[0] == v.type.shape[1]:
             pairs += [(f"{n}[:]", f"{n}.T"), (f"{n}.T[:]", f"{n}[::-1]"), (n, f"{n}.T")]
         a, b = self.pick(pairs)
@@ -191,7 +198,9 @@ class Aliases(Operators):
         k, v = self.pick(keys), self.pick(found)
         assert isinstance(k.type, Arr) and isinstance(v.type, Arr)
         text = f"{k.name} % {len_text(v)}" if self.chance(90) else k.name
-        where = f"{v.name}[{text}]" if v.type.rank == 1 or self.chance(50) else f"{v.name}[:, {k.name} % {v.name}.shape[1]]"
+        where = (
+            f"{v.name}[{text}]" if v.type.rank == 1 or self.chance(50) else f"{v.name}[:, {k.name} % {v.name}.shape[1]]"
+        )
         if self.chance(50):
             name = self.name("b")
             if v.type.rank == 1:
@@ -252,7 +261,9 @@ class Aliases(Operators):
         if t.dtype != "c128":
             options += [(f"np.sort({v.name})", t), (f"np.clip({v.name}, 0, 2)", t), (f"np.maximum({v.name}, {w})", t)]
         if t.dtype == "f64":
-            options.append((f"np.array([{self.number(FLOAT)}, {self.number(FLOAT)}, {self.number(FLOAT)}])", Arr("f64", (3,))))
+            options.append(
+                (f"np.array([{self.number(FLOAT)}, {self.number(FLOAT)}, {self.number(FLOAT)}])", Arr("f64", (3,)))
+            )
         text, made = self.pick(options)
         self.line(f"{name} = {text}")
         self.bind(name, made, self.new_cell(), frozen="flip" in text)
