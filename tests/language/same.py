@@ -32,13 +32,15 @@ def same(f: Any, *args: Any, **kwargs: Any) -> Any:
     return same_made(f, lambda: copy.deepcopy((args, kwargs)))
 
 
-def same_made(f: Any, make: Arguments, kinds: bool = True) -> Any:
+def same_made(f: Any, make: Arguments, kinds: bool = True, interpret: bool = True) -> Any:
     """For arguments that a copy would change, such as strided or overlapping ones: `make` makes them for each run."""
     __tracebackhide__ = True
     python = getattr(f, "python", f)
     expected: Any = None
     seen: tuple[Any, ...] | None = None
     for name, run in _ways(f, make):
+        if name == "the interpreter" and not interpret:
+            continue
         args, kwargs = make()
         with np.errstate(all="ignore"):
             result = run(args, kwargs)
@@ -55,6 +57,12 @@ def same_values(f: Any, *args: Any, **kwargs: Any) -> Any:
     """As `same`, where the type of a name is that of several paths: numbers are equal, but may be of a wider type."""
     __tracebackhide__ = True
     return same_made(f, lambda: copy.deepcopy((args, kwargs)), kinds=False)
+
+
+def same_native(f: Any, *args: Any) -> Any:
+    """As `same_values` without the interpreter, which is too slow for arrays that are worth several threads."""
+    __tracebackhide__ = True
+    return same_made(f, lambda: copy.deepcopy((args, {})), kinds=False, interpret=False)
 
 
 def raises(error: type[BaseException], f: Any, *args: Any, **kwargs: Any) -> None:

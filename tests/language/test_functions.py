@@ -176,9 +176,7 @@ def test_lambdas_in_a_comprehension():
 
 
 def test_lambda_in_a_call():
-    result = tp.function(
-        lambda x: x * 2 + 1  # fmt: skip
-    )(3.0)
+    result = tp.function(lambda x: x * 2 + 1)(3.0)
     assert result == 7.0
     assert (lambda f: tp.function(f)(2.0))(lambda v: v**2) == 4.0
 

@@ -12,6 +12,18 @@ X = np.arange(6.0)
 M = np.arange(12.0).reshape(3, 4)
 
 
+def followed_or_refused(f, *args):
+    """Right, or refused as unknown: never a wrong result."""
+    try:
+        tp.function(f).ir(*args)
+    except tp.CompileError as error:
+        code = error.code
+    else:
+        code = ""
+        same_values(f, *args)
+    assert code in ("", "TP105")
+
+
 def alias(x):
     b = x
     b[0] = 9.0
@@ -573,10 +585,7 @@ ALIASES = [
 @pytest.mark.parametrize("f", ALIASES)
 def test_aliases_are_followed_or_refused(f):
     for flag in (True, False):
-        try:
-            same_values(f, 3, flag)
-        except tp.CompileError as error:
-            assert error.code == "TP105"
+        followed_or_refused(f, 3, flag)
 
 
 def test_aliases_that_are_followed():
@@ -699,10 +708,7 @@ def rows_of_a_rebound_array(n):
 
 def test_a_loop_holds_its_array():
     """While the loop runs, the array it goes over is reachable by no name but still by the loop."""
-    try:
-        same(rows_of_a_rebound_array, 3)
-    except tp.CompileError as error:
-        assert error.code == "TP105"
+    followed_or_refused(rows_of_a_rebound_array, 3)
 
 
 def test_chained_assignment():

@@ -16,7 +16,8 @@ from tapeless.ir.printer import Printer, print_function
 from tapeless.ir.types import I64, Var, i64
 from tapeless.ir.walk import all_stms
 from tapeless.ops.table import TABLE
-from tapeless.passes.affine import GREATEST, LEAST, Facts, Numbers, number, symbol
+from tapeless.passes.affine import GREATEST, LEAST, Facts, number, symbol
+from tapeless.passes.numbers import Numbers
 from tapeless.passes.ranges import Ranges, count, eliminate_checks
 from tapeless.passes.verify import verify
 

@@ -31,7 +31,7 @@ from tapeless.frontend.values import (
 )
 from tapeless.ir import pytree
 from tapeless.ir.core import Body, Function
-from tapeless.ir.types import FROM_NUMPY, SCALAR, Atom, Dim, DType, Type, Var
+from tapeless.ir.types import FROM_NUMPY, LARGEST_SIZE, SCALAR, Atom, Dim, DType, Type, Var
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,8 @@ def specs_of(leaves: Sequence[Any], function: Any = None, tree: Any = None) -> l
                 raise _unsupported(function, tree, k, f"an array of {leaf.dtype}", DTYPES)
             if isinstance(leaf, np.matrix | np.ma.MaskedArray):  # their operators mean something else
                 raise _unsupported(function, tree, k, f"a {type(leaf).__name__}", "pass np.asarray(...) of it.")
+            if leaf.size > LARGEST_SIZE or max(leaf.shape, default=0) > LARGEST_SIZE:  # range analysis counts on it
+                raise _unsupported(function, tree, k, "an array of more than 2**60 elements", "pass a smaller array.")
             axes = tuple(ONE if d == 1 else labels.setdefault(d, FIRST_LABEL + len(labels)) for d in leaf.shape)
             same = seen.setdefault(id(leaf), k)
             specs.append(ArraySpec(dtype, axes, bool(leaf.flags.writeable), same if same != k else -1))

@@ -6,7 +6,7 @@ Core `if` or loop must return, and the joined state. See Note [References] in va
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import cast, read
@@ -16,15 +16,18 @@ from tapeless.frontend.values import (
     Cell,
     Conflict,
     MaybeUndefined,
+    Reshaped,
     Scalar,
     Sequence_,
     State,
     Static,
+    Step,
+    Strided,
     Value,
     cells_of,
 )
-from tapeless.ir.core import Full, Stm
-from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, dim_atom, zero_of
+from tapeless.ir.core import At, Full, Range, Stm
+from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, zero_of
 
 TRUE, FALSE = Const(True, DType.bool), Const(False, DType.bool)
 
@@ -154,7 +157,7 @@ class Join:
                 return Scalar(self._result(pair[0], pair[1], atom.type, _plain(name)), is_weak)
             case Array(cell=cell):
                 if cell in self.before.cells:
-                    return value
+                    return self._outer_view(k, value)
                 place = (k, cell, value.view)
                 if place in self.joined:
                     return self.joined[place]
@@ -180,6 +183,36 @@ class Join:
                 return MaybeUndefined(self._carry_out(k, inner, name, after), flag)
             case _:
                 return value
+
+    def _outer_view(self, k: int, value: Array) -> Array:
+        """A view of an array of before, made in one arm: where it begins and ends has to be known outside."""
+        seen: dict[Var, Var] = {}
+        outer = self._visible()
+
+        def out(atom: Atom) -> Atom:
+            if isinstance(atom, Const) or atom in outer:
+                return atom
+            if atom not in seen:
+                zero = zero_of(atom.type.dtype)
+                made = self._result(atom if k == 0 else zero, zero if k == 0 else atom, atom.type, atom.name)
+                assert isinstance(made, Var)
+                seen[atom] = made
+            return seen[atom]
+
+        def dim(d: Dim) -> Dim:
+            return atom_dim(out(dim_atom(d)))
+
+        def step(s: Step) -> Step:
+            if isinstance(s, Reshaped):
+                return Reshaped(tuple(dim(d) for d in s.shape))
+            axes = [
+                replace(a, index=out(a.index)) if isinstance(a, At) else Range(out(a.start), dim(a.length), out(a.step))
+                for a in s.axes
+            ]
+            return Strided(tuple(axes), s.order)
+
+        view = tuple(step(s) for s in value.view)
+        return Array(value.cell, value.type.with_shape([dim(d) for d in value.type.shape]), view)
 
     def _existential(self, k: int, shape: tuple[Dim, ...], name: str) -> tuple[Dim, ...]:
         """Sizes that are only known inside the arm become results of the `if`."""

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+LARGEST_SIZE = 2**60  # of a dimension, and of the number of elements: binding of arguments and allocation refuse more
+
 
 class DType(enum.Enum):
     """Element types, in promotion order within a kind."""

@@ -28,9 +28,7 @@ import enum
 from dataclasses import dataclass, field
 
 from tapeless.ir.span import Span
-from tapeless.ir.types import Atom, DType, Type, Var
-
-LARGEST_SIZE = 2**60  # of an array's dimension; binding of arguments and allocation refuse more
+from tapeless.ir.types import LARGEST_SIZE, Atom, DType, Type, Var
 
 
 class Space(enum.Enum):

@@ -58,7 +58,7 @@ class Expressions(Writer):
             return self.leaf(t)
         if t == BOOL:
             return self.condition(depth)
-        match self.weighted([(8, "op"), (2, "if"), (4, "special"), (2, "call"), (1, "max"), (1, "neg")]):
+        match self.weighted([(8, "op"), (2, "if"), (4, "special"), (2, "call"), (1, "max"), (1, "neg"), (1, "or")]):
             case "op":
                 return self.arithmetic(t, depth)
             case "if":
@@ -71,6 +71,8 @@ class Expressions(Writer):
                 return f"{self.pick(('max', 'min'))}({self.number(t, depth - 1)}, {self.number(t, depth - 1)})"
             case "neg":
                 return f"(-{self.number(t, depth - 1)})"
+            case "or":  # the value of the operand that decides
+                return f"({self.number(t, depth - 1)} {self.pick(('or', 'and'))} {self.number(t, depth - 1)})"
         return self.special(t, depth)
 
     def leaf(self, t: Num) -> str:
@@ -107,7 +109,7 @@ class Expressions(Writer):
             return f"({a} {self.pick(('%', '//'))} {self.divisor(right, depth)})"
         if t.dtype in ("i64", "i32") and self.chance(10):
             return f"({a} {self.pick(('&', '|', '^'))} {self.number(right, depth - 1)})"
-        if t.dtype in ("i64", "i32") and self.chance(5):
+        if t.dtype in ("i64", "i32") and left == t and self.chance(5):
             return f"({a} {self.pick(('<<', '>>'))} {self.pick((1, 2, 3))})"
         if t.dtype not in ("c128",) and self.chance(5):
             return f"({self.leaf(t)} ** {self.pick((2, 3))})"
@@ -132,18 +134,26 @@ class Expressions(Writer):
         return self.leaf(t)
 
     def _special_float(self, depth: int) -> str:
-        kind = self.below(8)
+        kind = self.below(10)
         if kind == 0:
             return f"abs({self.number(FLOAT, depth - 1)})"
+        if kind == 2:
+            return f"round({self.number(FLOAT, depth - 1)}, 1)"
+        if kind == 3:
+            return f"divmod({self.number(FLOAT, depth - 1)}, {self.divisor(FLOAT, depth)})[{self.below(2)}]"
         if kind == 1:
             return self.pick(PYTHON).format(self.number(FLOAT, depth - 1))
         return f"float({self.number(self.pick((F64, INT, I64, F32, I32)), depth - 1)})"
 
     def _special_int(self, depth: int) -> str:
         arrays = self.arrays()
-        match self.below(6):
+        match self.below(8):
             case 0:
                 return f"abs({self.number(INT, depth - 1)})"
+            case 6:
+                return f"divmod({self.number(INT, depth - 1)}, {self.divisor(INT, depth)})[{self.below(2)}]"
+            case 7 if arrays:
+                return f"np.count_nonzero({self.pick(arrays).name})"
             case 1 if arrays:
                 return f"len({self.pick(arrays).name})"
             case 2 if arrays:

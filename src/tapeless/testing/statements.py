@@ -232,7 +232,8 @@ class Statements(Aliases):
         if self.chance(40) or any(s <= UNKNOWN for s in t.shape):
             return self.number(_python(t)) if t.dtype != "c128" else self.number(t.element)
         dtype = self.pick({"f64": ("f64", "i64", "f32"), "i64": ("i64", "i32")}.get(t.dtype, (t.dtype,)))
-        return self.operand(Arr(dtype, t.shape), 2)
+        # NumPy copies one axis onto another in memory order, also where they overlap with different strides
+        return self.operand(Arr(dtype, t.shape), 2) if t.rank > 1 else self.array(Arr(dtype, t.shape), 2)
 
     def augment_array(self) -> bool:
         found = [v for v in self.targets() if v.type.dtype != "bool"]  # type: ignore[union-attr]
@@ -352,6 +353,12 @@ class Statements(Aliases):
                     self.bind(name, t, fixed=True)
             self.loop_body(moving)
         self.moved(moving)
+        if self.chance(8):
+            self.line("else:")
+            with self.block():
+                self.body(1)
+        elif kind == "range" and not self.scope.loops and self.chance(15):  # may have no value
+            self.bind(i, INT)
         return True
 
     def loop_body(self, moving: list[Variable]) -> None:
