@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import gcd
 
+from tapeless.ir.types import LARGEST_SIZE
+
 Monomial = tuple[int, ...]  # numbers of symbols, ascending; older symbols have smaller numbers
 Terms = dict[Monomial, int]
 

@@ -153,7 +153,7 @@ class Expressions(Writer):
             case 6:
                 return f"divmod({self.number(INT, depth - 1)}, {self.divisor(INT, depth)})[{self.below(2)}]"
             case 7 if arrays:
-                return f"np.count_nonzero({self.pick(arrays).name})"
+                return f"int(np.count_nonzero({self.pick(arrays).name}))"
             case 1 if arrays:
                 return f"len({self.pick(arrays).name})"
             case 2 if arrays:
