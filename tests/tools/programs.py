@@ -61,6 +61,10 @@ def halved(x):
     return z
 
 
+def shifted(x):
+    x[1:] = x[:-1]
+
+
 def refused(x):
     return {v for v in x}
 

@@ -24,6 +24,7 @@ CASES = {
     "counts": (np.arange(5), np.ones(5)),
     "ordered": (np.ones(5),),
     "halved": (np.ones(5),),
+    "shifted": (np.ones(5),),
 }
 HAS_VECTORS = host.host().vector_width > 0
 
@@ -82,9 +83,9 @@ def test_vectorised_loops_are_found():
 
 
 def test_copies_name_the_array_and_the_reason():
-    report = report_of("heat")
-    assert [(c.name, bool(c.reason)) for c in report.copies] == [("u", True)]
-    assert "'u' is copied" in str(report)
+    report = report_of("shifted")
+    assert [(c.name, bool(c.reason)) for c in report.copies] == [("x", True)]
+    assert "'x' is copied" in str(report)
     assert report_of("scaled").copies == []
 
 

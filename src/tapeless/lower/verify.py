@@ -100,6 +100,7 @@ class _Verifier:
         self._ever_bound: set[Var] = set()
         self._tags: list[str] = []  # of the loops around
         self._path = _Path()
+        self._dead = False  # behind a check that always fails, where a position may be known to be outside
         self._stm: Stm | None = None
 
     def verify(self) -> None:
@@ -146,9 +147,12 @@ class _Verifier:
             self._statements(stms)
 
     def _statements(self, stms: tuple[Stm, ...]) -> None:
+        before = self._dead
         for stm in stms:
             self._stm = stm
             self._statement(stm)
+            self._dead = self._dead or (isinstance(stm, Check) and isinstance(stm.cond, Const) and not stm.cond.value)
+        self._dead = before
 
     def _statement(self, stm: Stm) -> None:
         match stm:
@@ -319,7 +323,7 @@ class _Verifier:
         """An element of a buffer; a pointer may also stand just behind the last one."""
         self._buffer(buffer)
         self._atom(index, DType.i64)
-        if isinstance(index, Const) and buffer.size is not None:
+        if isinstance(index, Const) and buffer.size is not None and not self._dead:
             self._require(0 <= index.value.real < buffer.size + end, f"index {index.value} is outside of {{}}", buffer)
 
     def _write(self, buffer: Buffer, index: Atom, value: Atom) -> None:

@@ -233,7 +233,7 @@ class Expressions(Writer):
             return str(self.below(n) if self.chance(70) else -1 - self.below(n))
         if kind == "counter":
             v = self.pick(counters)
-            return v.name if v.fixed and self.chance(60) else f"{v.name} % {length if self.chance(50) else n}"
+            return v.name if v.fixed and v.name.islower() and self.chance(60) else f"{v.name} % {length if self.chance(50) else n}"
         return f"({self.number(INT, depth)}) % {length}"
 
     def element(self, t: Num) -> str:
@@ -306,7 +306,7 @@ class Expressions(Writer):
             if self.chance(15):
                 b = self.number(right_type, 1)
         op = self.pick("+-*")
-        if self.chance(15) and right_type.weak and right_type.real:
+        if self.chance(15) and right_type.weak and t.element.real:
             op, b = self.pick(("//", "%")), self.divisor(right_type, 1)
         elif self.chance(10) and t.dtype == "f64":
             op = "/"

@@ -12,9 +12,10 @@ import linecache
 import math
 import shutil
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,18 @@ from tapeless.testing.scope import BOOL, DTYPE, F32, F64, FLOAT, I64, INT, Arr, 
 from tapeless.testing.statements import Statements
 
 THEMES = ("all", "control", "arrays", "parallel")
-HEADER = "import math\n\nimport numpy as np\n\nimport tapeless as tp\n\n\n"
+HEADER = """import math
+
+import numpy as np
+
+import tapeless as tp
+
+RATE = 0.25
+STEPS = 3
+TABLE = np.array([0.5, -1.0, 2.0])
+
+
+"""
 
 
 @dataclass(frozen=True)
@@ -66,13 +78,32 @@ class Program:
     source: str
     inputs: tuple[Input, ...]
     twice: bool = False  # the last argument is the same array as the first
+    grouped: str = ""  # "tuple" or "dict": the first two arguments come in one container
 
     def arguments(self) -> list[Any]:
         """The arguments, made anew."""
         args = [i.make() for i in self.inputs]
         if self.twice:
             args[-1] = args[0]
+        match self.grouped:
+            case "tuple":
+                return [(args[0], args[1]), *args[2:]]
+            case "dict":
+                return [{"u": args[0], "v": args[1]}, *args[2:]]
         return args
+
+    def resized(self, sizes: Mapping[int, int]) -> Program:
+        """The same program with arrays of other sizes; values are repeated or left out."""
+
+        def other(i: Input) -> Input:
+            if i.shape is None:
+                return i
+            shape = tuple(sizes.get(n, n) for n in i.shape)
+            spare = (DTYPE[i.dtype].type(1).item(), DTYPE[i.dtype].type(0).item())
+            values = islice(cycle(i.values or spare), math.prod(shape))
+            return replace(i, shape=shape, values=tuple(values))
+
+        return replace(self, inputs=tuple(map(other, self.inputs)))
 
     @property
     def parallel(self) -> bool:
@@ -92,7 +123,7 @@ class Program:
 
     def __repr__(self) -> str:
         args = ",\n    ".join(map(repr, self.inputs))
-        return f"Program(twice={self.twice})\n{self.source.removeprefix(HEADER)}\nf(\n    {args},\n)"
+        return f"Program(twice={self.twice}, grouped={self.grouped!r})\n{self.source.removeprefix(HEADER)}\nf(\n    {args},\n)"
 
 
 @cache
@@ -131,10 +162,18 @@ def write_program(choose: Choose, theme: str = "all", size: int = 14) -> Program
         w.scope.returns = tuple(_result_type(w) for _ in range(1 + w.below(3)))
     if twice:
         w.scope.variables[parameters[-1]] = w.bind(parameters[-1], w.scope.variables[parameters[0]].type, 1)
+    w.bind("RATE", FLOAT, fixed=True)
+    w.bind("STEPS", INT, fixed=True)
+    w.bind("TABLE", Arr("f64", (3,)), w.new_cell(), frozen=True, fixed=True)
+    grouped = w.pick(("tuple", "dict")) if w.chance(10) else ""
+    if grouped:
+        items = 'q["u"], q["v"]' if grouped == "dict" else "q"
+        w.line(f"{parameters[0]}, {parameters[1]} = {items}")
     w.body(size)
     w.line(w.return_text())
-    source = f"{HEADER}def f({', '.join(parameters)}):\n" + "\n".join(w.lines) + "\n"
-    return Program(source, tuple(inputs), twice)
+    signature = ", ".join(["q", *parameters[2:]] if grouped else parameters)
+    source = f"{HEADER}def f({signature}):\n" + "\n".join(w.lines) + "\n"
+    return Program(source, tuple(inputs), twice, grouped)
 
 
 def _parameter_type(w: Statements, k: int, sizes: tuple[int, int]) -> Type:

@@ -110,10 +110,11 @@ def by_python(function: Callable[..., Any], arguments: Arguments) -> Outcome:
 def by_core(traced: Traced, core: Function, arguments: Arguments, **options: Any) -> Outcome:
     def run(args: Sequence[Any]) -> Any:
         leaves = _leaves(args)
-        results: list[Any] = list(evaluate(core, [leaves[k] for k in traced.arguments], **options))
+        values = _parameters(traced, leaves)
+        results: list[Any] = list(evaluate(core, values, **options))
         plain = len(results) - len(core.written)
         for k, value in zip(core.written, results[plain:], strict=True):
-            leaves[traced.arguments[k]][...] = value
+            values[k][...] = value
         return assemble(traced.output, results, leaves)
 
     return _call(run, arguments)
@@ -124,7 +125,7 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
 
     def run(args: Sequence[Any]) -> Any:
         leaves = _leaves(args)
-        values = [leaves[k] for k in traced.arguments]
+        values = _parameters(traced, leaves)
         lengths = {d: n for p, v in zip(core.params, values, strict=True) for d, n in zip(p.type.shape, np.shape(v))}
         flat = [np.ravel(v).copy() if p.type.shape else _number(v) for p, v in zip(core.params, values, strict=True)]
         made: dict[int, Any] = {}
@@ -138,7 +139,7 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
         except LoopError as failed:
             raise error_of(_record(failed, program.sites[failed.site].kinds), program.sites) from None
         for k in core.written:
-            leaves[traced.arguments[k]][...] = flat[k].reshape(np.shape(values[k]))
+            values[k][...] = flat[k].reshape(np.shape(values[k]))
         results: list[Any] = [None] * len(core.body.results)
         for k, slot in lowered.scalar_results.items():
             results[k] = numbers[slot]
@@ -148,6 +149,11 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
         return assemble(traced.output, results, leaves)
 
     return _call(run, arguments)
+
+
+def _parameters(traced: Traced, leaves: Sequence[Any]) -> list[Any]:
+    """What Core takes: leaves of the arguments, then arrays of the surroundings."""
+    return [*(leaves[k] for k in traced.arguments), *(c.get() for c in traced.captured)]
 
 
 def _number(value: Any) -> Any:

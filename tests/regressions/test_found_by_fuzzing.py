@@ -1,0 +1,93 @@
+"""Small programs that generated ones have shrunk to: each was compiled wrongly once.
+
+Every program runs by all stages of the compiler, with parallel loops cut however small they are.
+"""
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tapeless.testing.compare import compare
+from tapeless.testing.stages import outcomes
+
+
+def agree(function, *args):
+    def arguments():
+        return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+
+    for level in (0, 3):
+        found = outcomes(function, arguments, level=level, seed=level)
+        _, python = next(found)
+        for stage, outcome in found:
+            assert compare(python, outcome) == "", stage
+
+
+def test_an_array_of_a_size_known_in_one_arm_only():
+    def f(a, x):
+        if x > 0.0:
+            m = tp.map(lambda i: tp.map(lambda j: a[j] + i, len(a)), 2)
+            x = float(m[1, 0])
+        return x
+
+    agree(f, np.arange(3.0) + 1.0, 1.0)
+    agree(f, np.arange(3.0) + 1.0, -1.0)
+
+
+@pytest.mark.parametrize("x", [1.0, -1.0])
+def test_a_view_made_in_one_arm_is_used_after_it(x):
+    def f(a, x, k):
+        if x > 0.0:
+            v = a[k:]
+        a[0] = 5.0
+        if x > 0.0:
+            v[0] = 7.0
+            return np.sum(v)
+        return np.sum(a)
+
+    agree(f, np.arange(4.0), x, 1)
+
+
+def test_a_view_at_a_position_outside_raises_where_it_is_made():
+    def f(m, k):
+        row = m[k]
+        return m[0, 0]
+
+    agree(f, np.ones((2, 2)), 1)
+    agree(f, np.ones((2, 2)), 2)
+    agree(f, np.ones((2, 2)), -3)
+
+
+def test_an_operator_that_does_not_commute_keeps_the_order():
+    def f(a):
+        return tp.reduce(lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1]), (1.0, 0.0), (a, a))
+
+    agree(f, np.array([0.0, 1.0, 1.0, 1.0, 1.0]))
+
+
+def test_an_array_is_reversed_in_place():
+    def f(a):
+        a[:] = a[::-1]
+        return a[0]
+
+    agree(f, np.array([7, 4, 3, -1]))
+
+
+def test_fusion_keeps_tests_in_front_of_positions_that_rely_on_them():
+    """`a[len(a) - 1]` needs no test behind that of `b[2]`, and must not come to stand before it."""
+
+    def f(a, c):
+        b = c * 4.0
+        d = b[2] * a
+        e = a[len(a) - 1] >= 2.0
+        return b + c, d, e
+
+    agree(f, np.arange(3.0), np.arange(3.0))
+    agree(f, np.zeros(0), np.zeros(0))
+
+
+def test_a_position_behind_a_test_that_always_fails():
+    def f(a):
+        a *= np.zeros((0, 3))
+        return a[len(a) - 1, 0]
+
+    agree(f, np.zeros((0, 3)))
