@@ -45,7 +45,7 @@ def _len(ctx: Context, obj: Value) -> Value:
         case Sequence_(items=items):
             return weak(len(items))
         case RangeValue():
-            from tapeless.frontend.statements import range_count
+            from tapeless.frontend.iteration import range_count
 
             return Scalar(apply(ctx, "max", range_count(ctx, obj), i64(0)), True)
         case Static(value=str() as chars):
@@ -280,7 +280,7 @@ def fold_values(ctx: Context, operator: str, what: str, iterable: Value, start: 
         if start in (weak(0), weak(1)):
             return NAMES[operator](ctx, iterable, weak(0))
         return binary_values(ctx, operator, start, NAMES[operator](ctx, iterable, weak(0)))
-    from tapeless.frontend.statements import iteration
+    from tapeless.frontend.iteration import iteration
 
     if not isinstance(start, Scalar):
         ctx.fail("TP104", f"{what} starts with a number here, not {type_text(start)}")
@@ -431,7 +431,7 @@ def _getattr(ctx: Context, obj: Value, name: Value) -> Value:
 
 @known("print")
 def _print(ctx: Context, *values: Value) -> Value:
-    from tapeless.frontend.statements import print_values
+    from tapeless.frontend.effects import print_values
 
     print_values(ctx, list(values))
     return Static(None)

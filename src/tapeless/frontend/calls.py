@@ -161,7 +161,8 @@ def enter_frame(ctx: Context, function: Closure) -> Frame:
 
 def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
     """The value of the body in the current frame."""
-    from tapeless.frontend.statements import RETURN, run_block
+    from tapeless.frontend.flow import RETURN
+    from tapeless.frontend.statements import run_block
 
     if isinstance(node, ast.Lambda):
         result = evaluate(ctx, node.body)

@@ -257,7 +257,7 @@ def _arange(
 
 def arange_of(ctx: Context, r: RangeValue) -> Array:
     """The numbers of a range."""
-    from tapeless.frontend.statements import range_count
+    from tapeless.frontend.iteration import range_count
 
     if r.step.atom == i64(0):
         ctx.check(Const(False, DType.bool), "ZeroDivisionError", "division by zero")

@@ -358,7 +358,7 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
 
 def _comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value:
     """Over something of known length: one copy of the element each."""
-    from tapeless.frontend.statements import assign
+    from tapeless.frontend.assignment import assign
 
     if len(node.generators) != 1 or node.generators[0].ifs or node.generators[0].is_async:
         ctx.fail("TP101", "comprehensions with conditions or several loops cannot be compiled", "write a loop.")

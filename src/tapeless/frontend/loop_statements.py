@@ -1,0 +1,362 @@
+"""`for` and `while`: which names and arrays go around, leaving early, loops over tuples, which are unrolled.
+
+Takes `ast` loops; `loops.compile_loop` makes the Core loop. The body is run by `statements.run_block`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from tapeless.frontend import scalars
+from tapeless.frontend.assignment import assign
+from tapeless.frontend.context import Context
+from tapeless.frontend.expressions import evaluate, truth_of
+from tapeless.frontend.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow, guarded
+from tapeless.frontend.iteration import iteration
+from tapeless.frontend.liveness import assigned, written_through
+from tapeless.frontend.loops import compile_loop
+from tapeless.frontend.values import (
+    Array,
+    Cell,
+    Key,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    Static,
+    Value,
+    Zipped,
+    cells_of,
+    weak,
+)
+from tapeless.ir.types import Atom, Const, DType, Var, i64
+
+
+def _keys(ctx: Context, names: frozenset[str]) -> list[Key]:
+    return [ctx.key(n) for n in sorted(names)]
+
+
+def _loop_keys(
+    ctx: Context, s: ast.For | ast.While, extra: frozenset[str] = frozenset()
+) -> tuple[list[Key], Callable[[Key], bool]]:
+    """Names that go around, and which of them somebody reads after the loop."""
+    liveness = ctx.frames[ctx.frame].liveness
+    head, after = liveness.head.get(s, frozenset()), liveness.after.get(s, frozenset())
+    names = assigned(s.body)
+    if isinstance(s, ast.For):
+        names |= assigned([ast.Assign(targets=[s.target], value=ast.Constant(0))])
+    names = frozenset(n for n in names if n in head or n in after)
+    frame = ctx.frame
+
+    def live_after(key: Key) -> bool:
+        return key[0] == frame and (key[1] in after or key[1].startswith("<"))
+
+    return _keys(ctx, names | extra), live_after
+
+
+def _guess_cells(ctx: Context, s: ast.For | ast.While) -> list[Cell]:
+    """Arrays that the body writes, as far as its text shows; what a trial run finds is added."""
+    found: list[Cell] = []
+    for name in written_through(s.body):
+        value = ctx.state.names.get(ctx.key(name))
+        if value is not None and name not in assigned(s.body) - _augmented_names(s.body):
+            found.extend(cells_of(value))
+    return list(dict.fromkeys(found))
+
+
+def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
+    """Names that the body exchanges by `a, b = b, a`."""
+    found: set[str] = set()
+    for node in (n for b in s.body for n in ast.walk(b) if isinstance(n, ast.Assign)):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=left)], value=ast.Tuple(elts=right)):
+                names = [n.id for n in left if isinstance(n, ast.Name)]
+                values = [n.id for n in right if isinstance(n, ast.Name)]
+                if len(names) == len(left) == len(right) and sorted(names) == sorted(values):
+                    found.update(names)
+            case _:
+                pass
+    return _keys(ctx, frozenset(found))
+
+
+def _augmented_names(body: Sequence[ast.stmt]) -> frozenset[str]:
+    names = {
+        n.target.id
+        for s in body
+        for n in ast.walk(s)
+        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+    }
+    plain = {
+        t.id
+        for s in body
+        for n in ast.walk(s)
+        if isinstance(n, ast.Assign)
+        for t in ast.walk(n)
+        if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
+    }
+    return frozenset(names - plain)
+
+
+def run_while(ctx: Context, s: ast.While) -> Flow:
+    leaves = _left_early(s)
+    extra = frozenset({FLOW, RETURN} if leaves else set())
+    keys, live_after = _loop_keys(ctx, s, extra)
+    if leaves:
+        ctx.bind(FLOW, Scalar(i64(0)))
+
+    def test() -> Atom:
+        def condition() -> Atom:
+            with ctx.at(s.test):
+                return truth_of(ctx, evaluate(ctx, s.test))
+
+        return _still_running(ctx, condition) if leaves else condition()
+
+    def run(_: Var | None) -> None:
+        _finish_iteration(ctx, _run_block(ctx, s.body), leaves)
+
+    saved = ctx.state.names.pop(ctx.key(RETURN), None)
+    compile_loop(
+        ctx,
+        _array_keys(ctx, keys, s),
+        live_after,
+        run,
+        test=test,
+        guess_cells=_guess_cells(ctx, s),
+        exchanged=_exchanged(ctx, s),
+    )
+    return _after_loop(ctx, s, leaves, saved)
+
+
+def _array_keys(ctx: Context, keys: list[Key], s: ast.For | ast.While) -> list[Key]:
+    """Names that are only augmented stay bound to their array: the array is carried, not the name."""
+    only_augmented = _augmented_names(s.body)
+    return [k for k in keys if not (k[1] in only_augmented and isinstance(ctx.state.names.get(k), Array))]
+
+
+def _still_running(ctx: Context, condition: Callable[[], Atom]) -> Atom:
+    code = ctx.state.names[ctx.key(FLOW)]
+    assert isinstance(code, Scalar)
+    running = scalars.compare_atoms(ctx, "eq", code.atom, i64(0))
+    return scalars.lazy_if(ctx, running, condition, lambda: Const(False, DType.bool), running.type)
+
+
+def _finish_iteration(ctx: Context, result: Flow, leaves: bool) -> None:
+    if not leaves:
+        return
+    code = result.code
+    if "continue" in result.kinds:
+        if result.atom is None:
+            code = i64(0)
+        else:
+            again = scalars.compare_atoms(ctx, "eq", code, i64(CODES["continue"]))
+            code = scalars.select(ctx, again, i64(0), code)
+    ctx.bind(FLOW, Scalar(code))
+
+
+def _after_loop(ctx: Context, s: ast.For | ast.While, leaves: bool, saved: Value | None) -> Flow:
+    """What is left of the exits taken inside: a break ends the loop, a return goes on."""
+    if saved is not None and ctx.key(RETURN) not in ctx.state.names:
+        ctx.state.names[ctx.key(RETURN)] = saved
+    result = NEXT
+    if leaves:
+        code = ctx.state.names.pop(ctx.key(FLOW))
+        assert isinstance(code, Scalar)
+        broke = scalars.compare_atoms(ctx, "eq", code.atom, i64(CODES["break"]))
+        if not _breaks(s.body):
+            if _endless(s):
+                return flow("return")
+            if s.orelse:
+                return _else_part(ctx, s, code.atom)
+        if s.orelse:
+            inner = branch(ctx, broke, lambda: NEXT, lambda: _else_part(ctx, s, code.atom))
+            return inner
+        if _returns(s.body):
+            rest = scalars.select(ctx, broke, i64(0), code.atom)
+            result = Flow(frozenset({"next", "return"}), rest)
+        return result
+    return _run_block(ctx, s.orelse) if s.orelse else result
+
+
+def _else_part(ctx: Context, s: ast.For | ast.While, code: Atom) -> Flow:
+    if not _returns(s.body):
+        return _run_block(ctx, s.orelse)
+    return guarded(ctx, Flow(frozenset({"next", "return"}), code), lambda: _run_block(ctx, s.orelse))
+
+
+def _left_early(s: ast.For | ast.While) -> bool:
+    """Whether the body may end the loop; a `continue` only ends an iteration."""
+    return _breaks(s.body) or _returns(s.body)
+
+
+def _endless(s: ast.For | ast.While) -> bool:
+    return isinstance(s, ast.While) and isinstance(s.test, ast.Constant) and bool(s.test.value)
+
+
+def _breaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether a `break` of this loop stands in its body; those in the `else` of inner loops are its own."""
+
+    def visit(node: ast.AST) -> bool:
+        match node:
+            case ast.Break():
+                return True
+            case ast.FunctionDef() | ast.Lambda():
+                return False
+            case ast.For() | ast.While():
+                return any(visit(c) for c in node.orelse)
+            case _:
+                return any(visit(c) for c in ast.iter_child_nodes(node))
+
+    return any(visit(s) for s in body)
+
+
+def _returns(body: Sequence[ast.stmt]) -> bool:
+    def visit(node: ast.AST) -> bool:
+        if isinstance(node, ast.Return):
+            return True
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            return False
+        return any(visit(c) for c in ast.iter_child_nodes(node))
+
+    return any(visit(s) for s in body)
+
+
+def run_for(ctx: Context, s: ast.For) -> Flow:
+    with ctx.at(s.iter):
+        iterable = evaluate(ctx, s.iter)
+    held = ctx.key(f"<over{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
+    if cells_of(iterable):
+        ctx.state.names[held] = iterable
+    result = _run_for_over(ctx, s, iterable)
+    ctx.state.names.pop(held, None)
+    return result
+
+
+def _run_for_over(ctx: Context, s: ast.For, iterable: Value) -> Flow:
+    if isinstance(iterable, RangeValue) and iterable.parallel:
+        if _left_early(s):
+            ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")
+        run_plain_for(ctx, s, iterable, "prange")
+        return _after_loop(ctx, s, False, None)
+    if isinstance(iterable, Sequence_) and iterable.kind in ("tuple", "list", "namedtuple"):
+        return _unrolled(ctx, s, list(iterable.items))
+    if isinstance(iterable, Sequence_) and iterable.kind == "dict":
+        return _unrolled(ctx, s, [_static(k) for k in iterable.keys])
+    if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
+        return _unrolled(ctx, s, _zipped_items(ctx, iterable))
+    if not _left_early(s):
+        run_plain_for(ctx, s, iterable)
+        return _after_loop(ctx, s, False, None)
+    count, element = iteration(ctx, iterable)
+    plan = iterable.recover if isinstance(iterable, RangeValue) else ""
+    return _for_with_exits(ctx, s, count, element, plan)
+
+
+def run_plain_for(ctx: Context, s: ast.For, iterable: Value, plan: str = "") -> None:
+    """A `for` that runs to its end: one Core loop. `plan` "prange" asks a later pass to make it parallel."""
+    count, element = iteration(ctx, iterable)
+    plan = plan or (iterable.recover if isinstance(iterable, RangeValue) else "")
+    keys, live_after = _loop_keys(ctx, s)
+
+    def run(index: Var | None) -> None:
+        assert index is not None
+        with ctx.at(s.target):
+            assign(ctx, s.target, element(index))
+        _run_block(ctx, s.body)
+
+    compile_loop(
+        ctx,
+        _array_keys(ctx, keys, s),
+        live_after,
+        run,
+        bound=count,
+        plan=plan,
+        guess_cells=_guess_cells(ctx, s),
+        exchanged=_exchanged(ctx, s),
+    )
+
+
+def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], plan: str) -> Flow:
+    """A `for` that may be left early: a `while` that counts."""
+    counter = f"<i{ctx.number()}>"
+    keys, live_after = _loop_keys(ctx, s, frozenset({FLOW, RETURN, counter}))
+    ctx.bind(FLOW, Scalar(i64(0)))
+    ctx.bind(counter, Scalar(i64(0)))
+
+    def position() -> Atom:
+        value = ctx.state.names[ctx.key(counter)]
+        assert isinstance(value, Scalar)
+        return value.atom
+
+    def test() -> Atom:
+        return _still_running(ctx, lambda: scalars.compare_atoms(ctx, "lt", position(), count))
+
+    def run(_: Var | None) -> None:
+        at = position()
+        with ctx.at(s.target):
+            assign(ctx, s.target, element(at))
+        result = _run_block(ctx, s.body)
+        _finish_iteration(ctx, result, True)
+        ctx.bind(counter, Scalar(scalars.apply(ctx, "add", at, i64(1))))
+
+    saved = ctx.state.names.pop(ctx.key(RETURN), None)
+    compile_loop(
+        ctx,
+        _array_keys(ctx, keys, s),
+        live_after,
+        run,
+        test=test,
+        plan=plan,
+        guess_cells=_guess_cells(ctx, s),
+        exchanged=_exchanged(ctx, s),
+    )
+    ctx.state.names.pop(ctx.key(counter), None)
+    return _after_loop(ctx, s, True, saved)
+
+
+def _static(value: object) -> Value:
+    return weak(value) if isinstance(value, bool | int | float | complex) else Static(value)
+
+
+def _zipped_items(ctx: Context, value: Zipped) -> list[Value]:
+    rows: list[Value] = []
+    parts = [p.items for p in value.parts if isinstance(p, Sequence_)]
+    for k, items in enumerate(zip(*parts, strict=False)):
+        if value.start is not None:
+            rows.append(Sequence_((scalars.binary(ctx, "Add", value.start, weak(k)), *items)))
+        else:
+            rows.append(Sequence_(tuple(items)))
+    return rows
+
+
+def _unrolled(ctx: Context, s: ast.For, items: list[Value]) -> Flow:
+    """A loop over a tuple: one copy of the body for each element."""
+    if not items:
+        return _run_block(ctx, s.orelse)
+    with ctx.at(s.target):
+        assign(ctx, s.target, items[0])
+    result = _run_block(ctx, s.body)
+    if "continue" in result.kinds:
+        again = Flow((result.kinds - {"continue"}) | {"next"}, result.atom)
+        if result.atom is not None:
+            is_continue = scalars.compare_atoms(ctx, "eq", result.atom, i64(CODES["continue"]))
+            code = scalars.select(ctx, is_continue, i64(0), result.atom)
+            again = Flow(again.kinds, code) if len(again.kinds) > 1 else Flow(again.kinds)
+        result = again
+    after = guarded(ctx, result, lambda: _unrolled(ctx, s, items[1:])) if "next" in result.kinds else result
+    return _without_break(ctx, after)
+
+
+def _without_break(ctx: Context, result: Flow) -> Flow:
+    if "break" not in result.kinds:
+        return result
+    kinds = (result.kinds - {"break"}) | {"next"}
+    if len(kinds) == 1:
+        return Flow(kinds)
+    broke = scalars.compare_atoms(ctx, "eq", result.code, i64(CODES["break"]))
+    return Flow(kinds, scalars.select(ctx, broke, i64(0), result.code))
+
+
+def _run_block(ctx: Context, statements: Sequence[ast.stmt]) -> Flow:
+    from tapeless.frontend.statements import run_block  # which runs loops
+
+    return run_block(ctx, statements)
