@@ -7,7 +7,7 @@ BENCH := .venv/.stamp-bench
 
 PYTHON ?= python3
 TAPELESS_FUZZ_EXAMPLES ?= 5000
-export PYTHON TAPELESS_FUZZ_EXAMPLES
+export PYTHON
 
 .DEFAULT_GOAL := help
 .PHONY: demo test check fuzz bench-primal format clean help
@@ -25,7 +25,7 @@ check: $(DEV) ## format, lint, types and layers, without changing a file
 	@$(BIN)/lint-imports --no-logo
 
 fuzz: $(DEV) ## run generated programs; TAPELESS_FUZZ_EXAMPLES says how many a property
-	@$(BIN)/python -m pytest tests/fuzz -m slow
+	@TAPELESS_FUZZ_EXAMPLES=$(TAPELESS_FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -m slow
 
 bench-primal: $(BENCH) ## time compiled functions against Numba and NumPy
 	@$(BIN)/python -m benchmarks.primal

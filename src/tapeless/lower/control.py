@@ -132,10 +132,17 @@ class Carried:
         self.lo.owned[-1].append(spare.buffer)
         return spare
 
+    def _keeps_size(self, k: int) -> bool:
+        """Whether the result is known to fit into the spare buffer before it is made: a test may come after that."""
+        result = self.body.results[k].type.shape
+        return all(
+            d is e or (isinstance(d, int) and d == e) for d, e in zip(self.params[k].type.shape, result, strict=True)
+        )
+
     def iteration(self) -> None:
         """The body, and the carried values made ready for the next one."""
         lo, code = self.lo, self.lo.code
-        lo.plan(self.body, self.spare)
+        lo.plan(self.body, {k: loc for k, loc in self.spare.items() if self._keeps_size(k)})
 
         def run() -> None:
             lo.body(self.body)

@@ -195,17 +195,21 @@ class Lowerer:
     def body(self, body: Body) -> list[Atom]:
         """Lowers the statements; gives the scalar results, arrays are found in `arrays`."""
         updates = single_updates(body)
+        early: set[int] = set()  # positions of statements that are lowered already
         for k, stm in enumerate(body.stms):
+            if k in early:
+                continue
             for v in stm.vars:
                 if v in updates:
-                    self._make_in_target(v, k, updates[v], body)
+                    self._make_in_target(v, k, updates[v], body, early)
             self.stm(stm)
         return [self.atom(r) if not r.type.shape else r for r in body.results]
 
-    def _make_in_target(self, v: Var, first: int, last: int, body: Body) -> None:
+    def _make_in_target(self, v: Var, first: int, last: int, body: Body, early: set[int]) -> None:
         """An array that is only made to be written into a part of another one is made there.
 
-        The other one must not be read from here on until then, and the place must be known now.
+        The other one must not be read from here on until then, and the place must be known now, with the size of the
+        array: a test of that which comes later is made first.
         """
         update = body.stms[last].exp
         assert isinstance(update, Update)
@@ -220,8 +224,25 @@ class Lowerer:
         for axis in update.axes:
             if not isinstance(axis, Range) or any(x in made for x in (axis.start, axis.step, axis.length)):
                 return
+        lengths = [axis.length for axis in update.axes if isinstance(axis, Range)]
+        if not all(self._equal(d, e, first, last, body, early) for d, e in zip(lengths, v.type.shape, strict=True)):
+            return
         self.wanted[v] = arrays.view(self, target, update.axes)
         self.in_target.add(v)
+
+    def _equal(self, d: Dim, e: Dim, first: int, last: int, body: Body, early: set[int]) -> bool:
+        """Whether two sizes are equal at `first`. If there is a test of that before `last`, it is made now."""
+        if d is e or (isinstance(d, int) and d == e):
+            return True
+        test = size_test(body, dim_atom(d), dim_atom(e), last)
+        steps = [k for k in test if k >= first and k not in early]
+        made = {v for s in body.stms[first:last] for v in s.vars} - {v for k in steps for v in body.stms[k].vars}
+        if not test or any(a in made for k in steps for a in free_in_exp(body.stms[k].exp)):
+            return False
+        for k in steps:
+            self.stm(body.stms[k])
+            early.add(k)
+        return True
 
     def stm(self, stm: Stm) -> None:
         before = self.code.span
@@ -320,6 +341,16 @@ def single_updates(body: Body) -> dict[Var, int]:
         for k, s in enumerate(body.stms)
         if isinstance(s.exp, Update) and isinstance(s.exp.value, Var) and s.exp.value in mapped
     }
+
+
+def size_test(body: Body, d: Atom, e: Atom, last: int) -> list[int]:
+    """Positions before `last` of the statements that make sure that two sizes are equal; none when nothing does."""
+    for k, stm in enumerate(body.stms[:last]):
+        if isinstance(stm.exp, Check) and isinstance(stm.exp.cond, Var):
+            for j, maker in enumerate(body.stms[:k]):
+                if stm.exp.cond in maker.vars and maker.exp in (Apply("eq", (d, e)), Apply("eq", (e, d))):
+                    return [j, k]
+    return []
 
 
 def write_back(lo: Lowerer, results: Sequence[Atom], params: Sequence[Var]) -> None:

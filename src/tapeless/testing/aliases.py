@@ -191,7 +191,7 @@ class Aliases(Operators):
 
     def indirect(self) -> bool:
         """Reading and writing at positions that are in an array."""
-        keys = [v for v in self.arrays(None, 1) if v.type.dtype in ("i64", "i32")]  # type: ignore[union-attr]
+        keys = [v for v in self.arrays(None, 1) if v.type.dtype in ("i64", "i32")]
         found = [v for v in self.targets() if v.type.shape[0] > 0]  # type: ignore[union-attr]
         if not keys or not found:
             return False
@@ -241,7 +241,7 @@ class Aliases(Operators):
 
     def gathered(self) -> bool:
         """Arrays put together from others."""
-        found = [v for v in self.arrays(None, 1) if v.type.dtype != "bool"]  # type: ignore[union-attr]
+        found = [v for v in self.arrays(None, 1) if v.type.dtype != "bool"]
         if not found:
             return False
         v = self.pick(found)

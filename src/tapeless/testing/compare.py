@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tapeless.errors import ShapeError
+
 TOLERANCE: dict[str, float] = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4}
 
 
@@ -115,6 +117,11 @@ def compare(a: Outcome, b: Outcome, *, kinds: bool = True, any_error: bool = Fal
 
 def _arguments(a: Sequence[Any], b: Sequence[Any]) -> str:
     return _first(difference(x, y, path=f"argument {k}") for k, (x, y) in enumerate(zip(a, b, strict=True)))
+
+
+def refused(a: Outcome, b: Outcome) -> bool:
+    """Whether the second call was refused for the sizes of its arrays, which the first could work with."""
+    return isinstance(a, Returned) and isinstance(b, Raised) and isinstance(b.error, ShapeError)
 
 
 def same_error(a: BaseException, b: BaseException) -> bool:

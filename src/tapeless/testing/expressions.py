@@ -177,7 +177,7 @@ class Expressions(Writer):
                 parts = [self.number(t, depth - 1) for _ in range(3)]
                 return f"({parts[0]} {self.pick(COMPARISONS)} {parts[1]} {self.pick(COMPARISONS)} {parts[2]})"
             case "any":
-                found = [v for v in self.arrays() if v.type != "c128"]
+                found = [v for v in self.arrays() if isinstance(v.type, Arr) and v.type.dtype != "c128"]
                 if found:
                     v = self.pick(found)
                     return f"np.{self.pick(('any', 'all'))}({v.name} != {self.pick((0, 1))})"
@@ -233,7 +233,11 @@ class Expressions(Writer):
             return str(self.below(n) if self.chance(70) else -1 - self.below(n))
         if kind == "counter":
             v = self.pick(counters)
-            return v.name if v.fixed and v.name.islower() and self.chance(60) else f"{v.name} % {length if self.chance(50) else n}"
+            return (
+                v.name
+                if v.fixed and v.name.islower() and self.chance(60)
+                else f"{v.name} % {length if self.chance(50) else n}"
+            )
         return f"({self.number(INT, depth)}) % {length}"
 
     def element(self, t: Num) -> str:

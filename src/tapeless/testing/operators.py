@@ -31,7 +31,7 @@ class Operators(Expressions):
         return self.pick(((ADD, "0.0"), (MAX, "-np.inf"), (MUL, "1.0"), (MIN, "np.inf")))
 
     def sources(self, rank: int | None = None, empty: bool = True) -> list[Variable]:
-        found = [v for v in self.arrays(None, rank) if v.type.dtype != "bool"]  # type: ignore[union-attr]
+        found = [v for v in self.arrays(None, rank) if v.type.dtype != "bool"]
         return found if empty else [v for v in found if v.type.shape[0] > 0]  # type: ignore[union-attr]
 
     def same_length(self, size: Size, dtype: str) -> str:

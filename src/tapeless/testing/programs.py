@@ -79,6 +79,7 @@ class Program:
     inputs: tuple[Input, ...]
     twice: bool = False  # the last argument is the same array as the first
     grouped: str = ""  # "tuple" or "dict": the first two arguments come in one container
+    loose: bool = False  # written for arrays of other sizes: they may not fit together
 
     def arguments(self) -> list[Any]:
         """The arguments, made anew."""
@@ -103,7 +104,7 @@ class Program:
             values = islice(cycle(i.values or spare), math.prod(shape))
             return replace(i, shape=shape, values=tuple(values))
 
-        return replace(self, inputs=tuple(map(other, self.inputs)))
+        return replace(self, inputs=tuple(map(other, self.inputs)), loose=True)
 
     @property
     def parallel(self) -> bool:
@@ -123,7 +124,7 @@ class Program:
 
     def __repr__(self) -> str:
         args = ",\n    ".join(map(repr, self.inputs))
-        return f"Program(twice={self.twice}, grouped={self.grouped!r})\n{self.source.removeprefix(HEADER)}\nf(\n    {args},\n)"
+        return f"Program(twice={self.twice}, grouped={self.grouped!r}, loose={self.loose})\n{self.source.removeprefix(HEADER)}\nf(\n    {args},\n)"
 
 
 @cache
@@ -173,7 +174,10 @@ def write_program(choose: Choose, theme: str = "all", size: int = 14) -> Program
     w.line(w.return_text())
     signature = ", ".join(["q", *parameters[2:]] if grouped else parameters)
     source = f"{HEADER}def f({signature}):\n" + "\n".join(w.lines) + "\n"
-    return Program(source, tuple(inputs), twice, grouped)
+    program = Program(source, tuple(inputs), twice, grouped)
+    if w.chance(25):
+        return program.resized({n: w.pick((n, 2, 5, 1, 0, 17, 9)) for n in dict.fromkeys(sizes)})
+    return program
 
 
 def _parameter_type(w: Statements, k: int, sizes: tuple[int, int]) -> Type:

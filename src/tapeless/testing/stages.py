@@ -12,6 +12,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,11 @@ def outcomes(
         compiled = compile_specs(function, specs, tree, Options(), use_cache=False, level=level)
     for count in threads:
         caller = Caller(compiled, specs, count)
-        yield f"native, threads={count}", _call(lambda args, caller=caller: caller(_leaves(args)), arguments)
+        yield f"native, threads={count}", _call(partial(_called, caller), arguments)
+
+
+def _called(caller: Caller, args: Any) -> Any:
+    return caller(_leaves(args))
 
 
 @contextmanager
@@ -126,7 +131,11 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
     def run(args: Sequence[Any]) -> Any:
         leaves = _leaves(args)
         values = _parameters(traced, leaves)
-        lengths = {d: n for p, v in zip(core.params, values, strict=True) for d, n in zip(p.type.shape, np.shape(v))}
+        lengths = {
+            d: n
+            for p, v in zip(core.params, values, strict=True)
+            for d, n in zip(p.type.shape, np.shape(v), strict=True)
+        }
         flat = [np.ravel(v).copy() if p.type.shape else _number(v) for p, v in zip(core.params, values, strict=True)]
         made: dict[int, Any] = {}
         for k, r in lowered.array_results.items():
@@ -240,8 +249,9 @@ class _Shaker:
             value[...] = np.where(_exact(value), value, changed)
             return value
         if isinstance(value, float | complex | np.floating | np.complexfloating) and not _exact(value):
-            eps = np.finfo(np.asarray(value).dtype).eps
-            return type(value)(value * (1.0 + self.random.choice((-2, -1, 1, 2)) * float(eps)))
+            kind: Any = type(value)
+            eps = float(np.finfo(np.asarray(value).dtype).eps)
+            return kind(value * (1.0 + self.random.choice((-2, -1, 1, 2)) * eps))
         return value
 
 

@@ -236,7 +236,7 @@ class Statements(Aliases):
         return self.operand(Arr(dtype, t.shape), 2) if t.rank > 1 else self.array(Arr(dtype, t.shape), 2)
 
     def augment_array(self) -> bool:
-        found = [v for v in self.targets() if v.type.dtype != "bool"]  # type: ignore[union-attr]
+        found = [v for v in self.targets() if v.type.dtype != "bool"]
         if not found:
             return False
         v = self.pick(found)
@@ -250,7 +250,7 @@ class Statements(Aliases):
         return True
 
     def masked_write(self) -> bool:
-        found = [v for v in self.targets() if v.type.dtype in ("f64", "i64")]  # type: ignore[union-attr]
+        found = [v for v in self.targets() if v.type.dtype in ("f64", "i64")]
         if not found:
             return False
         v = self.pick(found)
