@@ -16,7 +16,7 @@ demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
 
 test: $(DEV) ## run the tests, all but the slow ones
-	@$(BIN)/python -m pytest -n 2 -m "not slow"
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 check: $(DEV) ## format, lint, types and layers, without changing a file
 	@$(BIN)/ruff format --check .

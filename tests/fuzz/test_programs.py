@@ -59,7 +59,7 @@ def run(theme: str, derandomize: bool) -> None:
             known.add(program)
 
     agree()
-    assert seen["programs"] >= EXAMPLES // 3, seen
+    assert seen["programs"] >= EXAMPLES * 3 // 8, seen
     assert seen["refused"] <= REFUSED_AT_MOST * seen["programs"], seen
 
 

@@ -91,3 +91,37 @@ def test_a_position_behind_a_test_that_always_fails():
         return a[len(a) - 1, 0]
 
     agree(f, np.zeros((0, 3)))
+
+
+def test_a_part_of_another_size_is_refused_before_it_is_written():
+    """The right side is made in the memory of the target: not before its size is known to fit."""
+
+    def f(a, b):
+        a[-2::2] = b * 2.0
+        return a[0]
+
+    agree(f, np.ones(4), np.arange(1.0))
+    agree(f, np.ones(4), np.arange(3.0))
+    agree(f, np.ones(9), np.arange(9.0))
+
+
+def test_a_carried_array_of_another_size_is_refused_before_it_is_written():
+    def f(x, k):
+        for i in range(2):
+            x = np.ones(k) * (2.0 + i)
+        return x
+
+    agree(f, np.zeros(3), 3)
+    with pytest.raises(tp.ShapeError):
+        tp.function(f)(np.zeros(3), 7)
+    found = dict(outcomes(f, lambda: [np.zeros(3), 7]))
+    assert all(isinstance(outcome.error, tp.ShapeError) for stage, outcome in found.items() if stage != "python")
+
+
+def test_keys_that_are_known_to_be_outside():
+    def f(a):
+        h = tp.hist(lambda p, q: p + q, 0.0, 3, np.full(3, 3), a)
+        h[-1] = 1.0
+        return h
+
+    agree(f, np.ones(3))

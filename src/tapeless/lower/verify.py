@@ -100,7 +100,9 @@ class _Verifier:
         self._ever_bound: set[Var] = set()
         self._tags: list[str] = []  # of the loops around
         self._path = _Path()
-        self._dead = False  # behind a check that always fails, where a position may be known to be outside
+        self._dead = (
+            False  # under a condition or behind a check that always fails: positions may be known to be outside
+        )
         self._stm: Stm | None = None
 
     def verify(self) -> None:
@@ -251,10 +253,11 @@ class _Verifier:
     def _branches(self, stm: If) -> None:
         self._atom(stm.cond, DType.bool)
         before = self._path.copy()
+        dead, self._dead = self._dead, True
         self._block(stm.then)
         then, self._path = self._path, before
         self._block(stm.orelse)
-        self._stm = stm
+        self._stm, self._dead = stm, dead
         differing = then.live.keys() ^ self._path.live.keys()
         self._require(not differing, "the branches disagree on whether there is memory behind {}", *differing)
         self._require(then.given == self._path.given, "only one branch gives a result")

@@ -122,6 +122,10 @@ class Program:
         function: Callable[..., Any] = scope["f"]
         return function
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis shows it."""
+        printer.text(repr(self))
+
     def __repr__(self) -> str:
         args = ",\n    ".join(map(repr, self.inputs))
         return f"Program(twice={self.twice}, grouped={self.grouped!r}, loose={self.loose})\n{self.source.removeprefix(HEADER)}\nf(\n    {args},\n)"
