@@ -334,6 +334,8 @@ import os, signal, threading, time
 import numpy as np
 import tapeless as tp
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits it ignored
+
 @tp.function(threads=2)
 def busy(a, n):
     for i in tp.prange(len(a)):
@@ -370,6 +372,8 @@ def test_interrupt_leaves_the_process_usable(tmp_path):
 COMPILING = """
 import os, signal, threading, time
 import tapeless as tp
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits it ignored
 
 text = "def f(x):\\n    y = x\\n" + "".join(f"    y = y * 0.99 + {k}.0\\n" for k in range(1500)) + "    return y\\n"
 open("long_program.py", "w").write(text)
