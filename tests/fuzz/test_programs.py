@@ -16,7 +16,7 @@ from tapeless.testing.programs import THEMES, Program, programs
 from tapeless.testing.stages import outcomes, unstable
 
 EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 350)  # hypothesis draws many of them twice
-REFUSED_AT_MOST = 0.3
+REFUSED_AT_MOST = {"references": 0.6}  # whose programs lose track of their arrays on purpose
 SETTINGS = settings(
     max_examples=EXAMPLES,
     database=None,
@@ -35,7 +35,7 @@ def check(program: Program, seen: Counter[str]) -> None:
     _, python = next(found)
     try:
         for stage, outcome in found:
-            where = compare(python, outcome, any_error=program.parallel)
+            where = compare(python, outcome, any_error=program.parallel, empty=not program.loose)
             if where and program.loose and refused(python, outcome):
                 seen["refused"] += 1
                 return
@@ -60,7 +60,7 @@ def run(theme: str, derandomize: bool) -> None:
 
     agree()
     assert seen["programs"] >= EXAMPLES * 3 // 8, seen
-    assert seen["refused"] <= REFUSED_AT_MOST * seen["programs"], seen
+    assert seen["refused"] <= REFUSED_AT_MOST.get(theme, 0.3) * seen["programs"], seen
 
 
 def test_all() -> None:
@@ -77,6 +77,10 @@ def test_arrays() -> None:
 
 def test_parallel() -> None:
     run("parallel", derandomize=True)
+
+
+def test_references() -> None:
+    run("references", derandomize=True)
 
 
 @pytest.mark.slow

@@ -142,6 +142,22 @@ def test_an_access_leaves_the_inner_loop_only() -> None:
     assert hoisted(code, "t").startswith("t: f64 = loop (p: f64 = b) for i < k do u: f64 = x[j] l: f64 = loop")
 
 
+def test_an_access_does_not_pass_an_effect_of_the_loop_around() -> None:
+    code = """
+        t: f64 = loop (p: f64 = b) for i < 2 do
+          check c ValueError "c"
+          l: f64 = loop (q: f64 = p) for i1 < 3 do
+            u: f64 = x[j]
+            v: f64 = mul q u
+            in v
+          in l
+    """
+    result = hoisted(code, "t")
+    assert result.startswith(
+        't: f64 = loop (p: f64 = b) for i < 2 do check c ValueError "c" u: f64 = x[j] l: f64 = loop'
+    )
+
+
 def test_checks_and_prints_stay() -> None:
     stays(loop('check c ValueError "c"; print ("p")', bound="2"), "t")
 

@@ -125,3 +125,52 @@ def test_keys_that_are_known_to_be_outside():
         return h
 
     agree(f, np.ones(3))
+
+
+def test_a_write_to_the_callers_array_is_not_lost_in_nested_loops():
+    def f(a, n):
+        for i in range(n):
+            for j in range(n):
+                a[0] += 1.0
+                a = a * 2.0
+        return a[0]
+
+    with pytest.raises(tp.CompileError, match="it is not known which array"):
+        tp.function(f)(np.arange(3.0), 2)
+
+
+def test_a_second_name_of_an_array_that_goes_around_a_loop():
+    def f(a, n):
+        v = a
+        for i in range(n):
+            v = a + 1.0
+            a += a
+        return np.sum(v)
+
+    agree(f, np.arange(3.0), 3)
+    agree(f, np.arange(3.0), 0)
+
+
+def test_an_array_that_a_loop_binds_first_and_returns():
+    def f(a, n):
+        for i in range(n):
+            if a[0] > 2.0:
+                return a * 2.0
+            a[0] += 1.0
+        return a + 1.0
+
+    agree(f, np.arange(3.0), 5)
+    agree(f, np.arange(3.0), 1)
+
+
+def test_a_position_stays_behind_the_test_in_a_loop_around_it():
+    def f(a, t, n):
+        for i in range(n):
+            for j in range(2):
+                a[j] += 1.0
+                for k in range(3):
+                    a[k] = a[k] - t[i]
+        return a[0]
+
+    agree(f, np.zeros(4), np.zeros(3), 3)
+    agree(f, np.zeros(4), np.zeros(3), 4)

@@ -257,7 +257,10 @@ class _Shape:
             case Array(cell=cell):
                 self.count += 1
                 others = self._other_references(cell)
+                if cell in self.attempt.before.cells:  # in `entry` it may go around the loop already
+                    ctx.state = self.attempt.before
                 var = read(ctx, value)
+                ctx.state = entry
                 slot = self.attempt._slot(var, name)
                 self.leaves.append(slot)
                 self.weak.append(False)
@@ -275,7 +278,7 @@ class _Shape:
         """Whether anything but this name can see the array during the loop."""
         if self.key in self.attempt.carried.exchanged:
             return False
-        if cell.argument or cell in self.attempt.carried.cells:
+        if any(c.argument for c in cell.possible) or cell in self.attempt.carried.cells:
             return True
         names = self.attempt.before.names
         return any(key != self.key and c.possible & cell.possible for key, v in names.items() for c in cells_of(v))

@@ -66,6 +66,7 @@ class Frame:
     out: list[Stm] = field(default_factory=list)
     uses: int = 0
     effects: bool = False  # so far
+    below: bool = False  # effects in the regions of the statement that is being walked
 
 
 class Hoister:
@@ -99,7 +100,7 @@ class Hoister:
             self.stm(stm, frame)
         self.note(body.results, frame)
         self.frames.pop()
-        outer.effects = outer.effects or frame.effects
+        outer.below = outer.below or frame.effects
         return _closed(body, frame.out), frame
 
     def bind(self, vars: Sequence[Var], frame: Frame) -> None:
@@ -133,7 +134,7 @@ class Hoister:
         elif isinstance(exp, While):
             test = walk(exp.cond, exp.params, True, True)
             inner = walk(exp.body, exp.params, True, False)
-            self.frames[-1].effects = True  # what comes after may never come
+            self.frames[-1].below = True  # what comes after may never come
             new = exp if inner is exp.body and test is exp.cond else replace(exp, cond=test, body=inner)
         else:
             certain = isinstance(exp, WithAcc) or (isinstance(exp, Sweep | Hist | Scatter) and _runs(exp.width))
@@ -162,9 +163,9 @@ class Hoister:
         bits = self.bits
         uses, effect = 0, False
         if isinstance(stm.exp, REGIONS):
-            before, frame.effects = frame.effects, False
+            frame.below = False
             stm, uses = self.inside(stm)
-            effect, frame.effects = frame.effects, before
+            effect = frame.below
         elif not isinstance(stm.exp, Apply):
             effect = is_effect(stm.exp)
         for a in used_by(stm.exp):

@@ -40,25 +40,28 @@ def agree(a: Any, b: Any, *, kinds: bool = True) -> bool:
     return not difference(a, b, kinds=kinds)
 
 
-def difference(a: Any, b: Any, *, kinds: bool = True, path: str = "result") -> str:
+def difference(a: Any, b: Any, *, kinds: bool = True, empty: bool = True, path: str = "result") -> str:
     """Where two results differ; nothing when they agree."""
     if isinstance(a, tuple | list) or isinstance(b, tuple | list):
-        return _containers(a, b, kinds, path)
+        return _containers(a, b, kinds, empty, path)
     if isinstance(a, dict) and isinstance(b, dict):
         if list(a) != list(b):
             return f"{path}: keys {list(a)} and {list(b)}"
-        return _first(difference(a[k], b[k], kinds=kinds, path=f"{path}[{k!r}]") for k in a)
+        return _first(difference(a[k], b[k], kinds=kinds, empty=empty, path=f"{path}[{k!r}]") for k in a)
     if a is None or b is None or isinstance(a, str) or isinstance(b, str):
         return "" if type(a) is type(b) and a == b else f"{path}: {a!r} and {b!r}"
+    if not empty and not np.size(a) and not np.size(b):
+        return ""
     return _numbers(a, b, kinds, path)
 
 
-def _containers(a: Any, b: Any, kinds: bool, path: str) -> str:
+def _containers(a: Any, b: Any, kinds: bool, empty: bool, path: str) -> str:
     if type(a) is not type(b):
         return f"{path}: {type(a).__name__} and {type(b).__name__}"
     if len(a) != len(b):
         return f"{path}: {len(a)} and {len(b)} elements"
-    return _first(difference(x, y, kinds=kinds, path=f"{path}[{k}]") for k, (x, y) in enumerate(zip(a, b, strict=True)))
+    pairs = enumerate(zip(a, b, strict=True))
+    return _first(difference(x, y, kinds=kinds, empty=empty, path=f"{path}[{k}]") for k, (x, y) in pairs)
 
 
 def _first(found: Any) -> str:
@@ -100,11 +103,14 @@ def close(x: Any, y: Any) -> Any:
         return np.asarray(same | (np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= tolerance * scale)))
 
 
-def compare(a: Outcome, b: Outcome, *, kinds: bool = True, any_error: bool = False) -> str:
-    """Where two calls differ. Errors must be of one class; with `any_error`, that both raised is enough."""
+def compare(a: Outcome, b: Outcome, *, kinds: bool = True, any_error: bool = False, empty: bool = True) -> str:
+    """Where two calls differ. Errors must be of one class; with `any_error`, that both raised is enough.
+
+    Without `empty`, two empty arrays agree: in plain Python, what was mapped over nothing has no type.
+    """
     match a, b:
         case Returned(), Returned():
-            found = difference(a.result, b.result, kinds=kinds)
+            found = difference(a.result, b.result, kinds=kinds, empty=empty)
             return found or _arguments(a.arguments, b.arguments)
         case Raised(), Raised():
             return "" if any_error or same_error(a.error, b.error) else f"raised {a.error!r} and {b.error!r}"

@@ -65,7 +65,7 @@ class Loops(Aliases):
 
     def loop_body(self, moving: list[Variable]) -> None:
         """Statements, and between them the rebinding of arrays that go around the loop."""
-        for v in moving:  # while it is not known which array this is, nobody writes it
+        for v in [] if self.bold else moving:  # while it is not known which array this is, nobody writes it
             for w in self.having(lambda w, v=v: w.cell == v.cell and isinstance(w.type, Arr)):  # type: ignore[misc]
                 self.scope.variables[w.name] = replace(w, frozen=True)
         self.body(3)
@@ -81,7 +81,7 @@ class Loops(Aliases):
     def moving(self) -> list[Variable]:
         """Arrays that the next loop rebinds: one, or two of the same type."""
         found = [v for v in self.targets() if not v.fixed]
-        if not found or not self.chance(20):
+        if not found or not self.chance(40 if self.bold else 20):
             return []
         v = self.pick(found)
         others = [w for w in found if w.type == v.type and w.cell != v.cell]
@@ -96,7 +96,7 @@ class Loops(Aliases):
             if v.name not in self.scope.variables:
                 continue
             alone = all(len([w for w in self.arrays() if w.cell == c]) == 1 for c in cells)
-            if alone and v.name[0] != "a":
+            if self.bold or (alone and v.name[0] != "a"):
                 self.bind(v.name, v.type, self.new_cell())
             else:
                 self.bind(v.name, v.type, self.new_cell(), frozen=True, lost=frozenset(cells))

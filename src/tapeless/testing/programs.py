@@ -26,7 +26,7 @@ import tapeless as tp
 from tapeless.testing.scope import BOOL, DTYPE, F32, F64, FLOAT, I64, INT, Arr, Choose, Num, Type
 from tapeless.testing.statements import Statements
 
-THEMES = ("all", "control", "arrays", "parallel")
+THEMES = ("all", "control", "arrays", "parallel", "references")
 HEADER = """import math
 
 import numpy as np
@@ -170,6 +170,7 @@ def write_program(choose: Choose, theme: str = "all", size: int = 14) -> Program
     w.bind("RATE", FLOAT, fixed=True)
     w.bind("STEPS", INT, fixed=True)
     w.bind("TABLE", Arr("f64", (3,)), w.new_cell(), frozen=True, fixed=True)
+    w.bold = w.bold or w.chance(20)
     grouped = w.pick(("tuple", "dict")) if w.chance(10) else ""
     if grouped:
         items = 'q["u"], q["v"]' if grouped == "dict" else "q"

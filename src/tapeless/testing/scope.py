@@ -129,6 +129,7 @@ class Writer:
         self.count = 0
         self.cells = 0
         self.sizes = UNKNOWN
+        self.bold = False  # arrays are rebound and written anywhere: the compiler has to notice what it cannot follow
 
     # -- choices
 
@@ -215,5 +216,5 @@ class Writer:
 
     def wrote(self, cell: int) -> None:
         """Forgets the names that can no longer be read after a write to this array."""
-        for v in self.having(lambda v: cell in v.lost):
+        for v in [] if self.bold else self.having(lambda v: cell in v.lost):
             del self.scope.variables[v.name]

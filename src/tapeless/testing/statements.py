@@ -34,8 +34,8 @@ NUMBERS = (FLOAT, INT, F64, BOOL, I64, F32, I32)
 class Statements(Loops):
     def __init__(self, choose: Choose, size: int, theme: str = "all") -> None:
         super().__init__(choose, size)
-        some = {"all": 2, "control": 1, "arrays": 1, "parallel": 1}
-        more: Callable[[str], int] = lambda name: 3 if name == theme else some[theme]  # noqa: E731
+        some = {"all": 2}
+        more: Callable[[str], int] = lambda name: 3 if name == theme else some.get(theme, 1)  # noqa: E731
         control, arrays, parallel = more("control"), more("arrays"), more("parallel")
         self.kinds: list[tuple[int, Callable[[], bool]]] = [
             (6, self.assign_number),
@@ -69,6 +69,26 @@ class Statements(Loops):
             (1 * arrays, self.gathered),
             (1 * parallel, self.mapped_function),
         ]
+        if theme == "references":
+            self.bold = True
+            self.kinds = [
+                (4, self.assign_element),
+                (4, self.rebind_array),
+                (3, self.rebind_alias),
+                (2, self.new_view),
+                (1, self.new_array),
+                (3, self.if_statement),
+                (3, self.for_loop),
+                (1, self.while_loop),
+                (1, self.exit),
+                (1, self.assign_slice),
+                (1, self.augment_array),
+                (1, self.view_by_function),
+                (1, self.closure_write),
+                (1, self.call_procedure),
+                (1, self.procedure),
+                (1, self.chained),
+            ]
 
     def body(self, most: int) -> None:
         """Up to so many statements."""
@@ -268,7 +288,7 @@ class Statements(Loops):
             return False
         v = self.pick(found)
         assert isinstance(v.type, Arr)
-        if self.scope.loops or self.indent > 1:
+        if self.indent > 1 and not self.bold:
             if self.scope.loops or not self.chance(40):
                 return False
             self.line(f"{v.name} = {self.array(v.type)}")
@@ -285,6 +305,20 @@ class Statements(Loops):
             return True
         self.line(f"{v.name} = {self.array(v.type)}")
         self.bind(v.name, v.type, self.new_cell())
+        return True
+
+    def rebind_alias(self) -> bool:
+        """b = a, of two names that exist: wherever this is, both may be the same array from then on."""
+        found = [v for v in self.targets() if not v.fixed]
+        if not self.bold or not found:
+            return False
+        v = self.pick(found)
+        others = [w for w in self.arrays() if w.type == v.type and w.name != v.name]
+        if not others:
+            return False
+        w = self.pick(others)
+        self.line(f"{v.name} = {w.name}")
+        self.bind(v.name, v.type, w.cell, frozen=w.frozen)
         return True
 
     # -- branches
