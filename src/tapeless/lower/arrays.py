@@ -22,7 +22,7 @@ from tapeless.ir.core import (
     Var,
 )
 from tapeless.ir.types import Const, DType
-from tapeless.lower.code import ONE, ZERO, Loc
+from tapeless.lower.code import ONE, ZERO, Code, Loc
 from tapeless.lower.loopir import If
 
 if TYPE_CHECKING:
@@ -112,6 +112,17 @@ def write(lo: Lowerer, target: Loc, value: Atom) -> None:
         lo.code.store(target, [], lo.atom(value))
 
 
+def _unit_axes(code: Code, source: Loc, shape: tuple[Atom, ...]) -> Loc | None:
+    """A reshape that only adds or drops axes of one element: a view of any array."""
+    kept = [(d, s) for d, s in zip(source.shape, source.strides, strict=True) if d != ONE]
+    if [d for d, _ in kept] != [d for d in shape if d != ONE]:
+        return None
+    strides: list[Atom] = []
+    for d in reversed(shape):
+        strides.append((strides[-1] if strides else ONE) if d == ONE else kept.pop()[1])
+    return Loc(source.buffer, source.dtype, shape, tuple(reversed(strides)), source.offset, source.ordered)
+
+
 def lower_shape(
     lo: Lowerer, var: Var, exp: Iota | Full | ArrayLit | Reshape | Transpose | Broadcast | Concat | Copy
 ) -> None:
@@ -120,6 +131,10 @@ def lower_shape(
         case Reshape(array=array):
             source = lo.loc(array)
             shape = lo.dims(exp.shape)
+            unit = _unit_axes(code, source, shape)
+            if unit is not None:
+                lo.arrays[var] = unit
+                return
             if not source.ordered:
                 packed = code.allocate(source.dtype, source.shape, var.name)
                 lo.owned[-1].append(packed.buffer)

@@ -12,7 +12,7 @@ from tapeless.ir.types import zero_of
 from tapeless.lower import loopir
 from tapeless.lower.code import ZERO, Loc
 from tapeless.lower.loopir import Alloc, Buffer, Space, Swap
-from tapeless.lower.places import in_place, updated_root
+from tapeless.lower.places import in_place, updated_root, written_over
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
@@ -39,8 +39,8 @@ def lower_if(lo: Lowerer, vars: tuple[Var, ...], exp: If) -> None:
             late[k] = Buffer(v.name, v.type.dtype, Space.heap)
         else:
             places[k] = lo.place(v)
-            if not _updates(lo, exp, k):
-                for arm in (exp.then, exp.orelse):
+            for arm in (exp.then, exp.orelse):
+                if updated_root(arm, arm.results[k])[0] is None:
                     lo.plan(arm, {k: places[k]})
 
     def lower_arm(body: Body) -> None:
@@ -78,10 +78,6 @@ def _shared_root(lo: Lowerer, exp: If, k: int) -> Var | None:
     return first if first is not None and first is second and first in lo.arrays else None
 
 
-def _updates(lo: Lowerer, exp: If, k: int) -> bool:
-    return any(updated_root(arm, arm.results[k])[0] is not None for arm in (exp.then, exp.orelse))
-
-
 def assign_together(lo: Lowerer, pairs: Sequence[tuple[Var, Atom]]) -> None:
     """Assigns as if at once: a value that is itself among the targets is saved first."""
     code = lo.code
@@ -109,6 +105,7 @@ class Carried:
         self.arrays: dict[int, Loc] = {}
         self.spare: dict[int, Loc] = {}
         self.moves: dict[int, int] = {}  # result k lies in the memory of parameter moves[k]
+        self.over: set[int] = set()  # results that are written over their parameter
         code = lo.code
         for k, (p, a) in enumerate(zip(params, inits, strict=True)):
             if not p.type.shape:
@@ -122,6 +119,10 @@ class Carried:
                 if in_place(body, body.results[k], params[j]):
                     self.moves[k] = j
                     break
+        for k in self.arrays:
+            if k not in self.moves and k not in self.moves.values() and written_over(body, body.results[k], params[k]):
+                self.moves[k] = k
+                self.over.add(k)
         for k in self.arrays:
             if k not in self.moves:
                 self.spare[k] = self._second_buffer(k)
@@ -143,6 +144,7 @@ class Carried:
         """The body, and the carried values made ready for the next one."""
         lo, code = self.lo, self.lo.code
         lo.plan(self.body, {k: loc for k, loc in self.spare.items() if self._keeps_size(k)})
+        lo.plan(self.body, {k: self.arrays[k] for k in self.over})
 
         def run() -> None:
             lo.body(self.body)

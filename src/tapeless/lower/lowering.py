@@ -53,7 +53,7 @@ from tapeless.lower import arrays, control, libraries, loopir, sweeps
 from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.memory import place_allocations
-from tapeless.lower.places import in_place
+from tapeless.lower.places import in_place, written_over
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,8 @@ class Lowerer:
             case For(params=params, inits=inits, body=inner) | While(params=params, inits=inits, body=inner):
                 k = stm.vars.index(v)
                 init = inits[k]
-                if isinstance(init, Var) and in_place(inner, inner.results[k], params[k]):
+                made, p = inner.results[k], params[k]
+                if isinstance(init, Var) and (in_place(inner, made, p) or written_over(inner, made, p)):
                     self._wish(init, loc, definitions)
             case Hist(dests=arrays) | Scatter(dests=arrays) | WithAcc(arrays=arrays):
                 k = stm.vars.index(v)

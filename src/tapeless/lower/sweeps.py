@@ -38,7 +38,7 @@ from tapeless.ops.table import op as row
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
 
-PARALLEL_WORK = 30_000  # scalar operations below which a region is not worth its start
+PARALLEL_WORK = 60_000  # scalar operations below which a region is not worth its start (1 to 2 us)
 GUESS = 16  # iterations assumed of a loop whose count is not known
 
 
@@ -116,6 +116,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     reduced = sum(len(r.neutral) for r in exp.reduces)
     scanned = sum(len(r.neutral) for r in exp.scans)
     outs = [lo.place(v) for v in vars[reduced:]]
+    _set_aside(lo, exp, outs)
     for v, loc in zip(vars[reduced:], outs, strict=True):
         lo.arrays[v] = loc
     finals = [None if not v.type.shape else lo.place(v) for v in vars[:reduced]]
@@ -166,6 +167,19 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         at += len(r.neutral)
     _cut(lo, exp, n, pieces, totals, chunk, exp.lam, [])
     _bind(lo, vars[:reduced], totals)
+
+
+def _set_aside(lo: Lowerer, exp: Sweep, outs: Sequence[Loc]) -> None:
+    """Note [Written over]: copies the parts of overwritten arrays that other iterations read."""
+    inputs = {a: lo.loc(a) for a in exp.arrays}
+    read = {v: lo.arrays[v] for v in free_in_lambda(exp.lam) if v in lo.arrays}
+    for out in outs:
+        for v, loc in [*inputs.items(), *read.items()]:
+            own = v in inputs and v not in read and loc.strides[0] == out.strides[0]
+            if loc.buffer is out.buffer and not loc.same_place(out) and not own:
+                aside = lo.allocate(v.type, v.name)
+                lo.code.copy(loc, aside)
+                lo.arrays[v] = aside
 
 
 def _bind(lo: Lowerer, vars: Sequence[Var], totals: Sequence[Total]) -> None:
@@ -296,7 +310,7 @@ def _element(
     bind_rows(lo, lam, i, exp.arrays)
     reduced = sum(len(r.neutral) for r in exp.reduces)
     first_mapped = reduced + scanned
-    rows = {k: code.inside(o, i) for k, o in enumerate(outs) if o.rank > 1}
+    rows = {k: _row(lo, o, i, lam, exp.arrays) for k, o in enumerate(outs) if o.rank > 1}
     lo.plan(lam.body, {first_mapped + k - scanned: row for k, row in rows.items() if k >= scanned})
 
     def run() -> None:
@@ -323,6 +337,14 @@ def _element(
             code.store(outs[k], [i], value)
 
     lo.scoped(run)
+
+
+def _row(lo: Lowerer, out: Loc, i: Atom, lam: Lambda, arrays: Sequence[Var]) -> Loc:
+    """Row i of a result: the same as that of the input it is written over, if any."""
+    for p, a in zip(lam.params[1:], arrays, strict=True):
+        if p.type.shape and lo.loc(a).same_place(out):
+            return lo.loc(p)
+    return lo.code.inside(out, i)
 
 
 def _put(lo: Lowerer, out: Loc, i: Atom, value: Atom | Loc) -> None:

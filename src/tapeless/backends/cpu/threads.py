@@ -3,19 +3,26 @@
 Gives `address()` of it. It is written in LLVM IR and holds no Python. The threads are started once and wait for work.
 
 Note [The pool]
-There is one job at a time. Its caller publishes it with a number of tickets, works on it, takes the tickets back that
-nobody claimed, and waits for those who claimed one. A thread that wakes up late finds no ticket, and nobody has waited
-for it: on a busy machine a region takes no longer than without threads. (An OpenMP runtime waits for all of its team,
-which took milliseconds a region there, and hangs in a forked child.) Who works takes ranges of iterations off a
-shared counter, several for each thread, so that a slow one does not hold up the rest.
-A caller that finds the pool taken, by another thread of Python or from inside a region, works alone.
-Waiting is spinning for some microseconds, then sleeping on a futex. A forked child has none of the threads: it notices
-by the process number and starts its own.
+There is one job at a time: its iterations in ranges, several for each thread, so that a slow one does not hold up the
+rest. Its caller publishes it with the number of ranges that are left, runs the first one, and like everybody takes
+from the others until there are none; then it waits for those that members of the pool have taken and not finished. A
+thread that wakes up late finds nothing left, and nobody has waited for it: on a busy machine a region takes no longer
+than without threads. (An OpenMP runtime waits for all of its team, which took milliseconds a region there, and hangs
+in a forked child.) A caller that finds the pool taken, by another thread of Python or from inside a region, works
+alone. Waiting is spinning for some microseconds, then sleeping on a futex. A forked child has none of the threads: it
+is told so by Python, and starts its own.
+
+Note [Cache lines]
+A line takes about 200 ns from core to core, so a region's cost is the number of times that one changes hands. All of a
+job is in one line, with the word that its members spin on: one transfer publishes it, one takes a range of it. The
+count of finished ranges, on which the caller spins, only grows and has a line of its own.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import os
 import platform
 from typing import Any
 
@@ -30,56 +37,76 @@ PAUSE = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.hint(i32 1)
 FUTEX = {"x86_64": 202, "aarch64": 98}  # numbers of the system call
 WAIT, WAKE = 128, 129
 
-# A job: fn, ctx, count, length of a range, the counter. It lives on its caller's stack.
 RUNTIME = """
-%job = type { ptr, ptr, i64, i64, i64 }
+; fn, ctx, iterations, ranges, members that may work, ranges that are left, number of the job (a futex of the pool)
+%job = type { ptr, ptr, i64, i64, i64, i64, i32 }
+@job = internal global [128 x i8] zeroinitializer, align 128
+@finished = internal global [32 x i32] zeroinitializer, align 128  ; ranges, ever, by members; a futex of the caller
 @taken = internal global i32 0        ; a caller has the pool
-@process = internal global i32 0      ; that started the threads
 @size = internal global i64 0         ; threads started
-@published = internal global ptr null
-@tickets = internal global i64 0
-@finished = internal global i32 0     ; a futex of the caller
-@expected = internal global i32 -1    ; the number of them that wakes it up
-@generation = internal global i32 0   ; of jobs; a futex of the pool
 @sleepers = internal global i32 0
+@waiting = internal global i32 0      ; the caller sleeps
 
-define internal void @work(ptr %job) nounwind {
-entry:
+define internal void @run(ptr %job, i64 %range) nounwind {
   %p1 = getelementptr inbounds %job, ptr %job, i32 0, i32 1
   %p2 = getelementptr inbounds %job, ptr %job, i32 0, i32 2
   %p3 = getelementptr inbounds %job, ptr %job, i32 0, i32 3
-  %p4 = getelementptr inbounds %job, ptr %job, i32 0, i32 4
   %fn = load ptr, ptr %job
   %ctx = load ptr, ptr %p1
   %count = load i64, ptr %p2
-  %length = load i64, ptr %p3
-  br label %take
-take:
-  %t0 = atomicrmw add ptr %p4, i64 %length monotonic
-  %more = icmp slt i64 %t0, %count
-  br i1 %more, label %run, label %done
-run:
-  %end = add i64 %t0, %length
-  %t1 = call i64 @llvm.smin.i64(i64 %end, i64 %count)
+  %ranges = load i64, ptr %p3
+  %each = udiv i64 %count, %ranges
+  %longer = urem i64 %count, %ranges  ; the first ones have one more
+  %before0 = call i64 @llvm.smin.i64(i64 %range, i64 %longer)
+  %next = add i64 %range, 1
+  %before1 = call i64 @llvm.smin.i64(i64 %next, i64 %longer)
+  %start = mul i64 %range, %each
+  %stop = mul i64 %next, %each
+  %t0 = add i64 %start, %before0
+  %t1 = add i64 %stop, %before1
   call void %fn(ptr %ctx, i64 %t0, i64 %t1)
-  br label %take
-done:
   ret void
 }
 
-; A thread of the pool.
-define internal ptr @member(ptr %unused) nounwind {
+; Takes ranges of the pool's job until there are none; how many.
+define internal i32 @take() nounwind {
 entry:
+  %left = getelementptr inbounds %job, ptr @job, i32 0, i32 5
+  br label %look
+look:
+  %done = phi i32 [ 0, %entry ], [ %done, %claim ], [ %more, %mine ]
+  %t = load atomic i64, ptr %left acquire, align 8
+  %any = icmp sgt i64 %t, 0
+  br i1 %any, label %claim, label %none
+claim:
+  %less = sub i64 %t, 1
+  %pair = cmpxchg ptr %left, i64 %t, i64 %less acq_rel acquire
+  %won = extractvalue { i64, i1 } %pair, 1
+  br i1 %won, label %mine, label %look
+mine:
+  call void @run(ptr @job, i64 %t)
+  %more = add i32 %done, 1
+  br label %look
+none:
+  ret i32 %done
+}
+
+; A thread of the pool.
+define internal ptr @member(ptr %number) nounwind {
+entry:
+  %allowed = getelementptr inbounds %job, ptr @job, i32 0, i32 4
+  %generation = getelementptr inbounds %job, ptr @job, i32 0, i32 6
+  %me = ptrtoint ptr %number to i64
   %signals = alloca [16 x i64], align 16
   call i32 @sigfillset(ptr %signals)
   call i32 @pthread_sigmask(i32 0, ptr %signals, ptr null)
   br label %idle
 idle:
-  %seen = phi i32 [ 0, %entry ], [ %now, %idle_ ]
+  %seen = phi i32 [ 0, %entry ], [ %now, %awake ], [ %now, %work ], [ %now, %count ], [ %now, %wake ]
   br label %spin
 spin:
   %k = phi i32 [ 0, %idle ], [ %next, %again ]
-  %g = load atomic i32, ptr @generation acquire, align 4
+  %g = load atomic i32, ptr %generation acquire, align 4
   %same = icmp eq i32 %g, %seen
   br i1 %same, label %again, label %awake
 again:
@@ -89,33 +116,25 @@ again:
   br i1 %patient, label %spin, label %sleep
 sleep:
   %s = atomicrmw add ptr @sleepers, i32 1 seq_cst
-  %rc = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @generation, i32 WAIT, i32 %seen, ptr null, ptr null, i32 0)
+  %rc = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %generation, i32 WAIT, i32 %seen, ptr null, ptr null, i32 0)
   %u = atomicrmw sub ptr @sleepers, i32 1 seq_cst
   br label %awake
 awake:
-  %now = load atomic i32, ptr @generation acquire, align 4
-  br label %claim
-claim:
-  %t = load atomic i64, ptr @tickets acquire, align 8
-  %any = icmp sgt i64 %t, 0
-  br i1 %any, label %try, label %idle_
-try:
-  %less = sub i64 %t, 1
-  %pair = cmpxchg ptr @tickets, i64 %t, i64 %less acq_rel acquire
-  %won = extractvalue { i64, i1 } %pair, 1
-  br i1 %won, label %job, label %claim
-job:
-  %job_ = load ptr, ptr @published
-  call void @work(ptr %job_)
-  %before = atomicrmw add ptr @finished, i32 1 seq_cst
-  %after = add i32 %before, 1
-  %e = load atomic i32, ptr @expected seq_cst, align 4
-  %last = icmp eq i32 %after, %e
-  br i1 %last, label %wake, label %idle_
+  %now = load atomic i32, ptr %generation acquire, align 4
+  %most = load atomic i64, ptr %allowed monotonic, align 8
+  %wanted = icmp ult i64 %me, %most
+  br i1 %wanted, label %work, label %idle
+work:
+  %done = call i32 @take()
+  %idled = icmp eq i32 %done, 0
+  br i1 %idled, label %idle, label %count
+count:
+  %f = atomicrmw add ptr @finished, i32 %done seq_cst
+  %w = load atomic i32, ptr @waiting seq_cst, align 4
+  %nobody = icmp eq i32 %w, 0
+  br i1 %nobody, label %idle, label %wake
 wake:
   %rw = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @finished, i32 WAKE, i32 1, ptr null, ptr null, i32 0)
-  br label %idle_
-idle_:
   br label %idle
 }
 
@@ -123,21 +142,14 @@ idle_:
 define internal void @enlarge(i64 %wanted) nounwind {
 entry:
   %id = alloca i64
-  %pid = call i32 @getpid()
-  %owner = load i32, ptr @process
-  %ours = icmp eq i32 %pid, %owner
-  br i1 %ours, label %loop, label %fresh
-fresh:
-  store i32 %pid, ptr @process
-  store i64 0, ptr @size
-  store i32 0, ptr @sleepers
   br label %loop
 loop:
   %n = load i64, ptr @size
   %enough = icmp sge i64 %n, %wanted
   br i1 %enough, label %done, label %start
 start:
-  %rc = call i32 @pthread_create(ptr %id, ptr null, ptr @member, ptr null)
+  %number = inttoptr i64 %n to ptr
+  %rc = call i32 @pthread_create(ptr %id, ptr null, ptr @member, ptr %number)
   %ok = icmp eq i32 %rc, 0
   br i1 %ok, label %started, label %done
 started:
@@ -150,87 +162,89 @@ done:
   ret void
 }
 
+; In a forked child: none of the threads is there, whatever they were doing.
+define void @tp_forked() nounwind {
+  %left = getelementptr inbounds %job, ptr @job, i32 0, i32 5
+  store i64 0, ptr %left
+  store i32 0, ptr @waiting
+  store i32 0, ptr @sleepers
+  store i64 0, ptr @size
+  store i32 0, ptr @taken
+  ret void
+}
+
 define void @tp_parallel(ptr %fn, ptr %ctx, i64 %count, i64 %threads) nounwind {
 entry:
-  %job = alloca %job
-  %p1 = getelementptr inbounds %job, ptr %job, i32 0, i32 1
-  %p2 = getelementptr inbounds %job, ptr %job, i32 0, i32 2
-  %p3 = getelementptr inbounds %job, ptr %job, i32 0, i32 3
-  %p4 = getelementptr inbounds %job, ptr %job, i32 0, i32 4
+  %p1 = getelementptr inbounds %job, ptr @job, i32 0, i32 1
+  %p2 = getelementptr inbounds %job, ptr @job, i32 0, i32 2
+  %p3 = getelementptr inbounds %job, ptr @job, i32 0, i32 3
+  %p4 = getelementptr inbounds %job, ptr @job, i32 0, i32 4
+  %left = getelementptr inbounds %job, ptr @job, i32 0, i32 5
+  %generation = getelementptr inbounds %job, ptr @job, i32 0, i32 6
   %few = call i64 @llvm.smin.i64(i64 %threads, i64 MAX_THREADS)
   %used = call i64 @llvm.smin.i64(i64 %few, i64 %count)
-  %shares = mul i64 %used, SHARES
-  %least = udiv i64 %count, %shares
-  %length = call i64 @llvm.smax.i64(i64 %least, i64 1)
-  store ptr %fn, ptr %job
-  store ptr %ctx, ptr %p1
-  store i64 %count, ptr %p2
-  store i64 %length, ptr %p3
-  store i64 0, ptr %p4
-  %pid = call i32 @getpid()
-  %attempt = cmpxchg ptr @taken, i32 0, i32 %pid acq_rel monotonic
+  %attempt = cmpxchg ptr @taken, i32 0, i32 1 acq_rel monotonic
   %won = extractvalue { i32, i1 } %attempt, 1
-  br i1 %won, label %open, label %held
-held:                                  ; by this process, or by the one it was forked from
-  %holder = extractvalue { i32, i1 } %attempt, 0
-  %here = icmp eq i32 %holder, %pid
-  br i1 %here, label %alone, label %inherit
-inherit:
-  %second = cmpxchg ptr @taken, i32 %holder, i32 %pid acq_rel monotonic
-  %mine = extractvalue { i32, i1 } %second, 1
-  br i1 %mine, label %open, label %alone
+  br i1 %won, label %open, label %alone
 alone:
-  call void @work(ptr %job)
+  call void %fn(ptr %ctx, i64 0, i64 %count)
   ret void
 open:
   %others = sub i64 %used, 1
   call void @enlarge(i64 %others)
-  store ptr %job, ptr @published
-  store atomic i32 -1, ptr @expected seq_cst, align 4
-  store atomic i32 0, ptr @finished seq_cst, align 4
-  store atomic i64 %others, ptr @tickets release, align 8
-  %g = atomicrmw add ptr @generation, i32 1 seq_cst
+  %shares = mul i64 %used, SHARES
+  %ranges = call i64 @llvm.smin.i64(i64 %shares, i64 %count)
+  %shared = sub i64 %ranges, 1
+  %before = load atomic i32, ptr @finished monotonic, align 4
+  store ptr %fn, ptr @job
+  store ptr %ctx, ptr %p1
+  store i64 %count, ptr %p2
+  store i64 %ranges, ptr %p3
+  store atomic i64 %others, ptr %p4 monotonic, align 8
+  store atomic i64 %shared, ptr %left release, align 8
+  %g = atomicrmw add ptr %generation, i32 1 seq_cst
   %sleeping = load atomic i32, ptr @sleepers seq_cst, align 4
   %quiet = icmp sle i32 %sleeping, 0
   br i1 %quiet, label %join_in, label %call
 call:
-  %wanted = trunc i64 %others to i32
-  %rw = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @generation, i32 WAKE, i32 %wanted, ptr null, ptr null, i32 0)
+  %rw = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %generation, i32 WAKE, i32 %sleeping, ptr null, ptr null, i32 0)
   br label %join_in
 join_in:
-  call void @work(ptr %job)
-  %left = atomicrmw xchg ptr @tickets, i64 0 acq_rel
-  %claimed = sub i64 %others, %left
-  %claims = trunc i64 %claimed to i32
+  call void @run(ptr @job, i64 0)
+  %mine = call i32 @take()
+  %all_shared = trunc i64 %shared to i32
+  %theirs = sub i32 %all_shared, %mine
+  %target = add i32 %before, %theirs
   br label %spin
 spin:
   %k = phi i32 [ 0, %join_in ], [ %next, %again ]
   %f = load atomic i32, ptr @finished acquire, align 4
-  %all = icmp eq i32 %f, %claims
+  %all = icmp eq i32 %f, %target
   br i1 %all, label %close, label %again
 again:
   call void @PAUSE
   %next = add i32 %k, 1
   %patient = icmp ult i32 %next, SPINS
   br i1 %patient, label %spin, label %sleep
-sleep:                                 ; the last one sees `expected`, or has already counted itself
-  store atomic i32 %claims, ptr @expected seq_cst, align 4
+sleep:                                 ; the last one sees `waiting`, or has already counted itself
+  store atomic i32 1, ptr @waiting seq_cst, align 4
   %now = load atomic i32, ptr @finished seq_cst, align 4
-  %enough = icmp eq i32 %now, %claims
-  br i1 %enough, label %close, label %wait
+  %enough = icmp eq i32 %now, %target
+  br i1 %enough, label %woken, label %wait
 wait:
   %rc = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @finished, i32 WAIT, i32 %now, ptr null, ptr null, i32 0)
   br label %sleep
+woken:
+  store atomic i32 0, ptr @waiting seq_cst, align 4
+  br label %close
 close:
   store atomic i32 0, ptr @taken release, align 4
   ret void
 }
 
 declare i64 @llvm.smin.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)
 declare void @PAUSE_NAME
 declare i64 @syscall(i64, ...)
-declare i32 @getpid()
 declare i32 @sigfillset(ptr)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
@@ -252,9 +266,11 @@ def _load() -> Any:
     data = host.machine(opt=0).emit_object(optimize.parse(_text()))  # nothing in it is hot
     jit = llvm.create_lljit_compiler(host.machine())
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol("tp_parallel")
+    builder.export_symbol("tp_forked")
     tracker = builder.link(jit, "tapeless.threads")
     jit.detach()  # the pool's threads run this code to the very end of the process
     tracker.detach()
+    os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(tracker["tp_forked"]))
     return tracker
 
 
