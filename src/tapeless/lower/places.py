@@ -139,7 +139,11 @@ def _makes_over(stm: Stm, k: int, names: _Names) -> bool:
             arms = (then, orelse)
             return all(
                 arm.results[k] is names.source
-                or (not names.parts and names.whole == {names.source} and written_over(arm, arm.results[k], names.source))
+                or (
+                    not names.parts
+                    and names.whole == {names.source}
+                    and written_over(arm, arm.results[k], names.source)
+                )
                 for arm in arms
             )
         case _:
