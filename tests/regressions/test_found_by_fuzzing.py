@@ -174,3 +174,16 @@ def test_a_position_stays_behind_the_test_in_a_loop_around_it():
 
     agree(f, np.zeros(4), np.zeros(3), 3)
     agree(f, np.zeros(4), np.zeros(3), 4)
+
+
+def test_functions_with_names_of_the_run_time():
+    def parallel(a):
+        return tp.map(lambda x: x * 2.0, a)
+
+    def print_(a):
+        print("a", a[0])
+        return a[0]
+
+    print_.__name__ = "print"
+    agree(parallel, np.arange(1000.0))
+    agree(print_, np.arange(3.0))

@@ -11,6 +11,8 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tapeless.frontend.source import nodes
+
 
 @dataclass
 class Liveness:
@@ -31,10 +33,10 @@ def analyse(function: ast.FunctionDef | ast.Lambda) -> Liveness:
 def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:
     """For each name that is bound to a nested function: the names that a call of it may read."""
     found: dict[str, frozenset[str]] = {}
-    for node in ast.walk(function):
+    for node in nodes(function):
         if isinstance(node, ast.FunctionDef) and node is not function:
             found[node.name] = found.get(node.name, frozenset()) | reads(node)
-        elif isinstance(node, ast.Assign) and any(isinstance(n, ast.Lambda) for n in ast.walk(node.value)):
+        elif isinstance(node, ast.Assign) and any(isinstance(n, ast.Lambda) for n in nodes(node.value)):
             for target in assigned([node]):
                 found[target] = found.get(target, frozenset()) | reads(node.value)
     changed = True
@@ -49,7 +51,7 @@ def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:
 
 @functools.cache  # asked for each statement by every loop around it; nodes live as long as their source
 def reads(node: ast.AST) -> frozenset[str]:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return frozenset(n.id for n in nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
 def assigned(statements: Sequence[ast.stmt]) -> frozenset[str]:
@@ -76,11 +78,11 @@ def written_through(statements: Sequence[ast.stmt]) -> frozenset[str]:
     """Names whose array may be written: targets of item and augmented assignment, and arguments of calls."""
     found: set[str] = set()
     for s in statements:
-        for node in ast.walk(s):
+        for node in nodes(s):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                 found |= reads(node.value)
             elif isinstance(node, ast.AugAssign):
-                found |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+                found |= {n.id for n in nodes(node.target) if isinstance(n, ast.Name)}
     return frozenset(found)
 
 
@@ -154,7 +156,7 @@ def _plain_targets(s: ast.stmt) -> frozenset[str]:
         targets = s.targets if isinstance(s, ast.Assign) else [s.target]
         found: set[str] = set()
         for t in targets:
-            for n in ast.walk(t):
+            for n in nodes(t):
                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
                     found.add(n.id)
         return frozenset(found)

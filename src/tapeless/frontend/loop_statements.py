@@ -16,6 +16,7 @@ from tapeless.frontend.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow
 from tapeless.frontend.iteration import iteration
 from tapeless.frontend.liveness import assigned, written_through
 from tapeless.frontend.loops import compile_loop
+from tapeless.frontend.source import nodes
 from tapeless.frontend.values import (
     Array,
     Cell,
@@ -57,7 +58,7 @@ def _loop_keys(
 def _guess_cells(ctx: Context, s: ast.For | ast.While) -> list[Cell]:
     """Arrays that the body writes, as far as its text shows; what a trial run finds is added."""
     found: list[Cell] = []
-    for name in written_through(s.body):
+    for name in sorted(written_through(s.body)):
         value = ctx.state.names.get(ctx.key(name))
         if value is not None and name not in assigned(s.body) - _augmented_names(s.body):
             found.extend(cells_of(value))
@@ -67,7 +68,7 @@ def _guess_cells(ctx: Context, s: ast.For | ast.While) -> list[Cell]:
 def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
     """Names that the body exchanges by `a, b = b, a`."""
     found: set[str] = set()
-    for node in (n for b in s.body for n in ast.walk(b) if isinstance(n, ast.Assign)):
+    for node in (n for b in s.body for n in nodes(b) if isinstance(n, ast.Assign)):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=left)], value=ast.Tuple(elts=right)):
                 names = [n.id for n in left if isinstance(n, ast.Name)]
@@ -81,17 +82,14 @@ def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
 
 def _augmented_names(body: Sequence[ast.stmt]) -> frozenset[str]:
     names = {
-        n.target.id
-        for s in body
-        for n in ast.walk(s)
-        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        n.target.id for s in body for n in nodes(s) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
     }
     plain = {
         t.id
         for s in body
-        for n in ast.walk(s)
+        for n in nodes(s)
         if isinstance(n, ast.Assign)
-        for t in ast.walk(n)
+        for t in nodes(n)
         if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
     }
     return frozenset(names - plain)

@@ -7,11 +7,11 @@ that several lambdas on one line, lambdas in calls and functions of notebooks or
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import linecache
 import types
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from tapeless.errors import CompileError
 from tapeless.ir.span import Span
@@ -40,13 +40,33 @@ class Source:
             (getattr(node, "end_col_offset", 0) or 0) + self.indent,
         )
 
-    @cached_property
-    def functions(self) -> list[ast.FunctionDef | ast.Lambda]:
-        return [n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+    def functions(self, line: int) -> list[ast.FunctionDef | ast.Lambda]:
+        """Those that reach over a line of the file."""
+        found: list[ast.FunctionDef | ast.Lambda] = []
+        pending: list[ast.AST] = [self.tree]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.FunctionDef | ast.Lambda):
+                found.append(node)
+            for child in ast.iter_child_nodes(node):
+                if not isinstance(child, ast.stmt | ast.expr) or _reaches(child, line - self.offset):
+                    pending.append(child)
+        return found
 
     def text(self, line: int) -> str:
         k = line - 1 - self.offset
         return " " * self.indent + self.lines[k] if 0 <= k < len(self.lines) else ""
+
+
+def _reaches(node: ast.stmt | ast.expr, line: int) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(d.lineno for d in decorators)]) <= line <= (node.end_lineno or line)
+
+
+@functools.cache  # loops ask again and again for the same statements; nodes live as long as their source
+def nodes(node: ast.AST) -> tuple[ast.AST, ...]:
+    """The node and all below it."""
+    return tuple(ast.walk(node))
 
 
 _files: dict[tuple[str, int], Source] = {}
@@ -67,7 +87,7 @@ def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.La
             source=text or None,
         )  # fmt: skip
     wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
-    found = [n for n in source.functions if isinstance(n, wanted) and _matches(n, code, source)]
+    found = [n for n in source.functions(code.co_firstlineno) if isinstance(n, wanted) and _matches(n, code, source)]
     if len(found) > 1:  # lambdas on one line: the columns of the code object decide
         exact = [n for n in found if _same_place(n, code, source)]
         found = exact or found

@@ -8,13 +8,13 @@ back.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
+
+from tapeless.backends.cpu.libraries import openblas
 
 _lock = threading.Lock()
 _users = 0
@@ -22,28 +22,21 @@ _before = 0
 
 
 @functools.cache
-def _library() -> tuple[Any, Any] | None:
+def _setting() -> tuple[Any, Any] | None:
     """The functions that get and set the number of threads, or None when BLAS is not an OpenBLAS that we know."""
-    import scipy
-
-    folders = [Path(scipy.__file__).parent.parent / "scipy.libs", Path(scipy.__file__).parent / ".libs"]
-    for path in [p for folder in folders if folder.is_dir() for p in sorted(folder.glob("*openblas*"))]:
-        try:
-            library = ctypes.CDLL(str(path))
-        except OSError:
-            continue
-        for prefix in ("scipy_openblas", "openblas"):
-            get = getattr(library, f"{prefix}_get_num_threads", None)
-            put = getattr(library, f"{prefix}_set_num_threads", None)
-            if get is not None and put is not None:
-                return get, put
-    return None
+    found = openblas()
+    if found is None:
+        return None
+    library, prefix = found
+    get = getattr(library, f"{prefix}openblas_get_num_threads", None)
+    put = getattr(library, f"{prefix}openblas_set_num_threads", None)
+    return (get, put) if get is not None and put is not None else None
 
 
 @contextmanager
 def limited(threads: int) -> Iterator[None]:
     global _users, _before
-    found = _library()
+    found = _setting()
     if found is None:
         yield
         return

@@ -18,6 +18,7 @@ from tapeless.backends.llvm import host
 from tapeless.frontend.context import Options
 from tapeless.frontend.entry import Spec, Traced, trace_specs
 from tapeless.ir.core import Function
+from tapeless.ir.digest import digest
 from tapeless.ir.printer import print_function
 from tapeless.lower.loopir import Site
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
@@ -96,11 +97,9 @@ def compile_specs(
     start = time.perf_counter()
     traced = trace_specs(function, specs, tree, options)
     times["trace"] = time.perf_counter() - start
-    key = cache.key_of(
-        VERSION, cache.build(), sys.version, host.identity(), repr(options), print_function(traced.core, spans=True)
-    )
     if use_cache:
         start = time.perf_counter()
+        key = cache.key_of(VERSION, cache.build(), sys.version, host.identity(), repr(options), digest(traced.core))
         found = cache.fetch(key)
         if isinstance(found, Binary):
             address = load(found.object, found.name, found.externals)

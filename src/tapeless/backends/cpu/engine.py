@@ -60,9 +60,9 @@ def load_all(data: bytes, names: tuple[str, ...], externals: tuple[str, ...]) ->
 
 def resolve(name: str) -> int | None:
     """The address of an external name; None when the process itself has it."""
-    if name == "tp_parallel":
+    if name == "rt_parallel":
         return threads.address()
-    if name == "tp_print":
+    if name == "rt_print":
         return printing.address()
     if name.startswith(VECTOR):
         host.variants("exp", 1)  # loads libmvec

@@ -1,6 +1,7 @@
 """Addresses of native routines that compiled code calls: BLAS, LAPACK and special functions out of SciPy.
 
-`address` takes a name and gives a C function pointer, found in SciPy's Cython modules the first time it is asked for.
+`address` takes a name and gives a C function pointer, found the first time it is asked for: in the OpenBLAS that comes
+with SciPy's wheels, or in SciPy's Cython modules, whose import takes longer than most compilations.
 Names are those of BLAS and LAPACK (`dgemm`, `dgesv`) and `special_NAME` for scipy.special; `None` means the C library.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 SPECIAL = "special_"
@@ -19,6 +22,25 @@ FORTRAN = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
 def _capsules(module: str) -> dict[str, Any]:
     capsules: dict[str, Any] = importlib.import_module(module).__pyx_capi__
     return capsules
+
+
+@functools.cache
+def openblas() -> tuple[Any, str] | None:
+    """The library in SciPy's wheel and the prefix of its names, or None when SciPy was built with another BLAS."""
+    spec = importlib.util.find_spec("scipy")
+    if spec is None or spec.origin is None:
+        return None
+    package = Path(spec.origin).parent
+    folders = [package.parent / "scipy.libs", package / ".libs"]
+    for path in [p for folder in folders if folder.is_dir() for p in sorted(folder.glob("*openblas*"))]:
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError:
+            continue
+        for prefix in ("scipy_", ""):
+            if hasattr(library, f"{prefix}dgemm_"):  # 64-bit integers would have another name
+                return library, prefix
+    return None
 
 
 def _pointer(capsule: object) -> int:
@@ -39,7 +61,7 @@ def _signature(capsule: object) -> str:
 
 def is_fortran(name: str) -> bool:
     """Whether a routine is one of BLAS or LAPACK, which take the address of everything."""
-    return not name.startswith(("tp_", SPECIAL)) and any(name in _capsules(module) for module in FORTRAN)
+    return not name.startswith(("rt_", SPECIAL)) and any(name in _capsules(module) for module in FORTRAN)
 
 
 @functools.cache
@@ -47,6 +69,10 @@ def address(name: str) -> int | None:
     """The address of a routine, or None when it is not one of SciPy's."""
     if name.startswith(SPECIAL):
         return _special(name.removeprefix(SPECIAL))
+    found = openblas()
+    routine = getattr(found[0], f"{found[1]}{name}_", None) if found else None
+    if routine is not None:
+        return ctypes.cast(routine, ctypes.c_void_p).value
     for module in FORTRAN:
         if name in _capsules(module):
             return _pointer(_capsules(module)[name])

@@ -1,6 +1,6 @@
 """`print` in compiled code: the text goes through Python's sys.stdout, formatted as Python would.
 
-Gives the address of `tp_print(text, slots)`, as backends/llvm/calls.py calls it. Any thread may call it: it takes the
+Gives the address of `rt_print(text, slots)`, as backends/llvm/calls.py calls it. Any thread may call it: it takes the
 interpreter's lock for the while.
 """
 

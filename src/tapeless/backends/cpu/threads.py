@@ -1,4 +1,4 @@
-"""The parallel runtime: `tp_parallel(fn, ctx, count, threads)` calls fn(ctx, t0, t1) on up to `threads` threads.
+"""The parallel runtime: `rt_parallel(fn, ctx, count, threads)` calls fn(ctx, t0, t1) on up to `threads` threads.
 
 Gives `address()` of it. It is written in LLVM IR and holds no Python. The threads are started once and wait for work.
 
@@ -163,7 +163,7 @@ done:
 }
 
 ; In a forked child: none of the threads is there, whatever they were doing.
-define void @tp_forked() nounwind {
+define void @rt_forked() nounwind {
   %left = getelementptr inbounds %job, ptr @job, i32 0, i32 5
   store i64 0, ptr %left
   store i32 0, ptr @waiting
@@ -173,7 +173,7 @@ define void @tp_forked() nounwind {
   ret void
 }
 
-define void @tp_parallel(ptr %fn, ptr %ctx, i64 %count, i64 %threads) nounwind {
+define void @rt_parallel(ptr %fn, ptr %ctx, i64 %count, i64 %threads) nounwind {
 entry:
   %p1 = getelementptr inbounds %job, ptr @job, i32 0, i32 1
   %p2 = getelementptr inbounds %job, ptr @job, i32 0, i32 2
@@ -265,15 +265,15 @@ def _text() -> str:
 def _load() -> Any:
     data = host.machine(opt=0).emit_object(optimize.parse(_text()))  # nothing in it is hot
     jit = llvm.create_lljit_compiler(host.machine())
-    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol("tp_parallel")
-    builder.export_symbol("tp_forked")
+    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol("rt_parallel")
+    builder.export_symbol("rt_forked")
     tracker = builder.link(jit, "tapeless.threads")
     jit.detach()  # the pool's threads run this code to the very end of the process
     tracker.detach()
-    os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(tracker["tp_forked"]))
+    os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(tracker["rt_forked"]))
     return tracker
 
 
 def address() -> int:
-    found: int = _load()["tp_parallel"]
+    found: int = _load()["rt_parallel"]
     return found

@@ -17,7 +17,7 @@ from tapeless.lower.loopir import Call, Pointer, Print
 if TYPE_CHECKING:
     from tapeless.backends.llvm.code import Code
 
-ARGUMENT = "\x01"  # before the letter of an argument's type, in the text for tp_print
+ARGUMENT = "\x01"  # before the letter of an argument's type, in the text for rt_print
 LETTERS = {DType.bool: "b", DType.i32: "i", DType.i64: "l", DType.f32: "f", DType.f64: "d",
            DType.c64: "c", DType.c128: "z"}  # fmt: skip
 
@@ -74,7 +74,7 @@ def _stored(code: Code, atom: Atom) -> str:
 
 
 def show(code: Code, stm: Print) -> None:
-    """`tp_print(text, slots)`: the text with a mark and a letter in place of each argument."""
+    """`rt_print(text, slots)`: the text with a mark and a letter in place of each argument."""
     w = code.w
     if w.target.kind == "ptx":
         raise NotImplementedError("printing on a GPU")
@@ -89,5 +89,5 @@ def show(code: Code, stm: Print) -> None:
     slots = w.alloca(f"[{max(len(values), 1)} x i64]", "printed")
     for k, (dtype, value) in enumerate(values):
         w.do(f"store {MEMORY[dtype]} {value}, ptr {w.slot(slots, k)}, align 8")
-    callee = code.module.declare("tp_print", "void @(ptr, ptr) nounwind")
+    callee = code.module.declare("rt_print", "void @(ptr, ptr) nounwind")
     w.do(f"call void {callee}(ptr {code.module.text(text)}, ptr {slots})")

@@ -5,7 +5,7 @@ slots: the error record, the first index, then scalars and pointers.
 
 Note [Regions]
 There is one level of regions: a `threads` loop inside another runs in its thread, one iteration after the other.
-`tp_parallel(fn, ctx, count, threads)` calls fn(ctx, t0, t1) for ranges that make up 0 <= t < count; without threads to
+`rt_parallel(fn, ctx, count, threads)` calls fn(ctx, t0, t1) for ranges that make up 0 <= t < count; without threads to
 share the work, the function is called for the whole range at once. A failing check leaves the range.
 """
 
@@ -103,7 +103,7 @@ def _call(code: Code, name: str, context: str, count: str, can_fail: bool) -> No
     many = w.op("and", "i1", w.let(f"icmp sgt i64 {threads}, 1"), w.let(f"icmp sgt i64 {count}, 1"))
     w.branch(many, several, alone)
     w.open(several)
-    runtime = w.module.declare("tp_parallel", "void @(ptr, ptr, i64, i64) nounwind")
+    runtime = w.module.declare("rt_parallel", "void @(ptr, ptr, i64, i64) nounwind")
     w.do(f"call void {runtime}(ptr {symbol(name)}, ptr {context}, i64 {count}, i64 {threads})")
     w.jump(after)
     w.open(alone)
