@@ -30,7 +30,7 @@ from tapeless.frontend import (  # noqa: F401  (they register their functions)
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import total_size
 from tapeless.frontend.methods import ARRAY_METHODS, call_method
-from tapeless.frontend.registry import BY_ID, BY_NAME, Handler, axis, known, numeric, register
+from tapeless.frontend.registry import BY_NAME, Handler, axis, handler_of, known, numeric, register
 from tapeless.frontend.ufuncs import ufunc_method
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
 
@@ -71,9 +71,9 @@ HINTS: dict[str, str] = {
 
 
 def find_handler(obj: Any) -> Handler | None:
-    found = BY_ID.get(id(obj))
+    found = handler_of(obj)
     if found is not None:
-        return found[1]
+        return found
     mark = getattr(obj, "__tapeless__", None)
     if isinstance(mark, str):
         from tapeless.frontend.parallel import OPERATORS

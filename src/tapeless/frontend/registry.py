@@ -11,11 +11,11 @@ import cmath
 import inspect
 import math
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy import special
 
 from tapeless.frontend.arrays import as_numeric
 from tapeless.frontend.context import Context, type_text
@@ -25,9 +25,11 @@ from tapeless.ir.types import FROM_NUMPY, Const, DType
 Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
 Body = TypeVar("Body", bound=Callable[..., Value])
 
-MODULES: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "operator": operator, "special": special}
+MODULES: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "operator": operator}
+SPECIAL = "scipy.special"  # takes longer to import than all the rest: we wait until somebody else has done it
 BY_NAME: dict[str, Handler] = {}
 BY_ID: dict[int, tuple[object, Handler]] = {}  # the object is kept, so that its id stays its own
+_special: dict[str, Handler] = {}  # not in BY_ID yet
 ALLOWED_DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
 
 
@@ -43,10 +45,25 @@ def known(*names: str) -> Callable[[Body], Body]:
 
 
 def register(name: str, handler: Handler) -> None:
+    if name.startswith("special."):
+        BY_NAME[name] = _special[name] = handler
+        return
     target = resolve(name)
     if target is not None:
         BY_NAME[name] = handler
         BY_ID[id(target)] = (target, handler)
+
+
+def handler_of(obj: object) -> Handler | None:
+    """What is registered for a function."""
+    if _special and SPECIAL in sys.modules:
+        for name, handler in _special.items():
+            target = getattr(sys.modules[SPECIAL], name.removeprefix("special."), None)
+            if target is not None:
+                BY_ID[id(target)] = (target, handler)
+        _special.clear()
+    found = BY_ID.get(id(obj))
+    return found[1] if found is not None else None
 
 
 def resolve(name: str) -> object | None:

@@ -59,8 +59,9 @@ class Source:
 
 
 def _reaches(node: ast.stmt | ast.expr, line: int) -> bool:
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(d.lineno for d in decorators)]) <= line <= (node.end_lineno or line)
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) else []
+    first = min([node.lineno, *(d.lineno for d in decorators)])
+    return first <= line <= (node.end_lineno or line)
 
 
 @functools.cache  # loops ask again and again for the same statements; nodes live as long as their source

@@ -29,10 +29,10 @@ imaginary part, except towards bool: that is x != 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from tapeless.ir.types import DType
 from tapeless.ops.op import (
@@ -58,6 +58,15 @@ CHEAP, DIVIDE, CALL, HEAVY = 1, 4, 15, 30  # costs, in additions
 
 def op(name: str) -> Op:
     return TABLE[name]
+
+
+def _special(name: str) -> Callable[..., Any]:
+    """A function of scipy.special, which takes long to import: when it is called for the first time."""
+
+    def call(*args: Any) -> Any:
+        return getattr(import_module("scipy.special"), name)(*args)
+
+    return call
 
 
 # --- results -----------------------------------------------------------------------------------------------------
@@ -234,19 +243,19 @@ TRANSCENDENTAL = (
     _binary("atan2", FLOATS, np.arctan2, Libm("atan2", vector=True), CALL),
     _binary("hypot", FLOATS, np.hypot, Libm("hypot", vector=True), CALL, commutative=True),
     _binary("logaddexp", FLOATS, np.logaddexp, Special("logaddexp"), 2 * CALL, commutative=True),
-    _binary("xlogy", FLOATS, special.xlogy, Special("xlogy"), CALL),  # 0 where x == 0, unless y is NaN
+    _binary("xlogy", FLOATS, _special("xlogy"), Special("xlogy"), CALL),  # 0 where x == 0, unless y is NaN
     _unary("deg2rad", FLOATS, np.deg2rad, Special("deg2rad")),
     _unary("rad2deg", FLOATS, np.rad2deg, Special("rad2deg")),
 )
 
 SPECIAL_FUNCTIONS = (
-    _libm("erf", special.erf),
-    _libm("erfc", special.erfc),
-    _unary("gamma", FLOATS, special.gamma, Foreign("gamma"), HEAVY),
-    _unary("gammaln", FLOATS, special.gammaln, Foreign("gammaln"), HEAVY),  # libm's lgamma writes to a global
-    _unary("digamma", FLOATS, special.digamma, Foreign("psi"), HEAVY),
-    _unary("expit", FLOATS, special.expit, Special("expit"), CALL),
-    _unary("logit", FLOATS, special.logit, Special("logit"), CALL),
+    _libm("erf", _special("erf")),
+    _libm("erfc", _special("erfc")),
+    _unary("gamma", FLOATS, _special("gamma"), Foreign("gamma"), HEAVY),
+    _unary("gammaln", FLOATS, _special("gammaln"), Foreign("gammaln"), HEAVY),  # libm's lgamma writes to a global
+    _unary("digamma", FLOATS, _special("digamma"), Foreign("psi"), HEAVY),
+    _unary("expit", FLOATS, _special("expit"), Special("expit"), CALL),
+    _unary("logit", FLOATS, _special("logit"), Special("logit"), CALL),
 )
 
 REPRESENTATION = (
