@@ -137,12 +137,18 @@ class Code:
 
     @contextmanager
     def loop(
-        self, hi: Atom, lo: Atom | None = None, tag: str = "seq", label: str = "i", vectorize: bool = True
+        self,
+        hi: Atom,
+        lo: Atom | None = None,
+        tag: str = "seq",
+        label: str = "i",
+        vectorize: bool = True,
+        step: int = 1,
     ) -> Iterator[Var]:
         var = Var(label, I64)
         with self.nested() as body:
             yield var
-        stm = For(var, ZERO if lo is None else lo, hi, tuple(body), 1, tag, vectorize)
+        stm = For(var, ZERO if lo is None else lo, hi, tuple(body), step, tag, vectorize)
         self.mark(stm)
         self.emit(stm)
 

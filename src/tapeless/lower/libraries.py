@@ -6,11 +6,12 @@ row-major matrix as its transpose; each routine below says how it uses that.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import Atom, Const, DType, Type, const, i64
-from tapeless.lower.code import ONE, ZERO, Loc
+from tapeless.lower.code import ONE, ZERO, Code, Loc
 from tapeless.lower.loopir import Call, Pointer
 from tapeless.lower.sorting import lower_sort
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
 
 PREFIX = {DType.f32: "s", DType.f64: "d", DType.c64: "c", DType.c128: "z"}
-SMALL = 4096  # multiplications below which a product is a loop nest
+SMALL = 4096  # multiplications up to which a product is made by loops
+TILE = 4  # rows and columns of a tile
 NO, YES, UPPER = i64(ord("N")), i64(ord("T")), i64(ord("U"))
 
 
@@ -104,29 +106,49 @@ def matvec(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
 
 
 def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
-    """C = A B by loops when it is small, by BLAS otherwise."""
+    """C = A B by tiles in registers when it is small, by BLAS otherwise."""
     code = lo.code
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     work = code.mul(code.mul(m, n), k)
     if isinstance(work, Const) and int(work.value.real) <= SMALL:
-        _loops(lo, a, b, c)
+        _tiles(lo, a, b, c)
         return
     small = code.compare("le", work, i64(SMALL))
-    code.branch(small, lambda: _loops(lo, a, b, c), lambda: _gemm(lo, a, b, c))
+    code.branch(small, lambda: _tiles(lo, a, b, c), lambda: _gemm(lo, a, b, c))
 
 
-def _loops(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
-    """Row by row of C, adding multiples of rows of B."""
+def _tiles(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
+    """Tiles of A stay in registers while rows of B and C go by."""
     code = lo.code
     code.fill(c, const(0, c.dtype))
-    with code.loop(a.shape[0]) as i, code.loop(a.shape[1], label="k") as k:
-        factor = code.load(a, [i, k])
+
+    def tile(i: Atom, rows: int, k: Atom, depth: int) -> None:
+        i_all, k_all = ([code.add(at, i64(d)) for d in range(count)] for at, count in ((i, rows), (k, depth)))
+        factors = [[code.load(a, [r, d]) for d in k_all] for r in i_all]
 
         def add(j: list[Atom]) -> None:
-            product = code.let("mul", c.dtype, factor, code.load(b, [k, *j]), label="p")
-            code.store(c, [i, *j], code.let("add", c.dtype, code.load(c, [i, *j]), product, label="c"))
+            column = [code.load(b, [d, *j]) for d in k_all]
+            for r, row in zip(i_all, factors, strict=True):
+                total: Atom = code.load(c, [r, *j])
+                for factor, e in zip(row, column, strict=True):
+                    total = code.let("add", c.dtype, total, code.let("mul", c.dtype, factor, e, label="p"), label="c")
+                code.store(c, [r, *j], total)
 
         code.each([b.shape[1]], add)
+
+    _in_blocks(code, a.shape[0], lambda i, rows: _in_blocks(code, a.shape[1], lambda k, depth: tile(i, rows, k, depth)))
+
+
+def _in_blocks(code: Code, count: Atom, run: Callable[[Atom, int], None]) -> None:
+    """`run(start, length)` for blocks of TILE, and of one for what is left."""
+    rest = code.let("mod", DType.i64, count, i64(TILE), label="rest")
+    whole = code.sub(count, rest)
+    if whole != ZERO:
+        with code.loop(whole, step=TILE) as i:
+            run(i, TILE)
+    if rest != ZERO:
+        with code.loop(count, whole) as i:
+            run(i, 1)
 
 
 def _gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:

@@ -1,0 +1,72 @@
+"""Products of every small shape, by tiles, by what is left of them, and by BLAS; operands in any order in memory."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+
+SIZES = (0, 1, 3, 4, 5, 8, 11)
+
+
+@tp.function
+def product(a, b):
+    return a @ b
+
+
+@tp.function
+def transposed(a, b):
+    return a.T @ b.T
+
+
+@tp.function
+def strided(a, b):
+    return a[::2, ::-1] @ b[:, ::3]
+
+
+def matrices(dtype, m, k, n):
+    rng = np.random.default_rng(m + 10 * k + 100 * n)
+    a, b = rng.normal(size=(m, k)), rng.normal(size=(k, n))
+    if np.issubdtype(dtype, np.complexfloating):
+        a, b = a + 1j * rng.normal(size=a.shape), b - 1j * rng.normal(size=b.shape)
+    return a.astype(dtype), b.astype(dtype)
+
+
+def close(found, expected):
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    scale = np.finfo(expected.dtype).eps * 64
+    np.testing.assert_allclose(found, expected, rtol=scale, atol=scale)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_sizes(dtype):
+    for m, k, n in itertools.product(SIZES, SIZES, SIZES):
+        a, b = matrices(dtype, m, k, n)
+        close(product(a, b), a @ b)
+
+
+@pytest.mark.parametrize("size", [4, 7, 16, 17, 40])
+def test_layouts(size):
+    a, b = matrices(np.float64, size, size, size)
+    close(transposed(a, b), a.T @ b.T)
+    a, b = matrices(np.float64, 2 * size, size, 3 * size)
+    close(strided(a, b), a[::2, ::-1] @ b[:, ::3])
+
+
+def test_constant_sizes():
+    def f(x):
+        a, b = np.zeros((6, 5)), np.ones((5, 9))
+        for i in range(6):
+            for j in range(5):
+                a[i, j] = x * i - j
+        return a @ b
+
+    close(tp.function(f)(2.0), f(2.0))
+
+
+def test_nan_and_infinity_spread_as_in_python():
+    a, b = np.ones((5, 6)), np.ones((6, 7))
+    a[1, 2], b[3, 4] = np.inf, np.nan
+    np.testing.assert_array_equal(product(a, b), a @ b)
