@@ -49,7 +49,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import free_in_exp, refresh_lambda
-from tapeless.lower import arrays, control, libraries, loopir, sweeps
+from tapeless.lower import accumulators, arrays, control, histograms, libraries, loopir, sweeps
 from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.memory import place_allocations
@@ -94,7 +94,7 @@ class Lowerer:
         self.code = Code()
         self.scalars: dict[Var, Atom] = {}
         self.arrays: dict[Var, Loc] = {}
-        self.accs: dict[Var, sweeps.Acc] = {}
+        self.accs: dict[Var, accumulators.Acc] = {}
         self.wanted: dict[Var, Loc] = {}
         self.threads = Var("threads", Type(DType.i64))
         self.parallel = False  # inside a parallel region
@@ -268,7 +268,7 @@ class Lowerer:
             case Iota() | Full() | ArrayLit() | Reshape() | Transpose() | Broadcast() | Concat() | Copy():
                 arrays.lower_shape(self, stm.vars[0], stm.exp)
             case UpdateAcc():
-                sweeps.lower_update_acc(self, stm.exp)
+                accumulators.lower_update_acc(self, stm.exp)
             case If():
                 control.lower_if(self, stm.vars, stm.exp)
             case For():
@@ -278,11 +278,11 @@ class Lowerer:
             case Sweep():
                 sweeps.lower_sweep(self, stm.vars, stm.exp)
             case Hist():
-                sweeps.lower_hist(self, stm.vars, stm.exp)
+                histograms.lower_hist(self, stm.vars, stm.exp)
             case Scatter():
-                sweeps.lower_scatter(self, stm.vars, stm.exp)
+                histograms.lower_scatter(self, stm.vars, stm.exp)
             case WithAcc():
-                sweeps.lower_with_acc(self, stm.vars, stm.exp)
+                accumulators.lower_with_acc(self, stm.vars, stm.exp)
             case Library():
                 libraries.lower_library(self, stm.vars, stm.exp)
             case Check(cond=cond, error=error, message=message, args=args):

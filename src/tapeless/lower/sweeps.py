@@ -1,4 +1,4 @@
-"""Lowering of sweeps, histograms, scatters and accumulators: one loop, cut into one chunk a thread when it is worth it.
+"""Lowering of sweeps: one loop, cut into one chunk a thread when it is worth it.
 
 The outermost sweep of a region is cut; sweeps inside it are plain loops, which LLVM vectorises. Each chunk reduces
 into values of its own, which are then combined in order, so an operator only has to be associative.
@@ -13,55 +13,20 @@ from typing import TYPE_CHECKING
 from tapeless.ir.core import (
     Apply,
     Atom,
-    Body,
-    For,
-    Hist,
-    If,
     Lambda,
-    Library,
     Reduction,
-    Scatter,
-    Stm,
     Sweep,
-    UpdateAcc,
     Var,
-    While,
-    WithAcc,
 )
-from tapeless.ir.types import DType, const, i64
-from tapeless.ir.walk import free_in_lambda, refresh_lambda, regions
+from tapeless.ir.types import DType
+from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower import loopir
-from tapeless.lower.arrays import view
+from tapeless.lower.accumulators import with_private
 from tapeless.lower.code import ONE, ZERO, Loc
-from tapeless.ops.table import op as row
+from tapeless.lower.work import pieces_of, worth_cutting
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
-
-PARALLEL_WORK = 60_000  # scalar operations below which a region is not worth its start (1 to 2 us)
-GUESS = 16  # iterations assumed of a loop whose count is not known
-
-
-def cost_of(body: Body) -> int:
-    """Rough scalar operations of one run."""
-    total = 1
-    for stm in body.stms:
-        inner = sum(cost_of(r.body) for r in regions(stm.exp))
-        match stm.exp:
-            case Apply(op=name):
-                total += row(name).cost
-            case Sweep(width=n) | Hist(width=n) | Scatter(width=n):
-                total += inner * (n if isinstance(n, int) else GUESS)
-            case For() | While():
-                total += inner * GUESS
-            case If():
-                total += inner
-            case Library():
-                total += 100
-            case _:
-                total += 1 + inner
-    return min(total, 10**9)
-
 
 # -- running totals
 
@@ -134,7 +99,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         chunk(ZERO, n, totals, lam)
         return totals
 
-    if not _worth_cutting(lo, exp, n) or exp.scans:
+    if not worth_cutting(lo, exp) or exp.scans:
         if lo.target == "ptx" and not lo.parallel and not exp.reduces and not exp.scans:
             _grid(lo, exp, n, outs)
             return
@@ -142,7 +107,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         _bind(lo, vars[:reduced], totals)
         return
     lo.note("parallel on threads")
-    pieces = _pieces(lo, n, exp.lam.body)
+    pieces = pieces_of(lo, n, exp.lam.body)
     if accs:
         results: list[Total] = []
         shared = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
@@ -189,39 +154,6 @@ def _bind(lo: Lowerer, vars: Sequence[Var], totals: Sequence[Total]) -> None:
             lo.arrays[v] = s
         else:
             lo.scalars[v] = s
-
-
-def _worth_cutting(lo: Lowerer, exp: Sweep | Hist, n: Atom) -> bool:
-    if lo.parallel or lo.target != "cpu":
-        return False
-    if isinstance(exp.width, int):
-        return exp.width >= 8 and exp.width * cost_of(exp.lam.body) >= PARALLEL_WORK
-    return True
-
-
-def _pieces(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
-    """How many chunks: one a thread, or one when the work is small."""
-    code = lo.code
-    enough = code.compare("ge", code.mul(n, _work(lo, body, more)), i64(PARALLEL_WORK))
-    most = code.let("min", DType.i64, lo.threads, n, label="pieces")
-    return code.let("select", DType.i64, enough, most, ONE, label="pieces")
-
-
-def _work(lo: Lowerer, body: Body, more: int) -> Atom:
-    """Scalar operations of one element, with the sizes of inner sweeps as far as they are known outside."""
-    code = lo.code
-    inside = {v for s in body.stms for v in s.vars}
-    known = cost_of(Body(tuple(s for s in body.stms if not _sized(s, inside)), ())) + more
-    total: Atom = i64(known)
-    for s in body.stms:
-        if _sized(s, inside):
-            assert isinstance(s.exp, Sweep)
-            total = code.add(total, code.mul(lo.dim(s.exp.width), i64(cost_of(s.exp.lam.body))))
-    return code.let("min", DType.i64, total, i64(2**20), label="work")
-
-
-def _sized(stm: Stm, inside: set[Var]) -> bool:
-    return isinstance(stm.exp, Sweep) and isinstance(stm.exp.width, Var) and stm.exp.width not in inside
 
 
 def _cut(
@@ -347,13 +279,6 @@ def _row(lo: Lowerer, out: Loc, i: Atom, lam: Lambda, arrays: Sequence[Var]) -> 
     return lo.code.inside(out, i)
 
 
-def _put(lo: Lowerer, out: Loc, i: Atom, value: Atom | Loc) -> None:
-    if isinstance(value, Loc):
-        lo.code.copy(value, lo.code.inside(out, i))
-    else:
-        lo.code.store(out, [i], value)
-
-
 def bind_rows(lo: Lowerer, lam: Lambda, i: Atom, arrays: Sequence[Var]) -> None:
     lo.scalars[lam.params[0]] = i
     for p, a in zip(lam.params[1:], arrays, strict=True):
@@ -386,198 +311,3 @@ def _grid(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
     with code.loop(n, tag="grid") as i:
         _element(lo, exp, exp.lam, i, [], [], outs, 0)
     lo.parallel = False
-
-
-# -- histograms and scatters
-
-
-def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
-    code = lo.code
-    n = lo.dim(exp.width)
-    dests = [lo.loc(d) for d in exp.dests]
-    for v, d in zip(vars, dests, strict=True):
-        lo.arrays[v] = d
-
-    def fill(start: Atom, stop: Atom, targets: Sequence[Loc], lam: Lambda) -> None:
-        with code.loop(stop, start) as i:
-            bind_rows(lo, lam, i, exp.arrays)
-
-            def run() -> None:
-                results = lo.body(lam.body)
-                key, values = results[0], results[1:]
-                _guarded(lo, key, targets[0].shape[0], lambda: _combine_at(lo, exp.op, targets, key, values))
-
-            lo.scoped(run)
-
-    if not _worth_cutting(lo, exp, n):
-        fill(ZERO, n, dests, exp.lam)
-        return
-    lo.note("parallel on threads, one private histogram each")
-    pieces = _pieces(lo, n, exp.lam.body, 4)
-    bins = code.mul(dests[0].shape[0], pieces)
-    pieces = code.let("select", DType.i64, code.compare("lt", bins, n), pieces, ONE, label="pieces")
-
-    def sequential() -> None:
-        lo.parallel = True
-        fill(ZERO, n, dests, refresh_lambda(exp.lam))
-        lo.parallel = False
-
-    def cut() -> None:
-        private = [code.allocate(d.dtype, (pieces, *d.shape), "private") for d in dests]
-        lam = refresh_lambda(exp.lam)
-        with code.loop(pieces, tag="threads", label="piece") as t:
-            lo.parallel = True
-            mine = [code.inside(p, t) for p in private]
-            for m, ne in zip(mine, exp.op.neutral, strict=True):
-                _fill_neutral(lo, m, ne)
-            start = code.let("floordiv", DType.i64, code.mul(t, n), pieces, label="start")
-            stop = code.let("floordiv", DType.i64, code.mul(code.add(t, ONE), n), pieces, label="stop")
-            fill(start, stop, mine, lam)
-            lo.parallel = False
-        with code.loop(pieces, label="piece") as t, code.loop(dests[0].shape[0], label="bin") as k:
-            rows = [code.inside(code.inside(p, t), k) for p in private]
-            _combine_locs(lo, exp.op, dests, k, rows)
-        for p in private:
-            code.free(p.buffer)
-
-    code.branch(code.compare("le", pieces, ONE), sequential, cut)
-
-
-def _fill_neutral(lo: Lowerer, target: Loc, ne: Atom) -> None:
-    if not ne.type.shape:
-        lo.code.fill(target, lo.atom(ne))
-        return
-    with lo.code.loop(target.shape[0]) as k:
-        lo.code.copy(lo.loc(ne), lo.code.inside(target, k))
-
-
-def _guarded(lo: Lowerer, key: Atom, size: Atom, then: Callable[[], None]) -> None:
-    """Runs when the key is inside."""
-    code = lo.code
-    inside = code.let("and", DType.bool, code.compare("ge", key, ZERO), code.compare("lt", key, size), label="inside")
-    code.branch(inside, then)
-
-
-def _combine_at(lo: Lowerer, op: Reduction, targets: Sequence[Loc], key: Atom, values: Sequence[Atom]) -> None:
-    cells = [lo.code.inside(t, key) for t in targets]
-    old: list[Atom | Loc] = [c if c.rank else lo.code.load(c, []) for c in cells]
-    new: list[Atom | Loc] = [lo.loc(v) if v.type.shape else v for v in values]
-
-    def run() -> None:
-        for cell, r in zip(cells, lo.inline(op.op, [*old, *new]), strict=True):
-            if cell.rank:
-                lo.code.copy(lo.loc(r), cell)
-            else:
-                lo.code.store(cell, [], r)
-
-    lo.scoped(run)
-
-
-def _combine_locs(lo: Lowerer, op: Reduction, targets: Sequence[Loc], key: Atom, rows: Sequence[Loc]) -> None:
-    cells = [lo.code.inside(t, key) for t in targets]
-    args: list[Atom | Loc] = [c if c.rank else lo.code.load(c, []) for c in [*cells, *rows]]
-
-    def run() -> None:
-        for cell, r in zip(cells, lo.inline(op.op, args), strict=True):
-            if cell.rank:
-                lo.code.copy(lo.loc(r), cell)
-            else:
-                lo.code.store(cell, [], r)
-
-    lo.scoped(run)
-
-
-def lower_scatter(lo: Lowerer, vars: tuple[Var, ...], exp: Scatter) -> None:
-    """In order, so that the last of equal positions wins."""
-    code = lo.code
-    dests = [lo.loc(d) for d in exp.dests]
-    for v, d in zip(vars, dests, strict=True):
-        lo.arrays[v] = d
-    with code.loop(lo.dim(exp.width)) as i:
-        bind_rows(lo, exp.lam, i, exp.arrays)
-
-        def run() -> None:
-            results = lo.body(exp.lam.body)
-            key, values = results[0], results[1:]
-
-            def put() -> None:
-                for d, v in zip(dests, values, strict=True):
-                    _put(lo, d, key, lo.loc(v) if v.type.shape else v)
-
-            _guarded(lo, key, dests[0].shape[0], put)
-
-        lo.scoped(run)
-
-
-# -- accumulators
-
-
-@dataclass
-class Acc:
-    """An accumulator in scope: where it accumulates. `shared`: one copy for each chunk, along a first axis."""
-
-    op: str
-    loc: Loc
-    shared: bool = False
-
-    def private(self, lo: Lowerer, chunk: Atom) -> Acc:
-        """The copy of one chunk, empty."""
-        mine = lo.code.inside(self.loc, chunk)
-        neutral = {"add": 0, "mul": 1}.get(self.op)
-        assert neutral is not None, f"no private copies for {self.op}"
-        lo.code.fill(mine, const(neutral, mine.dtype))
-        return Acc(self.op, mine)
-
-
-def lower_with_acc(lo: Lowerer, vars: tuple[Var, ...], exp: WithAcc) -> None:
-    for p, a in zip(exp.lam.params, exp.arrays, strict=True):
-        lo.accs[p] = Acc(p.type.acc, lo.loc(a))
-    for v, a in zip(vars, exp.arrays, strict=False):
-        lo.arrays[v] = lo.loc(a)
-    results = lo.body(exp.lam.body)
-    for v, r in zip(vars[len(exp.arrays) :], results, strict=True):
-        if v.type.shape:
-            lo.arrays[v] = lo.loc(r)
-        else:
-            lo.scalars[v] = r
-
-
-def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[], None]) -> None:
-    """Each chunk accumulates into memory of its own, which is added up afterwards."""
-    code = lo.code
-    outer = {a: lo.accs[a] for a in accs}
-    for a, acc in outer.items():
-        memory = code.allocate(acc.loc.dtype, (pieces, *acc.loc.shape), "private")
-        lo.accs[a] = Acc(acc.op, memory, shared=True)
-    private = {a: lo.accs[a].loc for a in accs}
-    run()
-    for a, acc in outer.items():
-        lo.accs[a] = acc
-
-        def add(index: list[Atom], acc: Acc = acc, a: Var = a) -> None:
-            part = code.load(private[a], index)
-            total = code.load(acc.loc, index[1:])
-            code.store(acc.loc, index[1:], code.let(acc.op, acc.loc.dtype, total, part, label="sum"))
-
-        code.each(private[a].shape, add, simd=True)
-        code.free(private[a].buffer)
-
-
-def lower_update_acc(lo: Lowerer, exp: UpdateAcc) -> None:
-    code = lo.code
-    acc = lo.accs[exp.acc]
-    target = view(lo, acc.loc, exp.axes)
-    value = exp.value
-    if acc.op == "set":
-        from tapeless.lower.arrays import write
-
-        write(lo, target, value)
-        return
-    source = lo.loc(value) if value.type.shape else None
-
-    def combine(index: list[Atom]) -> None:
-        new = code.load(source, index) if source is not None else lo.atom(value)
-        old = code.load(target, index)
-        code.store(target, index, code.let(acc.op, target.dtype, old, new, label="sum"))
-
-    code.each(target.shape, combine)

@@ -23,7 +23,7 @@ from tapeless.frontend.entry import Argument, Known, Leaf, Output, Traced, Tree,
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.ir.core import Function
-from tapeless.lower import sweeps
+from tapeless.lower import work
 from tapeless.lower.interp import LoopError, run_program
 from tapeless.lower.lowering import Lowered, lower
 from tapeless.lower.verify import verify_program
@@ -83,12 +83,12 @@ def _called(caller: Caller, args: Any) -> Any:
 
 @contextmanager
 def _pieces(eager: bool) -> Iterator[None]:
-    usual = sweeps.PARALLEL_WORK
-    sweeps.PARALLEL_WORK = 1 if eager else usual
+    usual = work.PARALLEL_WORK
+    work.PARALLEL_WORK = 1 if eager else usual
     try:
         yield
     finally:
-        sweeps.PARALLEL_WORK = usual
+        work.PARALLEL_WORK = usual
 
 
 def _leaves(args: Sequence[Any]) -> list[Any]:

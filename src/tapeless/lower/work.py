@@ -1,0 +1,71 @@
+"""Whether a sweep is worth cutting into one chunk a thread: a rough count of its scalar operations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tapeless.ir.core import Apply, Atom, Body, For, Hist, If, Library, Scatter, Stm, Sweep, Var, While
+from tapeless.ir.types import DType, i64
+from tapeless.ir.walk import regions
+from tapeless.lower.code import ONE
+from tapeless.ops.table import op as row
+
+if TYPE_CHECKING:
+    from tapeless.lower.lowering import Lowerer
+
+PARALLEL_WORK = 60_000  # scalar operations below which a region is not worth its start (1 to 2 us)
+GUESS = 16  # iterations assumed of a loop whose count is not known
+
+
+def cost_of(body: Body) -> int:
+    """Rough scalar operations of one run."""
+    total = 1
+    for stm in body.stms:
+        inner = sum(cost_of(r.body) for r in regions(stm.exp))
+        match stm.exp:
+            case Apply(op=name):
+                total += row(name).cost
+            case Sweep(width=n) | Hist(width=n) | Scatter(width=n):
+                total += inner * (n if isinstance(n, int) else GUESS)
+            case For() | While():
+                total += inner * GUESS
+            case If():
+                total += inner
+            case Library():
+                total += 100
+            case _:
+                total += 1 + inner
+    return min(total, 10**9)
+
+
+def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
+    if lo.parallel or lo.target != "cpu":
+        return False
+    if isinstance(exp.width, int):
+        return exp.width >= 8 and exp.width * cost_of(exp.lam.body) >= PARALLEL_WORK
+    return True
+
+
+def pieces_of(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
+    """How many chunks: one a thread, or one when the work is small."""
+    code = lo.code
+    enough = code.compare("ge", code.mul(n, _work(lo, body, more)), i64(PARALLEL_WORK))
+    most = code.let("min", DType.i64, lo.threads, n, label="pieces")
+    return code.let("select", DType.i64, enough, most, ONE, label="pieces")
+
+
+def _work(lo: Lowerer, body: Body, more: int) -> Atom:
+    """Scalar operations of one element, with the sizes of inner sweeps as far as they are known outside."""
+    code = lo.code
+    inside = {v for s in body.stms for v in s.vars}
+    known = cost_of(Body(tuple(s for s in body.stms if not _sized(s, inside)), ())) + more
+    total: Atom = i64(known)
+    for s in body.stms:
+        if _sized(s, inside):
+            assert isinstance(s.exp, Sweep)
+            total = code.add(total, code.mul(lo.dim(s.exp.width), i64(cost_of(s.exp.lam.body))))
+    return code.let("min", DType.i64, total, i64(2**20), label="work")
+
+
+def _sized(stm: Stm, inside: set[Var]) -> bool:
+    return isinstance(stm.exp, Sweep) and isinstance(stm.exp.width, Var) and stm.exp.width not in inside
