@@ -147,6 +147,7 @@ CASES = {
     "gamma": rounded(mpmath.gamma, (*POSITIVE[:-1], -0.25, -3.5)),
     "gammaln": rounded(lambda x: mpmath.log(abs(mpmath.gamma(x))), (*POSITIVE, -0.25, -3.5)),
     "digamma": rounded(mpmath.digamma, (*POSITIVE, -0.25, -3.5)),
+    "polygamma": rounded(mpmath.polygamma, (1.0, 2.0, 3.0, 12.0), (*POSITIVE, -0.25, -3.5, -70.75)),
     "expit": rounded(lambda x: 1 / (1 + mpmath.exp(-x))),
     "logit": rounded(lambda x: mpmath.log(x / (1 - x)), INSIDE),
     "isnan": Case(cmath.isnan, SPECIALS),

@@ -68,7 +68,7 @@ Spelling = Instruction | Intrinsic | Libm | Special | Foreign
 class Op:
     """One operation on scalars. Operands have one element type among `dtypes` unless `result` says otherwise.
 
-    partials: for each operand, a function (builder, args, result) -> factor; filled in with differentiation.
+    partials: for each operand, a function (b, result, *operands) -> factor, or None; they are in ops/partials.py.
     inverse:  for operations that can be undone; filled in with the reversible dialect.
     """
 
@@ -81,5 +81,5 @@ class Op:
     cost: int = 1
     commutative: bool = False
     symbol: str = ""
-    partials: tuple[Callable[..., Any] | None, ...] | None = None
+    partials: tuple[Callable[..., Any] | None, ...] = ()
     inverse: str | None = None

@@ -1,17 +1,39 @@
 """Partial derivatives of the rows of the ops table, written with other rows.
 
 `PARTIALS[name]` has one entry for each operand: a function `(b, result, *operands) -> factor`, or None where the slope
-is zero everywhere (comparisons, rounding, positions). `b` applies rows to operands and Python numbers: `b("mul", x, 2.0)`; it
-folds constants, so a rule may write what reads best. The tangent of the result is the sum of factor times tangent; the
-adjoint of an operand grows by factor times the adjoint of the result. Both are skipped where the operand does not vary.
+is zero everywhere or there is none (comparisons, rounding, integers). `b` applies rows to operands and Python numbers:
+`b("mul", x, 2.0)`; it folds constants, so a rule may write what reads best. The tangent of the result is the sum of
+factor times tangent; the adjoint of an operand grows by factor times the adjoint of the result. Both are skipped where
+the operand does not vary.
+
+Note [Factors]
+A factor is right wherever the row has a slope, to a few ulp relative to itself: no form is used that cancels (1 - r * r
+for tanh, r + 1 for expm1) or that overflows before the slope does. Complex operands take the same rules, as every row
+that has them is holomorphic; on a branch cut the side that the sign of a zero chooses is kept, which is why 1 - z and
+1 + z are written `sub(z, ...)` there. A factor is differentiated by these rules in its turn. So a `select` may only
+replace an operand at points where the slope itself is a choice, and it replaces the operand, not the result: the arm
+that is not taken must have finite slopes too, since reverse mode multiplies them by zero.
+
+Note [Choices]
+Where there is no slope, or more than one:
+    max, min and their kin   the operand that is the result has slope 1, the other 0; the first one wins ties
+    abs, hypot, atan2        0 at 0
+    sqrt, cbrt               inf at 0; x ** y likewise for 0 < y < 1; -inf for sqrt at -0.0, whose root is -0.0
+    copysign                 1 or -1 as the sign of x is kept or turned, also at 0
+    pow                      0 ** 0 has slopes (0, 0); in y the slope is 0 for x == 0, and for x < 0, where y is a
+                             whole number and nothing is defined around it
+    xlogy                    log(y) in x, so -inf at y == 0; in y it is x / y, and 0 for x == 0, since 0 log y is 0
+    logaddexp                1/2 each where both operands are the same infinity
+    mod, fmod                the slope between jumps
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
-from tapeless.ir.types import Atom
+from tapeless.ir.types import Atom, Const, const
 
 
 class Scalars(Protocol):
@@ -21,10 +43,218 @@ class Scalars(Protocol):
 
 
 Partial = Callable[..., Atom | float]
+Partials = tuple[Partial | None, ...]
 
-PARTIALS: dict[str, tuple[Partial | None, ...]] = {
+
+def _choice(b: Scalars, condition: Atom, yes: float, no: float, like: Atom) -> Atom:
+    """One of two numbers, of the type of `like`."""
+    dtype = like.type.dtype
+    return b("select", condition, const(yes, dtype), const(no, dtype))
+
+
+def _unless_zero(b: Scalars, x: Atom) -> Atom:
+    """A divisor: x, or 1 where that is 0."""
+    return b("select", b("eq", x, 0.0), 1.0, x)
+
+
+def _both_zero(b: Scalars, x: Atom, y: Atom) -> Atom:
+    return b("and", b("eq", x, 0.0), b("eq", y, 0.0))
+
+
+# --- extrema (Note [Ties] of ops/table.py) -----------------------------------------------------------------------
+
+# Whether the result is the first operand; otherwise it is the second.
+FIRST_WINS: dict[str, Callable[[Scalars, Atom, Atom], Atom]] = {
+    "min": lambda b, x, y: b("not", b("lt", y, x)),
+    "max": lambda b, x, y: b("not", b("gt", y, x)),
+    "minimum": lambda b, x, y: b("or", b("le", x, y), b("isnan", x)),
+    "maximum": lambda b, x, y: b("or", b("ge", x, y), b("isnan", x)),
+    "fmin": lambda b, x, y: b("or", b("le", x, y), b("isnan", y)),
+    "fmax": lambda b, x, y: b("or", b("ge", x, y), b("isnan", y)),
+}
+
+
+def _extremum(name: str) -> Partials:
+    first = FIRST_WINS[name]
+    return (
+        lambda b, r, x, y: _choice(b, first(b, x, y), 1.0, 0.0, x),
+        lambda b, r, x, y: _choice(b, first(b, x, y), 0.0, 1.0, x),
+    )
+
+
+# --- powers ------------------------------------------------------------------------------------------------------
+
+
+def _pow_base(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+    """y * x ** (y - 1), and 0 * x ** 0 at 0 ** 0."""
+    if isinstance(y, Const) and y.value != 0:
+        return b("mul", y, b("pow", x, b("sub", y, 1.0)))
+    corner = _both_zero(b, x, y)
+    exponent = b("sub", b("select", corner, 1.0, y), 1.0)
+    return b("mul", b("select", corner, 0.0, y), b("pow", x, exponent))
+
+
+def _pow_exponent(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+    nothing = b("eq", x, 0.0) if x.type.dtype.is_complex else b("le", x, 0.0)
+    return b("mul", r, b("log", b("select", nothing, 1.0, x)))
+
+
+# --- circular and hyperbolic functions and their inverses --------------------------------------------------------
+
+
+def _plus_one(b: Scalars, x: Atom) -> Atom:
+    return b("sub", x, -1.0)  # keeps the sign of a zero imaginary part, as x + 1 does not
+
+
+def _one_minus(b: Scalars, x: Atom) -> Atom:
+    return b("neg", b("sub", x, 1.0)) if x.type.dtype.is_complex else b("sub", 1.0, x)
+
+
+def _square_plus_one(b: Scalars, x: Atom) -> Atom:
+    """1 + x * x; for complex x as (x - i) (x + i), which does not cancel near i."""
+    dtype = x.type.dtype
+    if not dtype.is_complex:
+        return b("add", b("square", x), 1.0)
+    return b("mul", b("sub", x, const(complex(0.0, 1.0), dtype)), b("sub", x, const(complex(0.0, -1.0), dtype)))
+
+
+def _tan(b: Scalars, r: Atom, x: Atom) -> Atom:
+    if x.type.dtype.is_complex:
+        return b("square", b("reciprocal", b("cos", x)))  # 1 + r * r would cancel where r is near i
+    return b("add", b("square", r), 1.0)
+
+
+def _asin(b: Scalars, r: Atom, x: Atom) -> Atom:
+    return b("reciprocal", b("sqrt", b("mul", _one_minus(b, x), _plus_one(b, x))))
+
+
+def _asinh(b: Scalars, r: Atom, x: Atom) -> Atom:
+    if x.type.dtype.is_complex:
+        return b("reciprocal", b("sqrt", _square_plus_one(b, x)))
+    return b("reciprocal", b("hypot", x, 1.0))
+
+
+def _acosh(b: Scalars, r: Atom, x: Atom) -> Atom:
+    return b("reciprocal", b("mul", b("sqrt", b("sub", x, 1.0)), b("sqrt", _plus_one(b, x))))
+
+
+def _over_square(b: Scalars, x: Atom, y: Atom) -> Atom:
+    """x / (x * x + y * y)."""
+    h = _unless_zero(b, b("hypot", x, y))
+    return b("div", b("div", x, h), h)
+
+
+# --- others ------------------------------------------------------------------------------------------------------
+
+
+def _logaddexp(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+    same = b("and", b("eq", x, y), b("isinf", x))
+    return b("expit", b("select", same, 0.0, b("sub", x, y)))
+
+
+def _xlogy(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+    return b("div", x, b("select", _both_zero(b, x, y), 1.0, y))
+
+
+def _fmod(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+    return b("rint", b("div", b("sub", r, x), y))  # minus the quotient, which x / y may round up to
+
+
+def _copysign(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+    return _choice(b, b("eq", b("signbit", x), b("signbit", y)), 1.0, -1.0, x)
+
+
+# --- rows --------------------------------------------------------------------------------------------------------
+
+FLAT1: Partials = (None,)
+FLAT2: Partials = (None, None)
+
+# Rows that are linear over the reals, that pick an operand (where a factor of 0 would meet infinities), or that are not
+# holomorphic: differentiation treats them itself. `abs` belongs here on complex operands; its partial is for real ones.
+LINEAR_OR_SPECIAL = frozenset({"select", "convert", "identity", "real", "imag", "conj", "angle", "complex"})
+
+ARITHMETIC: dict[str, Partials] = {
     "add": (lambda b, r, x, y: 1.0, lambda b, r, x, y: 1.0),
     "sub": (lambda b, r, x, y: 1.0, lambda b, r, x, y: -1.0),
     "mul": (lambda b, r, x, y: y, lambda b, r, x, y: x),
+    "div": (lambda b, r, x, y: b("reciprocal", y), lambda b, r, x, y: b("neg", b("div", r, y))),
+    "floordiv": FLAT2,
+    "mod": (lambda b, r, x, y: 1.0, lambda b, r, x, y: b("neg", b("floordiv", x, y))),
+    "fmod": (lambda b, r, x, y: 1.0, _fmod),
+    "pow": (_pow_base, _pow_exponent),
+    "ipow": FLAT2,
+    "neg": (lambda b, r, x: -1.0,),
+    "abs": (lambda b, r, x: b("sign", x),),
+    "sign": FLAT1,
+    "square": (lambda b, r, x: b("mul", x, 2.0),),
+    "reciprocal": (lambda b, r, x: b("neg", b("square", r)),),
+    "identity": FLAT1,  # LINEAR_OR_SPECIAL
+}
+
+TRANSCENDENTAL: dict[str, Partials] = {
+    "sqrt": (lambda b, r, x: b("div", 0.5, r),),
+    "rsqrt": (lambda b, r, x: b("div", b("mul", r, -0.5), x),),
+    "cbrt": (lambda b, r, x: b("reciprocal", b("mul", b("square", r), 3.0)),),
+    "exp": (lambda b, r, x: r,),
+    "exp2": (lambda b, r, x: b("mul", r, math.log(2)),),
+    "expm1": (lambda b, r, x: b("exp", x),),
+    "log": (lambda b, r, x: b("reciprocal", x),),
+    "log2": (lambda b, r, x: b("div", 1 / math.log(2), x),),
+    "log10": (lambda b, r, x: b("div", 1 / math.log(10), x),),
+    "log1p": (lambda b, r, x: b("reciprocal", b("add", x, 1.0)),),
     "sin": (lambda b, r, x: b("cos", x),),
+    "cos": (lambda b, r, x: b("neg", b("sin", x)),),
+    "tan": (_tan,),
+    "asin": (_asin,),
+    "acos": (lambda b, r, x: b("neg", _asin(b, r, x)),),
+    "atan": (lambda b, r, x: b("reciprocal", _square_plus_one(b, x)),),
+    "sinh": (lambda b, r, x: b("cosh", x),),
+    "cosh": (lambda b, r, x: b("sinh", x),),
+    "tanh": (lambda b, r, x: b("square", b("reciprocal", b("cosh", x))),),
+    "asinh": (_asinh,),
+    "acosh": (_acosh,),
+    "atanh": (lambda b, r, x: b("reciprocal", b("mul", _one_minus(b, x), _plus_one(b, x))),),
+    "atan2": (lambda b, r, y, x: _over_square(b, x, y), lambda b, r, y, x: b("neg", _over_square(b, y, x))),
+    "hypot": (
+        lambda b, r, x, y: b("div", x, _unless_zero(b, r)),
+        lambda b, r, x, y: b("div", y, _unless_zero(b, r)),
+    ),
+    "logaddexp": (_logaddexp, lambda b, r, x, y: _logaddexp(b, r, y, x)),
+    "xlogy": (lambda b, r, x, y: b("log", y), _xlogy),
+    "deg2rad": (lambda b, r, x: math.pi / 180,),
+    "rad2deg": (lambda b, r, x: 180 / math.pi,),
+}
+
+
+def _gauss(b: Scalars, x: Atom, factor: float) -> Atom:
+    return b("mul", b("exp", b("neg", b("square", x))), factor)
+
+
+SPECIAL_FUNCTIONS: dict[str, Partials] = {
+    "erf": (lambda b, r, x: _gauss(b, x, 2 / math.sqrt(math.pi)),),
+    "erfc": (lambda b, r, x: _gauss(b, x, -2 / math.sqrt(math.pi)),),
+    "gamma": (lambda b, r, x: b("mul", r, b("digamma", x)),),
+    "gammaln": (lambda b, r, x: b("digamma", x),),
+    "digamma": (lambda b, r, x: b("polygamma", 1.0, x),),
+    "polygamma": (None, lambda b, r, n, x: b("polygamma", b("add", n, 1.0), x)),
+    "expit": (lambda b, r, x: b("mul", r, b("expit", b("neg", x))),),
+    "logit": (lambda b, r, x: b("reciprocal", b("mul", x, b("sub", 1.0, x))),),
+}
+
+PARTIALS: dict[str, Partials] = {
+    **ARITHMETIC,
+    **{name: _extremum(name) for name in FIRST_WINS},
+    **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), FLAT2),
+    **dict.fromkeys(("and", "or", "xor", "shl", "shr"), FLAT2),
+    "not": FLAT1,
+    "select": (None, None, None),  # LINEAR_OR_SPECIAL
+    "convert": FLAT1,  # LINEAR_OR_SPECIAL
+    **dict.fromkeys(("floor", "ceil", "rint", "trunc"), FLAT1),
+    **TRANSCENDENTAL,
+    **SPECIAL_FUNCTIONS,
+    **dict.fromkeys(("isnan", "isinf", "isfinite", "signbit"), FLAT1),
+    "copysign": (_copysign, None),
+    "nextafter": (lambda b, r, x, y: 1.0, None),
+    **dict.fromkeys(("real", "imag", "conj", "angle"), FLAT1),  # LINEAR_OR_SPECIAL
+    "complex": FLAT2,  # LINEAR_OR_SPECIAL
 }

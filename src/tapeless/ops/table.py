@@ -2,6 +2,7 @@
 
 Gives `TABLE` and `op`. Operands of a row have one element type (conversions are explicit in Core), results follow
 `Op.result`. The `numpy` column takes NumPy scalars or arrays of the row's types, never warns and keeps the type.
+The `partials` column is `PARTIALS` of ops/partials.py.
 
 Note [Division]
 Every row is total: code may be moved and speculated without asking. On integers x // 0 and x % 0 are 0 and
@@ -24,6 +25,14 @@ Note [Convert]
 `convert` is bound to a variable of the target type, and its `numpy` takes (x, target NumPy dtype). Floats are
 truncated; NaN and floats outside the integer type give its least value. Integers wrap. Complex numbers lose their
 imaginary part, except towards bool: that is x != 0.
+
+Note [Polygamma]
+`polygamma(n, x)` is the derivative of order n of digamma, for whole n from 1 to 170; NaN for any other n. With Hurwitz'
+zeta, the sum of 1 / (x + k) ** s over k = 0, 1, ..., it is (-1) ** (n + 1) n! zeta(n + 1, x) for x > 0. Elsewhere,
+(-1) ** n polygamma(n, 1 - x) - polygamma(n, x) is a derivative of pi cot(pi x), which has period 1: it is the same at
+the distance of x from the whole number below, so zeta(n + 1, x) above becomes, with up = ceil(x) - x,
+    zeta(n + 1, x - floor(x)) - (-1) ** n zeta(n + 1, up) + (-1) ** n zeta(n + 1, 1 - x)
+At the poles 0, -1, ... that is inf for odd n and NaN for even n.
 """
 
 from __future__ import annotations
@@ -51,9 +60,11 @@ from tapeless.ops.op import (
     Special,
     Spelling,
 )
+from tapeless.ops.partials import PARTIALS
 
 INEXACT = FLOATS | COMPLEX
 CHEAP, DIVIDE, CALL, HEAVY = 1, 4, 15, 30  # costs, in additions
+LARGEST_ORDER = 170  # of polygamma: the factorial of 171 is infinite
 
 
 def op(name: str) -> Op:
@@ -123,6 +134,18 @@ def _make_complex(x: Any, y: Any) -> Any:  # x + 1j * y would make NaN of infini
     return z
 
 
+def _polygamma(n: Any, x: Any) -> Any:
+    special = import_module("scipy.special")
+    dtype, n, x = np.result_type(n, x), np.asarray(n, np.float64), np.asarray(x, np.float64)
+    known = (n >= 1) & (n <= LARGEST_ORDER) & (n == np.floor(n))
+    s, odd = np.where(known, n, 1) + 1, n % 2 == 1
+    below = np.where(x > 0, np.nan, x)
+    down, up = special.zeta(s, below - np.floor(below)), special.zeta(s, np.ceil(below) - below)
+    right, left = special.zeta(s, np.where(x > 0, x, np.nan)), special.zeta(s, 1 - below)
+    value = np.where(x > 0, right, np.where(odd, down + up - left, down - up + left))  # Note [Polygamma]
+    return np.where(known & ~np.isnan(x), np.where(odd, 1, -1) * special.gamma(s) * value, np.nan).astype(dtype)
+
+
 # --- rows --------------------------------------------------------------------------------------------------------
 
 
@@ -133,7 +156,7 @@ def _row(
         with np.errstate(all="ignore"):
             return numpy(*args)[()]  # a scalar rather than an array of rank 0
 
-    return Op(name, arity, dtypes, evaluate, llvm, cost=cost, **more)
+    return Op(name, arity, dtypes, evaluate, llvm, cost=cost, partials=PARTIALS[name], **more)
 
 
 def _unary(
@@ -254,6 +277,7 @@ SPECIAL_FUNCTIONS = (
     _unary("gamma", FLOATS, _special("gamma"), Foreign("gamma"), HEAVY),
     _unary("gammaln", FLOATS, _special("gammaln"), Foreign("gammaln"), HEAVY),  # libm's lgamma writes to a global
     _unary("digamma", FLOATS, _special("digamma"), Foreign("psi"), HEAVY),
+    _binary("polygamma", FLOATS, _polygamma, Special("polygamma"), 4 * HEAVY),  # Note [Polygamma]
     _unary("expit", FLOATS, _special("expit"), Special("expit"), CALL),
     _unary("logit", FLOATS, _special("logit"), Special("logit"), CALL),
 )

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 from tapeless.backends.llvm.library import call_libm
+from tapeless.backends.llvm.polygamma import polygamma
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
 from tapeless.ir.types import DType
 
@@ -357,6 +358,7 @@ SEQUENCES: dict[str, Sequence_] = {
     "floordiv": floordiv, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
     "identity": identity, "not": invert, "shl": shl, "shr": shr, "rsqrt": rsqrt, "logaddexp": logaddexp, "xlogy": xlogy,
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
+    "polygamma": polygamma,
     "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "signbit": signbit,
     **{name: _extremum(name) for name in EXTREMA},
 }  # fmt: skip
