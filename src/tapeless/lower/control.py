@@ -12,7 +12,7 @@ from tapeless.ir.types import zero_of
 from tapeless.lower import loopir
 from tapeless.lower.code import ZERO, Loc
 from tapeless.lower.loopir import Alloc, Buffer, Space, Swap
-from tapeless.lower.places import in_place, updated_root, written_over
+from tapeless.passes.places import in_place, updated_root, written_over
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer

@@ -53,7 +53,7 @@ from tapeless.lower import accumulators, arrays, control, histograms, libraries,
 from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.memory import place_allocations
-from tapeless.lower.places import in_place, written_over
+from tapeless.passes.places import in_place, written_over
 
 
 @dataclass(frozen=True)

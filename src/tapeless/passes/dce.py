@@ -53,6 +53,21 @@ def dce(function: Function) -> Function:
     return function if body is function.body else replace(function, body=body)
 
 
+def live_part(body: Body) -> tuple[Body, set[Var]]:
+    """A region by itself: what its results and its updates of accumulators of outside need, and the variables
+    needed.
+    """
+    needs = Needs()
+    needs.collect(body, ())
+    needs.mark(body.results)
+    for acc, updates in needs.updates.items():
+        if acc not in needs.params:
+            for update, around in updates:
+                needs.effect(update, around)
+    needs.run()
+    return Trim(needs).body(body), needs.vars
+
+
 # -- what is needed: Note [Marking]
 
 

@@ -1,0 +1,1 @@
+"""Differentiation: Core in, Core out."""

@@ -1,0 +1,24 @@
+"""What is known of the operators of reductions, scans and histograms."""
+
+from __future__ import annotations
+
+from tapeless.ir.core import Apply, Reduction
+
+EXTREMA = {"max", "maximum", "fmax", "min", "minimum", "fmin"}
+
+
+def single_row(reduction: Reduction) -> str:
+    """The row of the ops table that an operator on two numbers is, or nothing."""
+    op = reduction.op
+    if len(op.params) != 2 or len(op.body.stms) != 1 or op.body.results != op.body.stms[0].vars:
+        return ""
+    exp = op.body.stms[0].exp
+    if not isinstance(exp, Apply) or len(exp.args) != 2 or exp.args not in (op.params, op.params[::-1]):
+        return ""
+    if exp.args != op.params and exp.op not in ("add", "mul"):
+        return ""
+    return exp.op
+
+
+def is_sum(reduction: Reduction) -> bool:
+    return single_row(reduction) == "add"

@@ -1,0 +1,393 @@
+"""Reverse mode: a body forwards, then its adjoint backwards, as Core again.
+
+`vjp_body` emits both into a builder. Each statement gives, when it is emitted, what to do on the way back; rules of
+regions are in modules of their own.
+
+Note [Scopes]
+Coming back into a region (a branch, a loop body, the lambda of a sweep), its forward part is run again from values that
+are still there or were kept: there is no tape. What the region adds to the adjoint of a scalar of outside is handed out
+as a result. Arrays of outside have an accumulator there (`with_acc` around the region, or one further out), so that
+adding to an element costs an element. Everything that turns out not to be needed is dead code.
+
+Note [Adjoints by value]
+In the scope where an array is made its adjoint is a value, and adding to an element is an update in place. A branch
+that updates an array of the scope in place hands the adjoint through by value too: at that point nothing else has been
+added to it, because every other use of the array comes before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from tapeless.ad.activity import useful, varied
+from tapeless.ad.emit import Emit, differentiable, unchecked, whole
+from tapeless.ad.unfold import unfold
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import (
+    Apply,
+    ArrayLit,
+    At,
+    Axis,
+    Body,
+    Broadcast,
+    Check,
+    Concat,
+    Copy,
+    Exp,
+    For,
+    Full,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Library,
+    Print,
+    Range,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    Update,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
+from tapeless.ir.types import Atom, Dim, Type, Var, dim_atom, i64
+from tapeless.ir.walk import Substitution, free_in_body, map_exp
+
+Back = Callable[[], None]
+
+
+def vjp_body(
+    b: Builder, body: Body, wrt: Sequence[Var], seeds: Sequence[Atom | None]
+) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
+    """Emits the body and its adjoint for the adjoints `seeds` of its results; its results and the adjoints of `wrt`."""
+    wanted = [r for r, s in zip(body.results, seeds, strict=True) if s is not None]
+    active = varied(body, wrt) & useful(body, wanted)
+    body = unfold(body, active)
+    active = varied(body, wrt) & useful(body, wanted)
+    reverse = Reverse(b, active)
+    backs = reverse.forward(body)
+    for r, seed in zip(body.results, seeds, strict=True):
+        if seed is not None and isinstance(r, Var):
+            reverse.add(r, seed)
+    reverse.backward(backs)
+    return body.results, tuple(reverse.adjoint(v) for v in wrt)
+
+
+class Reverse:
+    def __init__(self, b: Builder, active: set[Var]) -> None:
+        self.b, self.emit, self._active = b, Emit(b), active
+        self.adjoints: dict[Var, Atom] = {}
+        self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
+        self.sums: dict[Var, Atom | None] = {}  # accumulators of the program: adjoints of the arrays they end as
+
+    def inside(self, accs: Mapping[Var, Var]) -> Reverse:
+        """For a region, whose adjoints start from nothing."""
+        inner = Reverse(self.b, self._active)
+        inner.accs = {**self.accs, **accs}
+        inner.sums = self.sums
+        return inner
+
+    def fresh(self, lam: Lambda) -> Lambda:
+        """A copy to be run again: other names, and nothing tested or printed a second time."""
+        renamed = Substitution({}, refresh=True)
+        copy = renamed.lam(Lambda(lam.params, quiet(lam.body)))
+        self._active.update(
+            new for old, new in renamed.map.items() if old in self._active and isinstance(new, Var)
+        )
+        return copy
+
+    # -- adjoints
+
+    def active(self, a: Atom) -> bool:
+        return isinstance(a, Var) and a in self._active
+
+    def activate(self, old: Var, new: Var) -> None:
+        if old in self._active:
+            self._active.add(new)
+
+    def adjoint(self, v: Var) -> Atom | None:
+        """None stands for zero."""
+        return self.adjoints.get(v)
+
+    def full_adjoint(self, v: Var) -> Atom:
+        found = self.adjoints.get(v)
+        return self.emit.zero(v.type) if found is None else found
+
+    def add(self, v: Atom, value: Atom | None) -> None:
+        if not isinstance(v, Var) or v not in self._active or value is None:
+            return
+        if v in self.accs:
+            self.b.effect(UpdateAcc(self.accs[v], whole(v.type), value))
+            return
+        before = self.adjoints.get(v)
+        self.adjoints[v] = value if before is None else self.emit.add(before, value)
+
+    def add_scaled(self, v: Atom, factor: Atom, x: Atom) -> None:
+        if self.active(v):
+            self.add(v, self.emit.scale(factor, x))
+
+    def add_at(self, v: Var, axes: Sequence[Axis], value: Atom) -> None:
+        """Adds to the adjoint of an array at some of its cells."""
+        if v not in self._active:
+            return
+        if v in self.accs:
+            self.b.effect(UpdateAcc(self.accs[v], unchecked(axes), value))
+            return
+        array = self.full_adjoint(v)
+        assert isinstance(array, Var)
+        self.adjoints[v] = self.emit.add_at(array, axes, value)
+
+    def free(self, body: Body, params: Iterable[Var]) -> list[Var]:
+        """The active variables of outside that a region uses."""
+        bound = set(params)
+        return [v for v in free_in_body(body) if v in self._active and v not in bound and differentiable(v.type)]
+
+    def with_accumulators(self, arrays: Sequence[Var], make: Callable[[dict[Var, Var]], Sequence[Atom]]) -> list[Atom]:
+        """Runs `make` with accumulators for the adjoints of arrays that have none yet; what it gives."""
+        missing = [a for a in arrays if a not in self.accs]
+        if not missing:
+            return list(make({}))
+        starts = [self.full_adjoint(a) for a in missing]
+        accs = {a: Var(f"{a.name}_acc", Type(a.type.dtype, a.type.shape, "add")) for a in missing}
+        with self.b.region() as stms:
+            results = tuple(make(accs))
+        lam = Lambda(tuple(accs.values()), Body(tuple(stms), results))
+        ends = [Var(f"{a.name}_bar", a.type) for a in missing]
+        vars = [Var("t", r.type) for r in results]
+        self.b.bind([*ends, *vars], WithAcc(tuple(s for s in starts if isinstance(s, Var)), lam))
+        for a, end in zip(missing, ends, strict=True):
+            self.adjoints[a] = end
+        return list(vars)
+
+    # -- statements
+
+    def forward(self, body: Body) -> list[tuple[Stm, Back]]:
+        """Emits the statements; what to do on the way back."""
+        backs: list[tuple[Stm, Back]] = []
+        for stm in body.stms:
+            with_span(self.b, stm, lambda stm=stm: backs.append((stm, self.stm(stm))))  # type: ignore[misc]
+        return backs
+
+    def backward(self, backs: Sequence[tuple[Stm, Back]]) -> None:
+        for stm, back in reversed(backs):
+            with_span(self.b, stm, back)
+
+    def stm(self, stm: Stm) -> Back:
+        from tapeless.ad import control, loops, sweeps
+        from tapeless.ad.library import vjp_library
+
+        exp = stm.exp
+        match exp:
+            case WithAcc():
+                return sweeps.vjp_with_acc(self, stm, exp)
+            case UpdateAcc():
+                self.put(stm)
+                return lambda: sweeps.vjp_update_acc(self, exp)
+            case Sweep() | Hist() | Scatter() | For() | While() | If() if not self._involved(stm):
+                self.put(stm)
+                return nothing
+            case Sweep():
+                return sweeps.vjp_sweep(self, stm, exp)
+            case Hist():
+                return sweeps.vjp_hist(self, stm, exp)
+            case Scatter():
+                return sweeps.vjp_scatter(self, stm, exp)
+            case For():
+                return loops.vjp_for(self, stm, exp)
+            case While():
+                return loops.vjp_while(self, stm, exp)
+            case If():
+                self.put(stm)
+                return lambda: control.vjp_if(self, stm, exp)
+        self.b.add(stm)
+        if isinstance(exp, Check | Print | Iota) or not any(v in self._active for v in stm.vars):
+            return nothing
+        if isinstance(exp, Library):
+            return lambda: vjp_library(self, stm.vars, exp)
+        return lambda: self.plain(stm.vars[0], exp)
+
+    def put(self, stm: Stm) -> None:
+        """Emits a statement as it is, but for updates of accumulators that have been made already."""
+        for s in self.without_updates(Body((stm,), ())).stms:
+            self.b.add(s)
+
+    def without_updates(self, body: Body) -> Body:
+        if not self.sums:
+            return body
+        stms: list[Stm] = []
+        for s in body.stms:
+            if isinstance(s.exp, UpdateAcc) and s.exp.acc in self.sums:
+                continue
+            if not isinstance(s.exp, Apply):
+                new = map_exp(
+                    s.exp, lambda a: a, self.without_updates, lambda x: Lambda(x.params, self.without_updates(x.body))
+                )
+                s = Stm(s.vars, new, s.span)
+            stms.append(s)
+        return Body(tuple(stms), body.results)
+
+    def _involved(self, stm: Stm) -> bool:
+        """Whether a statement with regions has anything to do with the derivative: by a result, or an accumulator."""
+        if any(v in self._active for v in stm.vars):
+            return True
+        from tapeless.ir.walk import all_stms
+
+        inner = all_stms(Body((stm,), ()))
+        return any(isinstance(s.exp, UpdateAcc) and s.exp.acc in self.sums for s in inner)
+
+    def plain(self, v: Var, exp: Exp) -> None:
+        bar = self.adjoints.pop(v, None)
+        if bar is None:
+            return
+        match exp:
+            case Apply():
+                self.apply(v, exp, bar)
+            case Index(array=array, axes=axes):
+                self.add_at(array, axes, bar)
+            case Update(array=array, axes=axes, value=value):
+                self._update(array, axes, value, bar)
+            case _:
+                self._structural(exp, bar)
+
+    def _update(self, array: Var, axes: Sequence[Axis], value: Atom, bar: Atom) -> None:
+        assert isinstance(bar, Var)
+        axes = unchecked(axes)
+        if self.active(value):
+            part: Atom = self.b.index(bar, axes)
+            ranges = part.type.rank
+            if ranges and not value.type.shape:
+                assert isinstance(part, Var)
+                part = self.emit.sum_over(part, tuple(range(ranges)))
+            self.add(value, part)
+        if self.active(array):
+            kept = Type(array.type.dtype, tuple(a.length for a in axes if isinstance(a, Range)))
+            self.add(array, self.b.update(bar, axes, self.emit.zero(Type(kept.dtype))))
+
+    def _structural(self, exp: Exp, bar: Atom) -> None:
+        """Operations that only move values."""
+        emit, b = self.emit, self.b
+        match exp:
+            case Full(value=value) if value is not None and self.active(value):
+                assert isinstance(bar, Var)
+                self.add(value, emit.sum_over(bar, tuple(range(bar.type.rank))))
+            case ArrayLit(items=items):
+                assert isinstance(bar, Var)
+                for k, item in enumerate(items):
+                    if self.active(item):
+                        self.add(item, b.row(bar, i64(k)))
+            case Reshape(array=array):
+                assert isinstance(bar, Var)
+                self.add(array, b.reshape(bar, array.type.shape))
+            case Transpose(array=array, perm=perm):
+                assert isinstance(bar, Var)
+                self.add(array, b.transpose(bar, [perm.index(k) for k in range(len(perm))]))
+            case Broadcast(array=array, shape=shape, axes=axes):
+                assert isinstance(bar, Var)
+                summed = emit.sum_over(bar, [k for k in range(len(shape)) if k not in axes])
+                kept = sorted(axes)
+                if list(axes) != kept:
+                    assert isinstance(summed, Var)
+                    summed = b.transpose(summed, [kept.index(a) for a in axes])
+                self.add(array, summed)
+            case Copy(array=array):
+                self.add(array, bar)
+            case Concat(arrays=arrays, axis=axis):
+                assert isinstance(bar, Var)
+                self._concat(arrays, axis, bar)
+            case _:
+                raise NotImplementedError(f"no adjoint of {type(exp).__name__}")
+
+    def _concat(self, arrays: Sequence[Var], axis: int, bar: Var) -> None:
+        start: Atom = i64(0)
+        for a in arrays:
+            length: Dim = a.type.shape[axis]
+            if self.active(a):
+                axes = list(whole(bar.type))
+                axes[axis] = Range(start, length, i64(1))
+                self.add(a, self.b.index(bar, axes))
+            start = self.emit("add", start, dim_atom(length))
+
+    def apply(self, v: Var, exp: Apply, bar: Atom) -> None:
+        """A row of the ops table: each operand gets the slope times the adjoint."""
+        emit, name, args = self.emit, exp.op, exp.args
+        first = args[0]
+        match name:
+            case "identity":
+                self.add(first, bar)
+            case "convert":
+                self.add(first, self._converted(bar, first.type.dtype.is_complex, first))
+            case "select":
+                zero = emit.zero(bar.type)
+                if self.active(args[1]):
+                    self.add(args[1], emit("select", first, bar, zero))
+                if self.active(args[2]):
+                    self.add(args[2], emit("select", first, zero, bar))
+            case "real":
+                self.add(first, emit("complex", bar, emit.zero(bar.type)))
+            case "imag":
+                self.add(first, emit("complex", emit.zero(bar.type), emit("neg", bar)))
+            case "conj":
+                self.add(first, emit("conj", bar))
+            case "complex":
+                self.add(first, emit("real", bar))
+                if self.active(args[1]):
+                    self.add(args[1], emit("neg", emit("imag", bar)))
+            case "abs" if first.type.dtype.is_complex:
+                zero = emit("eq", v, 0.0)
+                size = emit("div", bar, emit("select", zero, 1.0, v))
+                scaled = emit("select", zero, emit.zero(bar.type), size)
+                self.add(first, emit("mul", emit("complex", scaled, emit.zero(bar.type)), emit("conj", first)))
+            case "angle":
+                size = emit("abs", first)
+                turned = emit("neg", emit("div", bar, emit("mul", size, size)))
+                self.add(first, emit("mul", emit("complex", emit.zero(bar.type), turned), emit("conj", first)))
+            case _:
+                for k, a in enumerate(args):
+                    if self.active(a):
+                        factor = emit.partial(name, k, v, args)
+                        if factor is not None:
+                            self.add(a, emit("mul", factor, bar))
+
+    def _converted(self, bar: Atom, to_complex: bool, operand: Atom) -> Atom:
+        if bar.type.dtype.is_complex and not to_complex:
+            return self.emit.convert(self.emit("real", bar), operand.type.dtype)
+        return self.emit.convert(bar, operand.type.dtype)
+
+
+def nothing() -> None:
+    pass
+
+
+def with_span(b: Builder, stm: Stm, run: Callable[[], None]) -> None:
+    before = b.span
+    b.span = stm.span if stm.span.line else before
+    run()
+    b.span = before
+
+
+def quiet(body: Body) -> Body:
+    """The body without tests and output: for code that runs a second time."""
+    return Body(tuple(_quiet(s) for s in body.stms if not isinstance(s.exp, Check | Print)), body.results)
+
+
+def _quiet(stm: Stm) -> Stm:
+    exp = stm.exp
+    match exp:
+        case Index(array=array, axes=axes):
+            exp = Index(array, unchecked(axes))
+        case Update(array=array, axes=axes, value=value):
+            exp = Update(array, unchecked(axes), value)
+        case UpdateAcc(acc=acc, axes=axes, value=value):
+            exp = UpdateAcc(acc, unchecked(axes), value)
+        case Apply():
+            pass
+        case _:
+            exp = map_exp(exp, lambda a: a, quiet, lambda lam: Lambda(lam.params, quiet(lam.body)))
+    return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
+
+
+__all__ = ["At", "Back", "Reverse", "nothing", "quiet", "vjp_body"]

@@ -1,0 +1,382 @@
+"""Reverse mode of sweeps, histograms, scatters and accumulators.
+
+A sweep goes back as a sweep: each element's lambda is run again and backwards, rows of adjoints go in and come out,
+adjoints of scalars of outside are summed, those of arrays of outside are accumulated. Sums, and extrema by the place of
+the winner, have rules of their own; other reductions, scans and histograms have become sequential loops before
+(`ad.unfold`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tapeless.ad.emit import sum_operator, unchecked, whole
+from tapeless.ad.operators import EXTREMA, is_sum, single_row
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Body,
+    Hist,
+    If,
+    Index,
+    Lambda,
+    Range,
+    Reduction,
+    Scatter,
+    Stm,
+    Sweep,
+    UpdateAcc,
+    WithAcc,
+)
+from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
+
+if TYPE_CHECKING:
+    from tapeless.ad.reverse import Back, Reverse
+
+Seeds = Callable[["Reverse", Lambda, Sequence[Var]], Sequence[Atom | None]]
+
+
+def elements_back(
+    reverse: Reverse, width: Dim, arrays: Sequence[Var], lam: Lambda, bars: Sequence[Var], seeds: Seeds
+) -> None:
+    """Runs `lam` again and backwards for each element.
+
+    `bars` are further arrays to take rows of; `seeds(inner, lam, rows)` gives the adjoints of the lambda's results from these.
+    """
+    b = reverse.b
+    lam = reverse.fresh(lam)
+    free = reverse.free(lam.body, lam.params)
+    scalars = [v for v in free if not v.type.shape]
+    rows = {p: a for p, a in zip(lam.params[1:], arrays, strict=True) if reverse.active(a)}
+    mapped = [p for p, a in rows.items() if a not in reverse.accs and a not in free]
+    added = [p for p in rows if p not in mapped]
+    through = [v for v in free if v.type.shape] + [rows[p] for p in added if rows[p] not in free]
+    before = {p: reverse.adjoints.get(rows[p]) for p in mapped}
+    olds = [p for p in mapped if before[p] is not None]
+
+    def run(accs: dict[Var, Var]) -> list[Atom]:
+        inner = reverse.inside(accs)
+        bar_rows = [Var(f"{a.name}", a.type.row()) for a in bars]
+        old_rows = {p: Var(f"{p.name}_bar", p.type) for p in olds}
+        with b.region() as stms:
+            backs = inner.forward(lam.body)
+            for r, seed in zip(lam.body.results, seeds(inner, lam, bar_rows), strict=True):
+                inner.add(r, seed)
+            inner.backward(backs)
+            for p in added:
+                bar = inner.adjoint(p)
+                if bar is not None:
+                    axes = (At(lam.params[0]), *whole(p.type))
+                    b.effect(UpdateAcc(inner.accs[rows[p]], axes, bar))
+            sums = [inner.full_adjoint(v) for v in scalars]
+            outs: list[Atom] = []
+            for p in mapped:
+                new = inner.full_adjoint(p)
+                outs.append(inner.emit.add(old_rows[p], new) if p in old_rows else new)
+        operators = tuple(sum_operator(v.type.dtype) for v in scalars)
+        vars = [Var(f"{v.name}_bar", v.type) for v in scalars]
+        vars += [Var(f"{p.name}_bar", Type(p.type.dtype, (width, *p.type.shape))) for p in mapped]
+        inputs = (*arrays, *bars, *(_array(before[p]) for p in olds))
+        params = (*lam.params, *bar_rows, *old_rows.values())
+        new = Sweep(width, inputs, Lambda(params, Body(tuple(stms), (*sums, *outs))), operators)
+        return list(b.bind(vars, new))
+
+    given = reverse.with_accumulators(list(dict.fromkeys(through)), run)
+    for v, bar in zip(scalars, given, strict=False):
+        reverse.add(v, bar)
+    for p, bar in zip(mapped, given[len(scalars) :], strict=True):
+        reverse.adjoints[rows[p]] = bar
+
+
+def _array(a: Atom | None) -> Var:
+    assert isinstance(a, Var)
+    return a
+
+
+# -- sweeps
+
+
+def vjp_sweep(reverse: Reverse, stm: Stm, exp: Sweep) -> Back:
+    reverse.put(stm)
+    return lambda: _sweep_back(reverse, stm, exp)
+
+
+def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
+    reduced = sum(len(r.neutral) for r in exp.reduces)
+    scanned = sum(len(r.neutral) for r in exp.scans)
+    bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
+    operators = [r for r in (*exp.reduces, *exp.scans) for _ in r.neutral]  # of result k
+    constant: dict[int, Atom] = {}  # adjoints that every element gets
+    extrema: list[tuple[int, Reduction, Atom]] = []
+    rows: dict[int, Var] = {}
+    for k, bar in enumerate(bars):
+        if bar is None:
+            continue
+        if k >= reduced + scanned:
+            rows[k] = _array(bar)
+        elif k >= reduced:
+            rows[k] = _summed_from_the_end(reverse, _array(bar))
+        elif is_sum(operators[k]):
+            constant[k] = bar
+            reverse.add(operators[k].neutral[0], bar)
+        else:
+            extrema.append((k, operators[k], bar))
+    if constant or rows:
+
+        def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
+            found: list[Atom | None] = [None] * len(lam.body.results)
+            for k, value in constant.items():
+                found[k] = value
+            for k, row in zip(rows, given, strict=True):
+                found[k] = row
+            return found
+
+        elements_back(reverse, exp.width, exp.arrays, exp.lam, list(rows.values()), seeds)
+    for k, operator, bar in extrema:
+        _extremum_back(reverse, exp, k, operator, bar)
+
+
+def _summed_from_the_end(reverse: Reverse, bar: Var) -> Var:
+    """For a running sum: what each operand adds to."""
+    turned = _turned(reverse, bar)
+    item = Type(bar.type.dtype)
+    i, e = Var("i", I64), Var("e", item)
+    total = Var("sum", bar.type)
+    lam = Lambda((i, e), Body((), (e,)))
+    reverse.b.bind([total], Sweep(bar.type.shape[0], (turned,), lam, (), (sum_operator(item.dtype),)))
+    return _turned(reverse, total)
+
+
+def _turned(reverse: Reverse, array: Var) -> Var:
+    """The first axis backwards."""
+    length = array.type.shape[0]
+    last = reverse.emit("sub", dim_atom(length), 1)
+    return reverse.b.index(array, [Range(last, length, i64(-1)), *whole(array.type.row())])
+
+
+def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, bar: Atom) -> None:
+    """The first of the winning elements gets the adjoint, and only that one is run backwards."""
+    b, emit = reverse.b, reverse.emit
+    where = _winner(reverse, exp, k, operator)
+    lam = reverse.fresh(exp.lam)
+    rows = dict(zip(lam.params[1:], exp.arrays, strict=True))
+    free = reverse.free(lam.body, lam.params)
+    scalars = [v for v in free if not v.type.shape]
+    arrays = [v for v in free if v.type.shape] + [a for a in exp.arrays if reverse.active(a)]
+    neutral = operator.neutral[0]
+
+    def run(accs: dict[Var, Var]) -> list[Atom]:
+        inner = reverse.inside(accs)
+        with b.region() as stms:
+            inner_rows = []
+            for p, a in rows.items():
+                axes = (At(where), *whole(p.type))
+                b.bind([p], Index(a, axes))
+                inner_rows.append((p, a, axes))
+            b.bind([lam.params[0]], Apply("identity", (where,)))
+            backs = inner.forward(lam.body)
+            inner.add(lam.body.results[k], bar)
+            inner.backward(backs)
+            for p, a, axes in inner_rows:
+                row = inner.adjoint(p)
+                if row is not None:
+                    inner.add_at(a, axes, row)
+            results = [inner.full_adjoint(v) for v in scalars]
+        zeros = [emit.zero(v.type) for v in scalars]
+        found = emit("ge", where, 0)
+        vars = [Var(f"{v.name}_bar", v.type) for v in scalars]
+        return list(b.bind(vars, If(found, Body(tuple(stms), tuple(results)), Body((), tuple(zeros)))))
+
+    given = reverse.with_accumulators(list(dict.fromkeys(arrays)), run)
+    for v, value in zip(scalars, given, strict=True):
+        reverse.add(v, value)
+    if reverse.active(neutral):
+        reverse.add(neutral, emit("select", emit("lt", where, 0), bar, emit.zero(bar.type)))
+
+
+def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction) -> Var:
+    """The place of the element that the extremum is, -1 when there is none."""
+    b, emit = reverse.b, reverse.emit
+    lam = reverse.fresh(exp.lam)
+    item = operator.neutral[0].type
+    a, i, c, j = Var("a", item), Var("i", I64), Var("c", item), Var("j", I64)
+    with b.region() as stms:
+        keep = emit("or", emit("and", emit("ge", i, 0), _keeps_left(reverse, single_row(operator), a, c)), emit("lt", j, 0))
+        value, place = emit("select", keep, a, c), emit("select", keep, i, j)
+    op = Reduction(Lambda((a, i, c, j), Body(tuple(stms), (value, place))), (operator.neutral[0], i64(-1)))
+    with b.region() as inner:
+        for s in lam.body.stms:
+            b.add(s)
+    best, where = Var("best", item), Var("where", I64)
+    body = Body(tuple(inner), (lam.body.results[k], lam.params[0]))
+    b.bind([best, where], Sweep(exp.width, exp.arrays, Lambda(lam.params, body), (op,)))
+    return where
+
+
+def _keeps_left(reverse: Reverse, name: str, a: Atom, c: Atom) -> Atom:
+    emit = reverse.emit
+    match name:
+        case "max":
+            return emit("not", emit("gt", c, a))
+        case "min":
+            return emit("not", emit("lt", c, a))
+        case "maximum":
+            return emit("or", emit("ge", a, c), emit("ne", a, a))
+        case "minimum":
+            return emit("or", emit("le", a, c), emit("ne", a, a))
+        case "fmax":
+            return emit("or", emit("ge", a, c), emit("ne", c, c))
+        case _:
+            return emit("or", emit("le", a, c), emit("ne", c, c))
+
+
+# -- histograms and scatters
+
+
+def _inside(reverse: Reverse, key: Atom, size: Dim) -> Atom:
+    emit = reverse.emit
+    return emit("and", emit("ge", key, 0), emit("lt", key, dim_atom(size)))
+
+
+def _taken(reverse: Reverse, array: Var, key: Atom, found: Atom) -> Atom:
+    """array[key] where the key was found to be inside, else 0."""
+    b = reverse.b
+    item = array.type.row()
+    with b.region() as stms:
+        e = b.index(array, [At(key), *whole(item)])
+    with b.region() as other:
+        zero = reverse.emit.zero(item)
+    return b.bind([Var("e", item)], If(found, Body(tuple(stms), (e,)), Body(tuple(other), (zero,))))[0]
+
+
+def vjp_hist(reverse: Reverse, stm: Stm, exp: Hist) -> Back:
+    reverse.put(stm)
+
+    def back() -> None:
+        bar = reverse.adjoints.pop(stm.vars[0], None)
+        if bar is None:
+            return
+        array = _array(bar)
+
+        def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
+            key = lam.body.results[0]
+            return [None, _taken(inner, array, key, _inside(inner, key, array.type.shape[0]))]
+
+        elements_back(reverse, exp.width, exp.arrays, exp.lam, [], seeds)
+        reverse.add(exp.dests[0], array)
+
+    return back
+
+
+def vjp_scatter(reverse: Reverse, stm: Stm, exp: Scatter) -> Back:
+    """Of several elements with one place the last one is there: it has the adjoint."""
+    reverse.put(stm)
+    b, emit = reverse.b, reverse.emit
+
+    def back() -> None:
+        bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        if all(bar is None for bar in bars):
+            return
+        size = exp.dests[0].type.shape[0]
+        writers = b.full((size,), i64(-1), DType.i64, "writer")
+        again = reverse.fresh(exp.lam)
+        last = b.bind(
+            [Var("writer", writers.type)],
+            Scatter((writers,), exp.width, exp.arrays, Lambda(again.params, Body(again.body.stms, (again.body.results[0], again.params[0])))),
+        )[0]
+
+        def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
+            key = lam.body.results[0]
+            found = _inside(inner, key, size)
+            writer = _taken(inner, last, key, found)
+            wrote = inner.emit("and", found, inner.emit("eq", writer, lam.params[0]))
+            return [None, *(None if bar is None else _taken(inner, _array(bar), key, wrote) for bar in bars)]
+
+        elements_back(reverse, exp.width, exp.arrays, exp.lam, [], seeds)
+        for d, bar in zip(exp.dests, bars, strict=True):
+            if bar is not None and reverse.active(d):
+                zeroing = reverse.fresh(exp.lam)
+                item = _array(bar).type.row()
+                with b.region() as stms:
+                    for s in zeroing.body.stms:
+                        b.add(s)
+                    zero = emit.zero(item)
+                body = Body(tuple(stms), (zeroing.body.results[0], zero))
+                rest = Scatter((_array(bar),), exp.width, exp.arrays, Lambda(zeroing.params, body))
+                reverse.add(d, b.bind([Var(f"{d.name}_bar", d.type)], rest)[0])
+
+    return back
+
+
+# -- accumulators
+
+
+def vjp_with_acc(reverse: Reverse, stm: Stm, exp: WithAcc) -> Back:
+    """The lambda is run again and backwards in this scope; an update reads the adjoint of the array it went into."""
+    reverse.put(stm)
+    count = len(exp.arrays)
+    if not any(reverse.active(v) for v in stm.vars):
+        return lambda: None
+
+    def back() -> None:
+        bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        lam = reverse.fresh(exp.lam)
+        for p, bar in zip(lam.params, bars, strict=False):
+            if bar is not None and p.type.acc not in ("add", "set"):
+                raise NotImplementedError(f"the adjoint of accumulating by {p.type.acc}")
+            reverse.sums[p] = bar
+        backs = reverse.forward(Body(lam.body.stms, ()))
+        for r, bar in zip(lam.body.results, bars[count:], strict=True):
+            reverse.add(r, bar)
+        reverse.backward(backs)
+        for a, p, bar in zip(exp.arrays, lam.params, bars, strict=False):
+            if bar is None:
+                continue
+            if p.type.acc == "set" and reverse.active(a):
+                bar = _unwritten(reverse, exp, exp.lam.params[exp.arrays.index(a)], _array(bar))
+            reverse.add(a, bar)
+
+    return back
+
+
+def _unwritten(reverse: Reverse, exp: WithAcc, acc: Var, bar: Var) -> Var:
+    """The adjoint with zeros where cells were set: the same updates again, of zeros."""
+    lam = reverse.fresh(Lambda(exp.lam.params, exp.lam.body))
+    mine = lam.params[exp.lam.params.index(acc)]
+
+    def zeroed(body: Body) -> Body:
+        from tapeless.ir.walk import map_exp
+
+        stms: list[Stm] = []
+        for s in body.stms:
+            if isinstance(s.exp, UpdateAcc):
+                if s.exp.acc is not mine:
+                    continue
+                stms.extend(_zero_update(reverse, s, s.exp))
+            else:
+                new = map_exp(s.exp, lambda a: a, zeroed, lambda inner: Lambda(inner.params, zeroed(inner.body)))
+                stms.append(Stm(s.vars, new, s.span))
+        return Body(tuple(stms), body.results)
+
+    body = zeroed(lam.body)
+    end = Var(f"{bar.name}", bar.type)
+    return reverse.b.bind([end], WithAcc((bar,), Lambda((mine,), Body(body.stms, ()))))[0]
+
+
+def _zero_update(reverse: Reverse, stm: Stm, exp: UpdateAcc) -> list[Stm]:
+    with reverse.b.region() as stms:
+        zero = reverse.emit.zero(exp.value.type)
+        reverse.b.effect(UpdateAcc(exp.acc, exp.axes, zero))
+    return stms
+
+
+def vjp_update_acc(reverse: Reverse, exp: UpdateAcc) -> None:
+    bar = reverse.sums.get(exp.acc)
+    if bar is None or not reverse.active(exp.value):
+        return
+    part: Atom = reverse.b.index(_array(bar), unchecked(exp.axes))
+    if part.type.shape and not exp.value.type.shape:
+        part = reverse.emit.sum_over(_array(part), tuple(range(part.type.rank)))
+    reverse.add(exp.value, part)
+

@@ -1,0 +1,47 @@
+"""Derivatives of lambdas: what a transform of the user asks for.
+
+Takes a lambda that may use variables of outside, which count as constants; emits into a builder. The lambda is cleaned
+up and fused first, so that rules see few and large statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tapeless.ad.forward import jvp_body
+from tapeless.ad.reverse import vjp_body
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import Body, Function, Lambda
+from tapeless.ir.types import Atom, Var
+from tapeless.ir.walk import free_in_lambda
+from tapeless.passes.fuse import fuse
+from tapeless.passes.parallelise import parallelise_marked
+from tapeless.passes.pipeline import optimize
+from tapeless.passes.recognise import recognise_products
+
+
+def prepared(lam: Lambda) -> Lambda:
+    """The same, in the form that derivatives are taken of."""
+    free = tuple(v for v in free_in_lambda(lam))
+    f = Function("region", (), (*free, *lam.params), lam.body)
+    f = optimize(f)
+    f = parallelise_marked(f)
+    f = recognise_products(fuse(optimize(f)))
+    return Lambda(lam.params, optimize(f).body)
+
+
+def vjp(
+    b: Builder, lam: Lambda, wrt: Sequence[Var], seeds: Sequence[Atom | None]
+) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
+    """Results of the lambda, and adjoints of some of its parameters for adjoints of its results (None: zero)."""
+    return vjp_body(b, lam.body, wrt, seeds)
+
+
+def jvp(
+    b: Builder, lam: Lambda, tangents: dict[Var, Atom]
+) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
+    """Results of the lambda and their tangents, for tangents of some of its parameters (the others: zero)."""
+    return jvp_body(b, lam.body, tangents)
+
+
+__all__ = ["Body", "jvp", "prepared", "vjp"]

@@ -1,0 +1,204 @@
+"""Arrays that a loop updates in place: a log of the cells that an iteration overwrites, and how to put them back.
+
+`trace_updates` follows a carried array through one iteration (updates, branches with updates); None when the way is
+not like that. `log` gives the body with the overwritten values (and what is needed to find their places again) as
+further results; `restore` undoes the iteration, given those values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tapeless.ir.builder import Builder, indexed_type
+from tapeless.ir.core import At, Axis, Body, If, Index, Range, Stm, Update
+from tapeless.ir.types import Atom, Type, Var, zero_of
+from tapeless.ir.walk import all_stms
+
+
+@dataclass(frozen=True)
+class Step:
+    """An update, or a branch with the steps of its two arms. `bound`: the names that an iteration binds."""
+
+    stm: Stm
+    arms: tuple[tuple[Step, ...], ...] = ()
+
+
+def trace_updates(body: Body, result: Atom, root: Var) -> tuple[Step, ...] | None:
+    """The steps from `root` to `result`, first to last."""
+    definitions = {v: s for s in body.stms for v in s.vars}
+    steps: list[Step] = []
+    while result is not root:
+        stm = definitions.get(result) if isinstance(result, Var) else None
+        if stm is None:
+            return None
+        assert isinstance(result, Var)
+        match stm.exp:
+            case Update(array=array):
+                steps.append(Step(stm))
+                result = array
+            case If(then=then, orelse=orelse):
+                k = stm.vars.index(result)
+                inner = _common_root(then, orelse, k)
+                if inner is None:
+                    return None
+                arms = [trace_updates(arm, arm.results[k], inner) for arm in (then, orelse)]
+                if any(arm is None for arm in arms):
+                    return None
+                steps.append(Step(stm, tuple(a for a in arms if a is not None)))
+                result = inner
+            case _:
+                return None
+    return tuple(reversed(steps))
+
+
+def _common_root(then: Body, orelse: Body, k: int) -> Var | None:
+    roots = []
+    for arm in (then, orelse):
+        definitions = {v: s for s in arm.stms for v in s.vars}
+        at: Atom = arm.results[k]
+        while isinstance(at, Var) and at in definitions:
+            exp = definitions[at].exp
+            if isinstance(exp, Update):
+                at = exp.array
+            elif isinstance(exp, If):
+                inner = _common_root(exp.then, exp.orelse, definitions[at].vars.index(at))
+                if inner is None:
+                    return None
+                at = inner
+            else:
+                return None
+        roots.append(at)
+    found = roots[0]
+    return found if isinstance(found, Var) and found is roots[1] else None
+
+
+class Log:
+    """The record of one iteration for one array."""
+
+    def __init__(self, body: Body, steps: Sequence[Step], params: set[Var], index: Var) -> None:
+        """Positions other than the loop's `index` that an iteration makes, or that it carries, are recorded too."""
+        self.steps = steps
+        self.local = (_bound(body) | params) - {index}
+        self.types: list[Type] = []
+
+    # -- forwards
+
+    def record(self, body: Body) -> tuple[Body, list[Atom]]:
+        """The body with reads of what will be overwritten, and the record."""
+        new, record = self._record(body, self.steps)
+        self.types = [a.type for a in record]
+        return new, record
+
+    def _record(self, body: Body, steps: Sequence[Step]) -> tuple[Body, list[Atom]]:
+        at = {id(s.stm): s for s in steps}
+        stms: list[Stm] = []
+        record: list[Atom] = []
+        for stm in body.stms:
+            step = at.get(id(stm))
+            if step is None:
+                stms.append(stm)
+                continue
+            if isinstance(stm.exp, Update):
+                old = Var("old", indexed_type(stm.exp.array.type, stm.exp.axes))
+                stms.append(Stm((old,), Index(stm.exp.array, stm.exp.axes), stm.span))
+                record.append(old)
+                record.extend(self._places(stm.exp.axes))
+                stms.append(stm)
+            else:
+                assert isinstance(stm.exp, If)
+                stm, more = self._record_if(stm, stm.exp, step)
+                stms.append(stm)
+                record.extend(more)
+        return Body(tuple(stms), body.results), record
+
+    def _record_if(self, stm: Stm, exp: If, step: Step) -> tuple[Stm, list[Atom]]:
+        arms = [self._record(arm, steps) for arm, steps in zip((exp.then, exp.orelse), step.arms, strict=True)]
+        types = [[a.type for a in record] for _, record in arms]
+        bodies = []
+        for which, (arm, record) in enumerate(arms):
+            b = Builder(stm.span)
+            for s in arm.stms:
+                b.add(s)
+            other = [_blank(b, t) for t in types[1 - which]]
+            mine = [*record, *other] if which == 0 else [*other, *record]
+            bodies.append(Body(tuple(b.stms), (*arm.results, *mine)))
+        vars = [Var("old", t) for t in (*types[0], *types[1])]
+        new = Stm((*stm.vars, *vars), If(exp.cond, bodies[0], bodies[1]), stm.span)
+        cond = [exp.cond] if exp.cond in self.local else []
+        return new, [*cond, *vars]
+
+    def _places(self, axes: Sequence[Axis]) -> list[Atom]:
+        """Positions that depend on values of the iteration."""
+        atoms = [a.index if isinstance(a, At) else a.start for a in axes]
+        return [a for a in atoms if a in self.local]
+
+    # -- backwards
+
+    def restore(self, b: Builder, array: Var, record: Sequence[Atom]) -> Var:
+        """The array as it was before the iteration."""
+        rest = list(record)
+        return self._restore(b, array, self._split(self.steps, rest))
+
+    def _split(self, steps: Sequence[Step], rest: list[Atom]) -> list[tuple[Step, list[Atom], list[object]]]:
+        """The record, step by step."""
+        found = []
+        for step in steps:
+            exp = step.stm.exp
+            if isinstance(exp, Update):
+                mine = [rest.pop(0) for _ in range(1 + len(self._places(exp.axes)))]
+                found.append((step, mine, []))
+            else:
+                assert isinstance(exp, If)
+                mine = [rest.pop(0)] if exp.cond in self.local else []
+                found.append((step, mine, [self._split(arm, rest) for arm in step.arms]))
+        return found
+
+    def _restore(self, b: Builder, array: Var, steps: list[tuple[Step, list[Atom], list[object]]]) -> Var:
+        for step, record, arms in reversed(steps):
+            exp = step.stm.exp
+            if isinstance(exp, Update):
+                places = iter(record[1:])
+                axes = [self._placed(a, places) for a in exp.axes]
+                array = b.update(array, axes, record[0])
+                continue
+            assert isinstance(exp, If)
+            bodies = []
+            for arm in arms:
+                with b.region() as stms:
+                    end = self._restore(b, array, arm)  # type: ignore[arg-type]
+                bodies.append(Body(tuple(stms), (end,)))
+            cond = record[0] if record else exp.cond
+            array = b.bind([Var(array.name, array.type)], If(cond, bodies[0], bodies[1]))[0]
+        return array
+
+    def _placed(self, axis: Axis, places: object) -> Axis:
+        index = axis.index if isinstance(axis, At) else axis.start
+        if index in self.local:
+            index = next(places)  # type: ignore[call-overload]
+        return At(index, axis.wrap) if isinstance(axis, At) else replace(axis, start=index)
+
+    @property
+    def possible(self) -> bool:
+        """Whether lengths and steps of what is overwritten are known outside of the iteration."""
+        return all(self._fixed(s) for s in self.steps)
+
+    def _fixed(self, step: Step) -> bool:
+        exp = step.stm.exp
+        if not isinstance(exp, Update):
+            return all(self._fixed(s) for arm in step.arms for s in arm)
+        ranges = [a for a in exp.axes if isinstance(a, Range)]
+        return not any(x in self.local for a in ranges for x in (a.length, a.step))
+
+
+def _blank(b: Builder, type: Type) -> Atom:
+    if type.shape:
+        return b.full(type.shape, None, type.dtype, "blank")
+    return zero_of(type.dtype)
+
+
+def _bound(body: Body) -> set[Var]:
+    return {v for s in all_stms(body) for v in s.vars}
+
+
+__all__ = ["Log", "Step", "trace_updates"]
