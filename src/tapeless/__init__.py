@@ -1,5 +1,18 @@
 """Tapeless: numeric Python compiled to native code, and differentiated without a tape."""
 
+from tapeless.api.derivatives import (
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linearize,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
 from tapeless.api.function import Function, function
 from tapeless.api.operators import hist, loop, map, prange, reduce, scan, scatter, vmap
 from tapeless.errors import (
@@ -26,12 +39,23 @@ __all__ = [
     "TapelessError",
     "__version__",
     "function",
+    "grad",
+    "hessian",
     "hist",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
     "loop",
     "map",
     "prange",
     "reduce",
     "scan",
     "scatter",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
     "vmap",
 ]

@@ -40,6 +40,10 @@ CODES: dict[str, tuple[str, str]] = {
     "TP400": ("a reversible statement that cannot be undone", ""),
     "TP410": ("running backwards did not end at the known inputs", ""),
     "TP500": ("a device that is missing or refused the work", ""),
+    "TP301": ("an argument without derivatives", "pass a float, or leave the argument out of argnums."),
+    "TP302": ("a result that the transform cannot differentiate", "return one float, or use tp.jacobian or tp.vjp."),
+    "TP303": ("an operation without a derivative", "write it with other operations, or give it a rule of its own."),
+    "TP304": ("tangents or adjoints that do not fit", "give them the structure and shape of the values."),
     "TP900": ("a bug of the compiler", "please report it with the function; .python runs it meanwhile."),
 }
 

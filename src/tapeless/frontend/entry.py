@@ -214,7 +214,8 @@ def _trace(
     for c in captures:
         capture(ctx, c.value, c.get, c.name)
     closure = calls.python_function(ctx, python)
-    names = _leaf_names(closure.node.args, tree)
+    transform = getattr(python, "__tapeless_transform__", None)  # called instead, with all of the arguments
+    names = _leaf_names(_parameters(ctx, transform) or closure.node.args, tree)
     sizes: dict[int, Var] = {}
     params: list[Var] = []
     arguments: list[int] = []
@@ -234,8 +235,18 @@ def _trace(
             case _:
                 pass
     positional, keywords = _structure(tree, values)
-    result = calls.call_closure(ctx, closure, positional, keywords)
+    if transform is None:
+        result = calls.call_closure(ctx, closure, positional, keywords)
+    else:
+        result = calls.call_value(ctx, Static(transform), positional, keywords)
     return _finish(ctx, python.__name__, result, params, arguments, cells, sizes)
+
+
+def _parameters(ctx: Context, transform: Any) -> ast.arguments | None:
+    """Those of the function that a transform is of."""
+    base = getattr(transform, "function", None)
+    base = getattr(base, "python", base)
+    return calls.python_function(ctx, base).node.args if isinstance(base, types.FunctionType) else None
 
 
 def _leaf_names(parameters: ast.arguments, tree: Any) -> list[str]:

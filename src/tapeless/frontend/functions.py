@@ -74,6 +74,10 @@ def find_handler(obj: Any) -> Handler | None:
     found = handler_of(obj)
     if found is not None:
         return found
+    made = getattr(obj, "__tapeless_handler__", None)
+    if made is not None and not isinstance(obj, type):
+        own: Handler = made()
+        return own
     mark = getattr(obj, "__tapeless__", None)
     if isinstance(mark, str):
         from tapeless.frontend.parallel import OPERATORS

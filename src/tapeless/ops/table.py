@@ -198,6 +198,7 @@ ARITHMETIC = (
     _unary("square", NUMERIC, np.square, Special("square")),
     _unary("reciprocal", INEXACT, np.reciprocal, Special("reciprocal"), DIVIDE),
     _unary("identity", ALL, np.array, Special("identity"), 0),
+    _unary("stop_gradient", INEXACT, np.array, Special("identity"), 0),  # a constant to derivatives
 )
 
 EXTREMA = (  # Note [Ties]

@@ -1,0 +1,180 @@
+"""`tp.grad` and its family.
+
+Each makes a function that is compiled for the arguments it meets, like any `tp.function`; inside compiled code the same
+names are handled by `ad.calls`. Names and arguments are those of JAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tapeless.ad import calls
+from tapeless.api.function import Function
+from tapeless.frontend.context import Context
+from tapeless.frontend.names import from_python
+from tapeless.frontend.parallel import OPERATORS
+from tapeless.frontend.values import Value
+
+assert calls  # registers its handlers
+
+
+class Transform:
+    """A transform of a function with its options. Called in compiled code, it is the derived function."""
+
+    def __init__(self, name: str, function: Any, options: dict[str, Any], direct: bool = False) -> None:
+        self.name, self.function, self.options, self.direct = name, function, options, direct
+
+    def __tapeless_handler__(self) -> Callable[[Context, list[Value], dict[str, Value]], Value]:
+        from tapeless.frontend.calls import call_value
+
+        def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+            function = from_python(ctx, self.function, lambda: self.function, f"tp.{self.name} of")
+            options = {k: from_python(ctx, v, lambda v=v: v, k) for k, v in self.options.items()}  # type: ignore[misc]
+            if self.direct:
+                return OPERATORS[self.name](ctx, [function, *args], {**options, **keywords})
+            return call_value(ctx, OPERATORS[self.name](ctx, [function], options), args, keywords)
+
+        return handler
+
+
+class Derived(Function[Any, Any]):
+    """A derivative of a function, compiled when it is called."""
+
+    def __init__(self, transform: Transform, **options: Any) -> None:
+        def run(*args: Any, **keywords: Any) -> Any:
+            return self(*args, **keywords)
+
+        run.__tapeless_transform__ = transform  # type: ignore[attr-defined]
+
+        base = transform.function
+        run.__name__ = run.__qualname__ = f"{transform.name}_of_{getattr(base, '__name__', 'function').strip('<>')}"
+        super().__init__(run, **options)
+        self.transform = transform
+
+
+def _check(name: str, function: Any) -> Any:
+    if not callable(function):
+        raise TypeError(f"tp.{name} takes a function, not {function!r}")
+    return function
+
+
+def _options_of(function: Any) -> dict[str, Any]:
+    """Compiled derivatives inherit the options of a tp.function."""
+    if isinstance(function, Function):
+        o = function.options
+        return {
+            "check": o.check, "unsafe": o.unsafe, "fastmath": o.fastmath, "threads": function.threads,
+            "cache": function.cache,
+        }  # fmt: skip
+    return {}
+
+
+def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., Derived]:
+    def transform(
+        f: Callable[..., Any],
+        argnums: int | tuple[int, ...] = 0,
+        has_aux: bool = False,
+        *,
+        memory: str | None = None,
+        recover: str = "auto",
+        **options: Any,
+    ) -> Derived:
+        _check(name, f)
+        unknown = [k for k in options if k not in extra]
+        if unknown:
+            raise TypeError(f"tp.{name} has no option '{unknown[0]}'")
+        argnums = tuple(argnums) if isinstance(argnums, list) else argnums
+        chosen = {"argnums": argnums, "has_aux": has_aux, **options}
+        return Derived(Transform(name, f, chosen), **_options_of(f))
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = doc
+    transform.__tapeless__ = name  # type: ignore[attr-defined]
+    return transform
+
+
+grad = _family("grad", "The gradient of a function that returns one number, by the arguments `argnums`.")
+value_and_grad = _family("value_and_grad", "(value, gradient); with has_aux ((value, aux), gradient).")
+jacfwd = _family("jacfwd", "The Jacobian, one forward run for each element of the arguments.")
+jacrev = _family("jacrev", "The Jacobian, one backward run for each element of the result.")
+jacobian = _family("jacobian", "The Jacobian, by whichever mode needs fewer runs.", ("sparse",))
+hessian = _family("hessian", "The second derivatives of a function that returns one number.", ("sparse",))
+
+
+_made: WeakKeyDictionary[Any, dict[str, Derived]] = WeakKeyDictionary()
+
+
+def _once(name: str, f: Callable[..., Any], direct: bool = False) -> Derived:
+    """One for each function, so that what was compiled for an earlier call serves again."""
+    _check(name, f)
+    try:
+        known = _made.setdefault(f, {})
+    except TypeError:  # something that cannot be referred to weakly
+        known = {}
+    if name not in known:
+        known[name] = Derived(Transform(name, f, {}, direct), **_options_of(f))
+    return known[name]
+
+
+class Pullback:
+    """Takes the adjoint of a result to those of the arguments; may be called many times."""
+
+    def __init__(self, run: Derived, primals: tuple[Any, ...]) -> None:
+        self.run, self.primals = run, primals
+
+    def __call__(self, adjoint: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self.run(self.primals, adjoint)
+        return found
+
+
+def vjp(f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto") -> tuple[Any, Pullback]:
+    """(f(*primals), pullback): `pullback(adjoint of the result)` gives the adjoints of the arguments."""
+    run = _once("pull", f)
+    return _once("value", f)(*primals), Pullback(run, primals)
+
+
+def jvp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    memory: str | None = None,
+    recover: str = "auto",
+) -> tuple[Any, Any]:
+    """(f(*primals), its derivative in the direction `tangents`)."""
+    found: tuple[Any, Any] = _once("jvp", f, True)(tuple(primals), tuple(tangents))
+    return found
+
+
+def hvp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    memory: str | None = None,
+    recover: str = "auto",
+) -> tuple[Any, Any]:
+    """(gradient, Hessian times `tangents`)."""
+    found: tuple[Any, Any] = _once("hvp", f, True)(tuple(primals), tuple(tangents))
+    return found
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """(f(*primals), the linear map from tangents of the arguments to that of the result)."""
+    run = _once("jvp", f, True)
+
+    def linear(*tangents: Any) -> Any:
+        return run(primals, tangents)[1]
+
+    return _once("value", f)(*primals), linear
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x`, as a constant: derivatives do not see where it came from."""
+    return x
+
+
+for _function in (vjp, jvp, hvp, linearize, stop_gradient):
+    _function.__tapeless__ = _function.__name__  # type: ignore[attr-defined]
