@@ -265,6 +265,9 @@ def test_integer_rows_are_total(dtype: DType):
         ("logit", (1.0,), INF), ("xlogy", (0.0, 0.0), 0.0), ("xlogy", (0.0, NAN), NAN), ("xlogy", (2.0, 0.0), -INF),
         ("logaddexp", (-INF, -INF), -INF), ("logaddexp", (INF, INF), INF), ("logaddexp", (1000.0, 0.0), 1000.0),
         ("atan2", (0.0, -1.0), math.pi), ("atan2", (-0.0, -1.0), -math.pi), ("hypot", (INF, NAN), INF),
+        ("polygamma", (1.0, 0.0), INF), ("polygamma", (1.0, -3.0), INF), ("polygamma", (2.0, -3.0), NAN),
+        ("polygamma", (1.0, INF), 0.0), ("polygamma", (1.0, -INF), NAN), ("polygamma", (1.0, NAN), NAN),
+        ("polygamma", (0.0, 1.0), NAN), ("polygamma", (1.5, 1.0), NAN), ("polygamma", (171.0, 1.0), NAN),
     ],
 )  # fmt: skip
 def test_float_rows_at_the_edge(name: str, args: tuple[float, ...], expected: float, dtype: DType):

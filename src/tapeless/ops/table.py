@@ -32,7 +32,7 @@ zeta, the sum of 1 / (x + k) ** s over k = 0, 1, ..., it is (-1) ** (n + 1) n! z
 (-1) ** n polygamma(n, 1 - x) - polygamma(n, x) is a derivative of pi cot(pi x), which has period 1: it is the same at
 the distance of x from the whole number below, so zeta(n + 1, x) above becomes, with up = ceil(x) - x,
     zeta(n + 1, x - floor(x)) - (-1) ** n zeta(n + 1, up) + (-1) ** n zeta(n + 1, 1 - x)
-At the poles 0, -1, ... that is inf for odd n and NaN for even n.
+At the poles 0, -1, ... that is inf for odd n and NaN for even n. Where x ** -(n + 1) underflows, so does the result.
 """
 
 from __future__ import annotations
