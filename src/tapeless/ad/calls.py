@@ -26,6 +26,7 @@ from tapeless.ir.walk import Substitution
 Rebuild = Callable[[Sequence[Value]], Value]
 Arguments = list[Value]
 Keywords = dict[str, Value]
+Pair = tuple[tuple[Atom, ...], tuple[Atom | None, ...]]
 
 
 # -- containers of values
@@ -162,7 +163,7 @@ def results_of(traced: Traced, atoms: Sequence[Atom], leaves: Sequence[Value] | 
     return found
 
 
-def _derived(ctx: Context, run: Callable[[], object]) -> object:
+def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
     try:
         return run()
     except NotImplementedError as problem:
@@ -176,10 +177,10 @@ def pull(traced: Traced, seeds: Sequence[Atom | None]) -> tuple[tuple[Atom, ...]
     """The results and the adjoints of the differentiated leaves."""
     ctx = traced.ctx
 
-    def run() -> object:
+    def run() -> Pair:
         return vjp(ctx.b, traced.copy(), traced.params, seeds)
 
-    results, adjoints = _derived(ctx, run)  # type: ignore[misc]
+    results, adjoints = _derived(ctx, run)
     emit = Emit(ctx.b)
     return results, [emit.zero(p.type) if a is None else a for a, p in zip(adjoints, traced.params, strict=True)]
 
@@ -189,10 +190,10 @@ def push(traced: Traced, tangents: Sequence[Atom | None]) -> tuple[tuple[Atom, .
     ctx = traced.ctx
     given = {p: t for p, t in zip(traced.params, tangents, strict=True) if t is not None}
 
-    def run() -> object:
+    def run() -> Pair:
         return jvp(ctx.b, traced.copy(), given)
 
-    results, found = _derived(ctx, run)  # type: ignore[misc]
+    results, found = _derived(ctx, run)
     emit = Emit(ctx.b)
     return results, [emit.zero(r.type) if t is None else t for r, t in zip(results, found, strict=True)]
 
@@ -226,7 +227,7 @@ def positions(ctx: Context, argnums: object, count: int) -> tuple[list[int], boo
     """The positions of argnums, and whether it was a single one."""
     single = not isinstance(argnums, tuple)
     found: list[int] = []
-    for k in (argnums,) if single else argnums:  # type: ignore[union-attr]
+    for k in argnums if isinstance(argnums, tuple) else (argnums,):
         if not isinstance(k, int) or isinstance(k, bool) or not -count <= k < count:
             ctx.fail("TP112", f"argnums = {argnums} does not fit a call with {count} positional arguments")
         found.append(k % count)
@@ -236,7 +237,9 @@ def positions(ctx: Context, argnums: object, count: int) -> tuple[list[int], boo
 OPTIONS = ("argnums", "has_aux", "memory", "recover")
 
 
-def _by_argument(traced: Traced, args: Sequence[Value], wrt: Sequence[int], single: bool, found: Sequence[Value]) -> Value:
+def _by_argument(
+    traced: Traced, args: Sequence[Value], wrt: Sequence[int], single: bool, found: Sequence[Value]
+) -> Value:
     """Leaves put together as the arguments are."""
     rest = list(found)
     groups: list[Value] = []
@@ -264,11 +267,11 @@ def grad_like(name: str, with_value: bool) -> Callable[[Context, Arguments, Keyw
         def run(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
             wrt, single = positions(ctx, options.get("argnums", 0), len(args))
             traced = trace(ctx, function, args, keywords, wrt)
-            value, aux = traced.result, None
+            value = traced.result
             if has_aux:
                 if not isinstance(value, Sequence_) or len(value.items) != 2:
                     ctx.fail("TP302", f"tp.{name} with has_aux needs a function that returns a pair (value, aux)")
-                value, aux = value.items
+                value = value.items[0]
             _only_number(ctx, value, name)
             count = sum(isinstance(leaf, Scalar | Array) for leaf in traced.leaves)
             assert isinstance(value, Scalar)
@@ -410,7 +413,12 @@ def _resized(ctx: Context, atom: Var, type: Type, what: str) -> Var:
         if have is not want and have != want:
             same = ctx.b.let(BOOL, Apply("eq", (dim_atom(have), dim_atom(want))))
             ctx.b.effect(
-                Check(same, "ShapeError", f"the {what} has size {{0}} where the value has {{1}}", (dim_atom(have), dim_atom(want)))
+                Check(
+                    same,
+                    "ShapeError",
+                    f"the {what} has size {{0}} where the value has {{1}}",
+                    (dim_atom(have), dim_atom(want)),
+                )
             )
     return ctx.b.reshape(atom, type.shape)
 
@@ -608,7 +616,7 @@ def _by_columns(traced: Traced, types: Sequence[Type]) -> list[list[Value]]:
 
 def op_hessian(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     inner = {k: v for k, v in keywords.items() if k in ("argnums", "has_aux")}
-    gradient = jacobian_like("hessian", False)(ctx, args[:1], {k: v for k, v in inner.items()})
+    gradient = jacobian_like("hessian", False)(ctx, args[:1], dict(inner))
     return jacobian_like("hessian", True)(ctx, [gradient], dict(inner))
 
 

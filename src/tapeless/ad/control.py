@@ -16,7 +16,9 @@ def vjp_if(reverse: Reverse, stm: Stm, exp: If) -> None:
     bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
     arms = [reverse.fresh(Lambda((), arm)).body for arm in (exp.then, exp.orelse)]
     free = list(dict.fromkeys(v for arm in arms for v in reverse.free(arm, ())))
-    handed = [v for v in free if v.type.shape and v not in reverse.accs and _updated_by(v, arms)]  # Note [Adjoints by value]
+    handed = [
+        v for v in free if v.type.shape and v not in reverse.accs and _updated_by(v, arms)
+    ]  # Note [Adjoints by value]
     scalars = [v for v in free if not v.type.shape]
     arrays = [v for v in free if v.type.shape and v not in handed]
 

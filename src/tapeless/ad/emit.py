@@ -29,19 +29,19 @@ class Emit:
 
     # -- scalars
 
-    def __call__(self, name: str, *args: Atom | float, dtype: DType | None = None, label: str = "t") -> Atom:
+    def __call__(self, op: str, *args: Atom | float, dtype: DType | None = None, label: str = "t") -> Atom:
         """A row of the ops table; Python numbers take the type of the other operands."""
         given = [a for a in args if isinstance(a, Var | Const)]
         kind = next((a.type.dtype for a in given if a.type.dtype is not DType.bool), given[0].type.dtype)
         atoms = [a if isinstance(a, Var | Const) else const(a, kind) for a in args]
-        folded = _fold(name, atoms)
+        folded = _fold(op, atoms)
         if folded is not None:
             return folded
-        result = dtype or row(name).result([a.type.dtype for a in atoms])
-        if name != "convert" and all(isinstance(a, Const) for a in atoms):
+        result = dtype or row(op).result([a.type.dtype for a in atoms])
+        if op != "convert" and all(isinstance(a, Const) for a in atoms):
             values = [a.dtype.numpy.type(a.value) for a in atoms if isinstance(a, Const)]
-            return const(row(name).numpy(*values), result)
-        return self.b.let(Type(result), Apply(name, tuple(atoms)), label)
+            return const(row(op).numpy(*values), result)
+        return self.b.let(Type(result), Apply(op, tuple(atoms)), label)
 
     def convert(self, x: Atom, dtype: DType) -> Atom:
         if x.type.dtype is dtype:

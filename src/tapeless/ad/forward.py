@@ -41,6 +41,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Var
+from tapeless.ops.partials import FIRST_WINS
 
 
 def jvp_body(b: Builder, body: Body, tangents: Mapping[Var, Atom]) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
@@ -168,6 +169,9 @@ class Forward:
                 return emit.convert(t[0], v.type.dtype)
             case "select":
                 return emit("select", args[0], self.full_tangent(args[1]), self.full_tangent(args[2]))
+            case _ if name in FIRST_WINS:
+                first = FIRST_WINS[name](emit, args[0], args[1])
+                return emit("select", first, self.full_tangent(args[0]), self.full_tangent(args[1]))
             case "real" | "imag" | "conj":
                 assert t[0] is not None
                 return emit(name, t[0])

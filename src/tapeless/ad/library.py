@@ -71,7 +71,7 @@ class Matrices:
             outside = emit("select", emit("gt", i, j), times(below), times(above))
             return emit("select", emit("eq", i, j), times(diagonal), outside)
 
-        def of_row(i: Var, row: Var) -> tuple[Atom]:
+        def of_row(i: Var, row: Var) -> tuple[Var, ...]:
             return self.b.map(row.type.shape[0], [row], lambda j, e: (element(i, j, e),))
 
         return self.b.map(a.type.shape[0], [a], of_row)[0]
@@ -88,7 +88,7 @@ class Matrices:
         return self.by_place(a, 0.5, 1.0, 0.0)
 
 
-def _var(a: Atom) -> Var:
+def _var(a: Atom | None) -> Var:
     assert isinstance(a, Var)
     return a
 

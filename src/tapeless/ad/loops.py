@@ -319,5 +319,3 @@ def _consumes(body: Body, array: Var) -> bool:
             case _:
                 pass
     return False
-
-

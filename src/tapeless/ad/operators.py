@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tapeless.ir.core import Apply, Reduction
+from tapeless.ops.partials import FIRST_WINS
 
-EXTREMA = {"max", "maximum", "fmax", "min", "minimum", "fmin"}
+EXTREMA = frozenset(FIRST_WINS)
 
 
 def single_row(reduction: Reduction) -> str:

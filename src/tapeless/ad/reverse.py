@@ -56,6 +56,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import Atom, Dim, Type, Var, dim_atom, i64
 from tapeless.ir.walk import Substitution, free_in_body, map_exp
+from tapeless.ops.partials import FIRST_WINS
 
 Back = Callable[[], None]
 
@@ -95,9 +96,7 @@ class Reverse:
         """A copy to be run again: other names, and nothing tested or printed a second time."""
         renamed = Substitution({}, refresh=True)
         copy = renamed.lam(Lambda(lam.params, quiet(lam.body)))
-        self._active.update(
-            new for old, new in renamed.map.items() if old in self._active and isinstance(new, Var)
-        )
+        self._active.update(new for old, new in renamed.map.items() if old in self._active and isinstance(new, Var))
         return copy
 
     # -- adjoints
@@ -321,11 +320,9 @@ class Reverse:
             case "convert":
                 self.add(first, self._converted(bar, first.type.dtype.is_complex, first))
             case "select":
-                zero = emit.zero(bar.type)
-                if self.active(args[1]):
-                    self.add(args[1], emit("select", first, bar, zero))
-                if self.active(args[2]):
-                    self.add(args[2], emit("select", first, zero, bar))
+                self._choose(first, args[1], args[2], bar)
+            case _ if name in FIRST_WINS:
+                self._choose(FIRST_WINS[name](emit, first, args[1]), first, args[1], bar)
             case "real":
                 self.add(first, emit("complex", bar, emit.zero(bar.type)))
             case "imag":
@@ -351,6 +348,14 @@ class Reverse:
                         factor = emit.partial(name, k, v, args)
                         if factor is not None:
                             self.add(a, emit("mul", factor, bar))
+
+    def _choose(self, cond: Atom, a: Atom, b: Atom, bar: Atom) -> None:
+        """One of two operands gets the adjoint; the other gets 0, not 0 times a slope that may be infinite."""
+        zero = self.emit.zero(bar.type)
+        if self.active(a):
+            self.add(a, self.emit("select", cond, bar, zero))
+        if self.active(b):
+            self.add(b, self.emit("select", cond, zero, bar))
 
     def _converted(self, bar: Atom, to_complex: bool, operand: Atom) -> Atom:
         if bar.type.dtype.is_complex and not to_complex:

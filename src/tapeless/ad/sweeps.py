@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tapeless.ad.emit import sum_operator, unchecked, whole
-from tapeless.ad.operators import EXTREMA, is_sum, single_row
+from tapeless.ad.operators import is_sum, single_row
 from tapeless.ir.core import (
     Apply,
     At,
@@ -30,6 +30,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
+from tapeless.ops.partials import FIRST_WINS
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Back, Reverse
@@ -72,8 +73,8 @@ def elements_back(
             sums = [inner.full_adjoint(v) for v in scalars]
             outs: list[Atom] = []
             for p in mapped:
-                new = inner.full_adjoint(p)
-                outs.append(inner.emit.add(old_rows[p], new) if p in old_rows else new)
+                grown = inner.full_adjoint(p)
+                outs.append(inner.emit.add(old_rows[p], grown) if p in old_rows else grown)
         operators = tuple(sum_operator(v.type.dtype) for v in scalars)
         vars = [Var(f"{v.name}_bar", v.type) for v in scalars]
         vars += [Var(f"{p.name}_bar", Type(p.type.dtype, (width, *p.type.shape))) for p in mapped]
@@ -202,7 +203,7 @@ def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction) -> Var:
     item = operator.neutral[0].type
     a, i, c, j = Var("a", item), Var("i", I64), Var("c", item), Var("j", I64)
     with b.region() as stms:
-        keep = emit("or", emit("and", emit("ge", i, 0), _keeps_left(reverse, single_row(operator), a, c)), emit("lt", j, 0))
+        keep = emit("or", emit("and", emit("ge", i, 0), FIRST_WINS[single_row(operator)](emit, a, c)), emit("lt", j, 0))
         value, place = emit("select", keep, a, c), emit("select", keep, i, j)
     op = Reduction(Lambda((a, i, c, j), Body(tuple(stms), (value, place))), (operator.neutral[0], i64(-1)))
     with b.region() as inner:
@@ -212,23 +213,6 @@ def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction) -> Var:
     body = Body(tuple(inner), (lam.body.results[k], lam.params[0]))
     b.bind([best, where], Sweep(exp.width, exp.arrays, Lambda(lam.params, body), (op,)))
     return where
-
-
-def _keeps_left(reverse: Reverse, name: str, a: Atom, c: Atom) -> Atom:
-    emit = reverse.emit
-    match name:
-        case "max":
-            return emit("not", emit("gt", c, a))
-        case "min":
-            return emit("not", emit("lt", c, a))
-        case "maximum":
-            return emit("or", emit("ge", a, c), emit("ne", a, a))
-        case "minimum":
-            return emit("or", emit("le", a, c), emit("ne", a, a))
-        case "fmax":
-            return emit("or", emit("ge", a, c), emit("ne", c, c))
-        case _:
-            return emit("or", emit("le", a, c), emit("ne", c, c))
 
 
 # -- histograms and scatters
@@ -283,7 +267,12 @@ def vjp_scatter(reverse: Reverse, stm: Stm, exp: Scatter) -> Back:
         again = reverse.fresh(exp.lam)
         last = b.bind(
             [Var("writer", writers.type)],
-            Scatter((writers,), exp.width, exp.arrays, Lambda(again.params, Body(again.body.stms, (again.body.results[0], again.params[0])))),
+            Scatter(
+                (writers,),
+                exp.width,
+                exp.arrays,
+                Lambda(again.params, Body(again.body.stms, (again.body.results[0], again.params[0]))),
+            ),
         )[0]
 
         def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
@@ -379,4 +368,3 @@ def vjp_update_acc(reverse: Reverse, exp: UpdateAcc) -> None:
     if part.type.shape and not exp.value.type.shape:
         part = reverse.emit.sum_over(_array(part), tuple(range(part.type.rank)))
     reverse.add(exp.value, part)
-

@@ -37,9 +37,7 @@ def vjp(
     return vjp_body(b, lam.body, wrt, seeds)
 
 
-def jvp(
-    b: Builder, lam: Lambda, tangents: dict[Var, Atom]
-) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
+def jvp(b: Builder, lam: Lambda, tangents: dict[Var, Atom]) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Results of the lambda and their tangents, for tangents of some of its parameters (the others: zero)."""
     return jvp_body(b, lam.body, tangents)
 

@@ -7,7 +7,7 @@ further results; `restore` undoes the iteration, given those values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder, indexed_type
@@ -22,6 +22,15 @@ class Step:
 
     stm: Stm
     arms: tuple[tuple[Step, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A step with its part of a record."""
+
+    step: Step
+    record: list[Atom]
+    arms: list[list[Recorded]]
 
 
 def trace_updates(body: Body, result: Atom, root: Var) -> tuple[Step, ...] | None:
@@ -140,23 +149,23 @@ class Log:
         rest = list(record)
         return self._restore(b, array, self._split(self.steps, rest))
 
-    def _split(self, steps: Sequence[Step], rest: list[Atom]) -> list[tuple[Step, list[Atom], list[object]]]:
+    def _split(self, steps: Sequence[Step], rest: list[Atom]) -> list[Recorded]:
         """The record, step by step."""
-        found = []
+        found: list[Recorded] = []
         for step in steps:
             exp = step.stm.exp
             if isinstance(exp, Update):
                 mine = [rest.pop(0) for _ in range(1 + len(self._places(exp.axes)))]
-                found.append((step, mine, []))
+                found.append(Recorded(step, mine, []))
             else:
                 assert isinstance(exp, If)
                 mine = [rest.pop(0)] if exp.cond in self.local else []
-                found.append((step, mine, [self._split(arm, rest) for arm in step.arms]))
+                found.append(Recorded(step, mine, [self._split(arm, rest) for arm in step.arms]))
         return found
 
-    def _restore(self, b: Builder, array: Var, steps: list[tuple[Step, list[Atom], list[object]]]) -> Var:
-        for step, record, arms in reversed(steps):
-            exp = step.stm.exp
+    def _restore(self, b: Builder, array: Var, steps: list[Recorded]) -> Var:
+        for s in reversed(steps):
+            exp, record = s.step.stm.exp, s.record
             if isinstance(exp, Update):
                 places = iter(record[1:])
                 axes = [self._placed(a, places) for a in exp.axes]
@@ -164,18 +173,18 @@ class Log:
                 continue
             assert isinstance(exp, If)
             bodies = []
-            for arm in arms:
+            for arm in s.arms:
                 with b.region() as stms:
-                    end = self._restore(b, array, arm)  # type: ignore[arg-type]
+                    end = self._restore(b, array, arm)
                 bodies.append(Body(tuple(stms), (end,)))
             cond = record[0] if record else exp.cond
             array = b.bind([Var(array.name, array.type)], If(cond, bodies[0], bodies[1]))[0]
         return array
 
-    def _placed(self, axis: Axis, places: object) -> Axis:
+    def _placed(self, axis: Axis, places: Iterator[Atom]) -> Axis:
         index = axis.index if isinstance(axis, At) else axis.start
         if index in self.local:
-            index = next(places)  # type: ignore[call-overload]
+            index = next(places)
         return At(index, axis.wrap) if isinstance(axis, At) else replace(axis, start=index)
 
     @property

@@ -6,7 +6,7 @@ names are handled by `ad.calls`. Names and arguments are those of JAX.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -74,7 +74,7 @@ def _options_of(function: Any) -> dict[str, Any]:
 def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., Derived]:
     def transform(
         f: Callable[..., Any],
-        argnums: int | tuple[int, ...] = 0,
+        argnums: int | Sequence[int] = 0,
         has_aux: bool = False,
         *,
         memory: str | None = None,
@@ -85,8 +85,7 @@ def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., D
         unknown = [k for k in options if k not in extra]
         if unknown:
             raise TypeError(f"tp.{name} has no option '{unknown[0]}'")
-        argnums = tuple(argnums) if isinstance(argnums, list) else argnums
-        chosen = {"argnums": argnums, "has_aux": has_aux, **options}
+        chosen = {"argnums": argnums if isinstance(argnums, int) else tuple(argnums), "has_aux": has_aux, **options}
         return Derived(Transform(name, f, chosen), **_options_of(f))
 
     transform.__name__ = transform.__qualname__ = name
@@ -176,5 +175,5 @@ def stop_gradient(x: Any) -> Any:
     return x
 
 
-for _function in (vjp, jvp, hvp, linearize, stop_gradient):
-    _function.__tapeless__ = _function.__name__  # type: ignore[attr-defined]
+for _name in ("vjp", "jvp", "hvp", "linearize", "stop_gradient"):
+    setattr(globals()[_name], "__tapeless__", _name)  # noqa: B010

@@ -113,7 +113,8 @@ def from_python(ctx: Context, value: Any, get: Get, name: str) -> Value:
         from tapeless.frontend.calls import python_function
 
         _watch(ctx, value, get, name)
-        return python_function(ctx, python)
+        transform = getattr(python, "__tapeless_transform__", None)
+        return python_function(ctx, python) if transform is None else Static(transform)
     _watch(ctx, value, get, name)
     if getattr(value, "__tapeless__", None) == "vmapped":
         return _vmapped(ctx, value, get, name)

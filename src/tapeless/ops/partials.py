@@ -189,6 +189,7 @@ ARITHMETIC: dict[str, Partials] = {
     "square": (lambda b, r, x: b("mul", x, 2.0),),
     "reciprocal": (lambda b, r, x: b("neg", b("square", r)),),
     "identity": FLAT1,  # LINEAR_OR_SPECIAL
+    "stop_gradient": FLAT1,
 }
 
 TRANSCENDENTAL: dict[str, Partials] = {
