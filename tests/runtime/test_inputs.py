@@ -579,6 +579,67 @@ def test_ranges(bounds):
     same(counted, *bounds)
 
 
+TOP, BOTTOM = 2**63 - 1, -(2**63)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [(1, BOTTOM, 1), (TOP, BOTTOM, 1), (BOTTOM, TOP, -1), (TOP - 3, TOP, 1), (BOTTOM, BOTTOM + 3, 1), (TOP, TOP - 3, -1), (3, BOTTOM, TOP),
+     (0, TOP, 2**62), (1, TOP, 2**62 + 1), (BOTTOM + 2, BOTTOM, -1), (TOP, 0, BOTTOM), (-1, BOTTOM, BOTTOM), (0, TOP, TOP), (-5, TOP - 5, TOP)],
+)  # fmt: skip
+def test_ranges_near_the_limits(bounds):
+    same(numbers_of, *bounds)
+    same(bounded_numbers, *bounds)
+    same(length_of, *bounds)
+
+
+def numbers_of(start, stop, step):
+    n, last, some = 0, 0, 0
+    for i in range(start, stop, step):
+        n += 1
+        last = i
+        some ^= i
+    return n, last, some
+
+
+def bounded_numbers(start, stop, step):
+    n, last = 0, 0
+    for i in range(start, stop, step):
+        n += 1
+        last = i
+        if n > 4:
+            break
+    return n, last
+
+
+def length_of(start, stop, step):
+    return len(range(start, stop, step))
+
+
+def first_up(start, stop):
+    for i in range(start, stop):
+        return i
+    return 0
+
+
+def even_steps(start, stop):
+    n = 0
+    for i in range(start, stop, 2**62):
+        n += 1
+    return n
+
+
+def test_ranges_that_are_too_long():
+    """Nothing goes around by 64 bits; what cannot be counted raises."""
+    for f in (first_up, even_steps):
+        with pytest.raises(OverflowError, match="range"):
+            tp.function(f)(BOTTOM, TOP)
+    for bounds in ((BOTTOM, TOP, 1), (TOP, -1, BOTTOM), (0, BOTTOM, BOTTOM)):
+        with pytest.raises(OverflowError, match="range"):
+            tp.function(length_of)(*bounds)
+    assert tp.function(first_up)(-5, TOP - 6) == -5
+
+
 # -- large programs
 
 

@@ -47,7 +47,7 @@ def _len(ctx: Context, obj: Value) -> Value:
         case RangeValue():
             from tapeless.frontend.iteration import range_count
 
-            return Scalar(apply(ctx, "max", range_count(ctx, obj), i64(0)), True)
+            return Scalar(apply(ctx, "max", range_count(ctx, obj, tested=True), i64(0)), True)
         case Static(value=str() as chars):
             return weak(len(chars))
         case _:

@@ -228,7 +228,7 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value) -> Flow:
     if not _left_early(s):
         run_plain_for(ctx, s, iterable)
         return _after_loop(ctx, s, False, None)
-    count, element = iteration(ctx, iterable)
+    count, element = iteration(ctx, iterable, may_stop=True)
     plan = iterable.recover if isinstance(iterable, RangeValue) else ""
     return _for_with_exits(ctx, s, count, element, plan)
 
