@@ -362,9 +362,9 @@ def _quantifier(name: str, row: str, end: bool) -> None:
         if isinstance(iterable, Array):
             if iterable.type.rank != 1:
                 ctx.fail("TP120", f"{name} of an array with rows is ambiguous", f"use np.{name}.")
-            from tapeless.frontend.reductions import all_, any_
+            from tapeless.frontend.reductions import all_, any_, python_bool
 
-            return (any_ if name == "any" else all_)(ctx, iterable)
+            return python_bool((any_ if name == "any" else all_)(ctx, iterable))
         result: Atom = Const(not end, DType.bool)
         for item in items_of(ctx, name, iterable):
             result = apply(ctx, row, result, truth_of(ctx, item))
