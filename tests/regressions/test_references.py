@@ -94,3 +94,139 @@ def test_arrays_handed_around_stay_different():
         return u, v, w
 
     agree(f, np.arange(3.0), 4)
+
+
+def test_an_array_is_returned_from_a_loop_that_writes_it():
+    def f(a, n):
+        for i in range(n):
+            if a[0] > 2.0:
+                return a
+            a[0] += 1.0
+        a[1] = 7.0
+        return a
+
+    agree(f, np.arange(3.0), 2)
+    agree(f, np.arange(3.0), 5)
+
+
+def test_a_function_that_returns_its_argument_from_a_loop():
+    def f(a, n):
+        def g(p):
+            for i in range(n):
+                if p[0] > 2.0:
+                    return p
+                p[0] += 1.0
+            return p + 1.0
+
+        c = a * 2.0
+        d = g(c)
+        c[0] = 9.0
+        return d
+
+    refused(f, np.arange(3.0), 2)
+
+
+def test_a_dict_whose_keys_change_places_in_a_loop():
+    def f(x, y, n):
+        d = {"u": x, "v": y}
+        for i in range(n):
+            d = {"v": d["u"], "u": d["v"] + 1.0}
+        return d["u"], d["v"]
+
+    refused(f, 1.0, 2.0, 3, code="TP104")
+
+
+# -- references inside of functions, methods, ranges and slices
+
+
+def test_the_default_of_a_function_refers_to_its_array():
+    def f(a, n):
+        c = a * 2.0
+        g = lambda v=c: v[0]
+        for i in range(n):
+            c[0] += 1.0
+            if i == 9:
+                c = c * 2.0
+        return g()
+
+    refused(f, np.arange(3.0), 3)
+
+
+def test_a_method_refers_to_its_array():
+    def f(a, n):
+        c = a * 2.0
+        total = c.sum
+        for i in range(n):
+            c[0] += 1.0
+            if i == 9:
+                c = c * 2.0
+        return total()
+
+    refused(f, np.arange(3.0), 3)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_what_one_arm_made_is_used_after_it(n):
+    def function(a, n):
+        if n > 1:
+            c = a * 2.0
+            g = lambda v=c: v[0]
+        return g() if n > 1 else a[1]
+
+    def method(a, n):
+        total = a.sum
+        if n > 1:
+            total = (a * 2.0).sum
+        return total()
+
+    def numbers(a, n):
+        if n > 1:
+            r = range(int(a[1]), n)
+        s = 0
+        if n > 1:
+            for i in r:
+                s += i
+        return s
+
+    def part(a, n):
+        if n > 1:
+            p = slice(int(a[1]), None)
+        return a[p] if n > 1 else a
+
+    for f in (function, method, numbers, part):
+        agree(f, np.arange(3.0), n)
+
+
+def test_what_a_loop_made_is_used_after_it():
+    def function(a, n):
+        for i in range(n):
+            c = a * i
+            g = lambda v=c: v[1]
+        return g()
+
+    def numbers(a, n):
+        for i in range(n):
+            r = range(i + 1)
+        s = 0
+        for i in r:
+            s += i
+        return s
+
+    def row(m, n):
+        for i in range(n):
+            r = m[i]
+            r[0] += 1.0
+        return r.copy()
+
+    agree(function, np.arange(3.0), 3)
+    agree(numbers, np.arange(3.0), 3)
+    agree(row, np.arange(9.0).reshape(3, 3), 3)
+
+
+def test_a_view_made_in_a_loop_with_a_size_of_its_own():
+    def f(a, n):
+        for i in range(n):
+            r = a[i:]
+        return r
+
+    refused(f, np.arange(3.0), 2, code="TP104")

@@ -19,6 +19,7 @@ from itertools import combinations
 from tapeless.frontend import exchange, scalars
 from tapeless.frontend.arrays import cast, read
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.flow import RETURN
 from tapeless.frontend.merge import FALSE, TRUE
 from tapeless.frontend.values import (
     Array,
@@ -27,10 +28,12 @@ from tapeless.frontend.values import (
     Key,
     MaybeUndefined,
     Scalar,
-    Sequence_,
     State,
     Value,
     cells_of,
+    parts_of,
+    same_form,
+    with_parts,
 )
 from tapeless.ir.core import Body, For, Full, While
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64, zero_of
@@ -183,8 +186,9 @@ class _Attempt:
 
     def _next_iteration(self, shapes: list[_Shape]) -> None:
         """Note [Arrays of the next iteration]: what was taken for another array than it may be."""
-        starts = {place: cell for s in shapes for place, cell in s.starts.items()}
-        ends = {place: cell for s in shapes for place, cell in s.ends.items()}
+        read = [s for s in shapes if s.key[1] != RETURN]  # nobody reads a result before the loop has been left
+        starts = {place: cell for s in read for place, cell in s.starts.items()}
+        ends = {place: cell for s in read for place, cell in s.ends.items()}
         more: dict[Place, set[Cell]] = {}
         for place, end in ends.items():
             more[place] = {c for c in end.possible if c in self.before.cells} - starts[place].possible
@@ -226,7 +230,7 @@ class _Attempt:
         if value is None:
             if key not in self.carried.fresh:
                 return None
-            value = _undefined(self.ctx, self.carried.fresh[key], self.before)
+            value = _undefined(self.ctx, self.carried.fresh[key], self.before, key[1])
             if not key[1].startswith("<"):
                 value = MaybeUndefined(value, FALSE)
         shape = _Shape(self, key, value)
@@ -284,6 +288,8 @@ class _Shape:
                 place = (self.key, self.count)
                 self.count += 1
                 may_be = self._may_be(cell) | self.attempt.carried.may_be.get(place, set())
+                if self.key[1] == RETURN:
+                    may_be = set()
                 if cell in self.attempt.before.cells:  # in `entry` it may go around the loop already
                     ctx.state = self.attempt.before
                 var = read(ctx, value)
@@ -294,11 +300,8 @@ class _Shape:
                 self.starts[place] = new = Cell(name, may_be, cell.readonly)
                 entry.cells[new] = slot.param
                 return Array(new, slot.param.type)
-            case Sequence_():
-                items = tuple(self._enter_value(v, entry) for v in value.items)
-                return Sequence_(items, value.kind, value.keys, value.cls)
             case _:
-                return value
+                return with_parts(value, [self._enter_value(v, entry) for v in parts_of(value)])
 
     def _may_be(self, cell: Cell) -> set[Cell]:
         """The arrays of before that this may be, when anything else can see one of them during the loop."""
@@ -326,7 +329,7 @@ class _Shape:
     def _leave_value(self, old: Value, new: Value | None, slots: object, places: object) -> None:
         ctx = self.attempt.ctx
         name = self.key[1]
-        label = "the result" if name.startswith("<") else f"'{name}'"
+        label = _label(name)
         if isinstance(new, Conflict):
             ctx.fail("TP104", new.reason, new.hint)
         match old, new:
@@ -344,11 +347,13 @@ class _Shape:
                 slot = next(slots)  # type: ignore[call-overload]
                 self.ends[self.key, next(places)] = new.cell  # type: ignore[call-overload]
                 self._leave_array(slot, new)
-            case Sequence_(), Sequence_() if len(old.items) == len(new.items) and old.kind == new.kind:
-                for p, q in zip(old.items, new.items, strict=True):
+            case _ if new is not None and parts_of(old) and same_form(old, new):
+                for p, q in zip(parts_of(old), parts_of(new), strict=True):
                     self._leave_value(p, q, slots, places)
             case _ if new is not None and (old is new or old == new):
                 return
+            case Conflict(reason=reason, hint=hint), _:
+                ctx.fail("TP104", reason, hint)
             case _:
                 text = type_text(new) if new is not None else "unbound"
                 ctx.fail(
@@ -413,34 +418,33 @@ class _Shape:
                 new = Cell(self.key[1], may_be | end.possible, cell.readonly)
                 state.cells[new] = mapping[slot.param]
                 return Array(new, mapping[slot.param].type)
-            case Sequence_():
-                items = tuple(self._after_value(v, slots, places, state, mapping) for v in old.items)
-                return Sequence_(items, old.kind, old.keys, old.cls)
             case _:
-                return old
+                return with_parts(old, [self._after_value(v, slots, places, state, mapping) for v in parts_of(old)])
 
 
-def _undefined(ctx: Context, value: Value, before: State) -> Value:
+def _label(name: str) -> str:
+    return "the result" if name.startswith("<") else f"'{name}'"
+
+
+def _undefined(ctx: Context, value: Value, before: State, name: str) -> Value:
     """A stand-in, of the type that the body gives it, for a name that is not bound before the loop."""
     match value:
         case MaybeUndefined(value=inner):
-            return _undefined(ctx, inner, before)
+            return _undefined(ctx, inner, before, name)
         case Scalar(atom=atom, weak=is_weak):
             return Scalar(zero_of(atom.type.dtype), is_weak)
         case Array(cell=cell, type=type):
-            if cell in before.cells:
+            if cell in before.cells and not value.view:
                 return value
             dims = tuple(ctx.canon(d) for d in type.shape)
             if any(isinstance(d, Var) and d not in _known(ctx, before) for d in dims):
                 return Conflict(
-                    f"'{cell.name}' is made inside the loop with a size that is only known there, and used after it",
+                    f"{_label(name)} is made inside the loop with a size that is only known there, and used after it",
                     "allocate it before the loop.",
                 )
             return ctx.new_cell(ctx.b.let(Type(type.dtype, dims), Full(dims, zero_of(type.dtype)), cell.name))
-        case Sequence_():
-            return Sequence_(tuple(_undefined(ctx, v, before) for v in value.items), value.kind, value.keys, value.cls)
         case _:
-            return value
+            return with_parts(value, [_undefined(ctx, v, before, name) for v in parts_of(value)])
 
 
 def _known(ctx: Context, before: State) -> set[Var]:

@@ -18,13 +18,15 @@ from tapeless.frontend.values import (
     MaybeUndefined,
     Reshaped,
     Scalar,
-    Sequence_,
     State,
     Static,
     Step,
     Strided,
     Value,
     cells_of,
+    parts_of,
+    same_form,
+    with_parts,
 )
 from tapeless.ir.core import At, Full, Range, Stm
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, zero_of
@@ -123,13 +125,11 @@ class Join:
                 return Scalar(self._result(a, b, Type(dtype), _plain(name)), is_weak)
             case Array(), Array():
                 return self._arrays(x, y, name, after)
-            case Sequence_(), Sequence_() if (
-                len(x.items) == len(y.items) and x.kind == y.kind and x.keys == y.keys and x.cls is y.cls
-            ):
-                items = tuple(self._value(p, q, name, after) for p, q in zip(x.items, y.items, strict=True))
-                return Sequence_(items, x.kind, x.keys, x.cls)
             case Static(), Static() if x.value is y.value or (type(x.value) is type(y.value) and x.value == y.value):
                 return x
+            case _ if same_form(x, y) and parts_of(x):
+                pairs = zip(parts_of(x), parts_of(y), strict=True)
+                return with_parts(x, [self._value(p, q, name, after) for p, q in pairs])
         if x == y:
             return x
         label = "the result" if name.startswith("<") else f"'{name}'"
@@ -173,16 +173,12 @@ class Join:
                 assert isinstance(out, Var)
                 self.joined[place] = _in_state(after, out, name, cell.possible)
                 return self.joined[place]
-            case Sequence_():
-                return Sequence_(
-                    tuple(self._carry_out(k, v, name, after) for v in value.items), value.kind, value.keys, value.cls
-                )
             case MaybeUndefined(value=inner, defined=defined):
                 first, second = (defined, FALSE) if k == 0 else (FALSE, defined)
                 flag = self._result(first, second, Type(DType.bool), "defined")
                 return MaybeUndefined(self._carry_out(k, inner, name, after), flag)
             case _:
-                return value
+                return with_parts(value, [self._carry_out(k, v, name, after) for v in parts_of(value)])
 
     def _outer_view(self, k: int, value: Array) -> Array:
         """A view of an array of before, made in one arm: where it begins and ends has to be known outside."""
