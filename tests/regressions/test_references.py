@@ -230,3 +230,51 @@ def test_a_view_made_in_a_loop_with_a_size_of_its_own():
         return r
 
     refused(f, np.arange(3.0), 2, code="TP104")
+
+
+# -- results of branches in the memory of arrays that an arm updates
+
+
+@pytest.mark.parametrize("x", [1.0, -1.0])
+def test_one_arm_exchanges_arrays_that_the_other_writes(x):
+    def both(a, b, x):
+        c, d = a * 0.5, b * 0.5
+        if x > 0.0:
+            c[0] = x
+            d[0] = x
+        else:
+            c, d = d, c
+        return c, d
+
+    def one(a, b, x):
+        c, d = a * 0.5, b * 0.5
+        if x > 0.0:
+            c[0] = x
+        else:
+            d[0] = c[1]
+            c, d = d, c
+        return c, d
+
+    def each_in_turn(a, b, x):
+        c = a * 0.5
+        if x > 0.0:
+            c[0] = x
+            a, c = c, a
+        else:
+            c += b
+        return a.copy(), c
+
+    def nested(a, b, x):
+        c, d = a * 0.5, b * 0.5
+        for i in range(3):
+            if i > 0:
+                if x > 0.0:
+                    c[i] += d[0]
+                    d = b * 3.0
+                else:
+                    d[i] += c[0]
+                    c = d + 1.0
+        return c, d
+
+    for f in (both, one, each_in_turn, nested):
+        agree(f, np.arange(3.0) + 1.0, np.arange(3.0) - 4.0, x)
