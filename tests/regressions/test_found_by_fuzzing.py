@@ -207,3 +207,13 @@ def test_imaginary_numbers_are_true():
         return bool(a[3]), bool(1j)
 
     agree(f, np.array([0j, 0j, 2j, 3j]))
+
+
+def test_a_position_outside_comes_before_a_size_that_does_not_fit():
+    def f(m, v):
+        m[:, -2] = v
+        return len(m)
+
+    agree(f, np.zeros((2, 2)), np.ones(2))
+    agree(f, np.zeros((2, 0)), np.ones(3))
+    agree(f, np.zeros((2, 2)), np.ones(3))

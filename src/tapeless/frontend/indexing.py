@@ -100,6 +100,8 @@ def set_item(ctx: Context, array: Array, subscript: Value, value: Value) -> None
         _scatter(ctx, array, items, numeric)
     else:
         view = _basic(ctx, array, items)
+        if isinstance(numeric, Array) and _tested(view):
+            read(ctx, view)  # a position outside is an error before a size that does not fit is one
         new = broadcast_to(ctx, numeric, ctx.dims(view.type.shape), array.type.dtype, "assignment")
         write(ctx, view, new)
 
