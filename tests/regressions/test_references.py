@@ -278,3 +278,34 @@ def test_one_arm_exchanges_arrays_that_the_other_writes(x):
 
     for f in (both, one, each_in_turn, nested):
         agree(f, np.arange(3.0) + 1.0, np.arange(3.0) - 4.0, x)
+
+
+# -- views of views
+
+
+def test_new_axes_are_transposed_and_indexed():
+    def f(a):
+        c = a[None]
+        c.T[2, 0] = 4.0
+        d = np.transpose(a[None, :, None], (2, 1, 0))
+        d[0, 1, 0] += 3.0
+        s = c.T[1, 0] + c.T[1:, 0][0] + c[0, ::-1][0]
+        d[0] *= 5.0
+        return s, d.copy(), np.swapaxes(c, 0, 1)[2].copy()
+
+    agree(f, np.arange(3.0))
+
+
+def test_rows_of_a_transposed_part():
+    def f(m, k):
+        v = m[1:].T
+        w = v[::-1, :1].T
+        w[0, k] = 50.0
+        v[k] += 1.0
+        v[:2].T[0] *= 2.0
+        return v[1:, k]
+
+    agree(f, np.arange(12.0).reshape(4, 3), 0)
+    agree(f, np.arange(12.0).reshape(4, 3), 2)
+    agree(f, np.arange(12.0).reshape(4, 3), 3)
+    agree(f, np.arange(6.0).reshape(2, 3), 1)

@@ -21,7 +21,7 @@ from tapeless.frontend.arrays import (
     write,
 )
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.values import Array, Scalar, Sequence_, SliceValue, Static, Strided, Value
+from tapeless.frontend.values import Array, Reshaped, Scalar, Sequence_, SliceValue, Static, Step, Strided, Value
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import At, Axis, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, i64
@@ -149,13 +149,17 @@ def _basic(ctx: Context, array: Array, items: Sequence[Item]) -> Array:
     return Array(array.cell, Type(array.type.dtype, tuple(dims)), (*rest, Strided(tuple(final), order)))
 
 
-def _base_dims(ctx: Context, array: Array, rest: tuple[object, ...]) -> tuple[Dim, ...]:
-    from tapeless.frontend.values import Reshaped
-
-    last = rest[-1] if rest else None
-    if isinstance(last, Reshaped):
-        return last.shape
-    return ctx.state.cells[array.cell].type.shape
+def _base_dims(ctx: Context, array: Array, rest: tuple[Step, ...]) -> tuple[Dim, ...]:
+    """The shape that the last step of a view starts from: what the steps before it leave."""
+    match rest:
+        case ():
+            return ctx.state.cells[array.cell].type.shape
+        case (*_, Reshaped(shape=shape)):
+            return shape
+        case (*_, Strided(axes=axes, order=order)):
+            lengths = [a.length for a in axes if isinstance(a, Range)]
+            return tuple(1 if o is None else lengths[o] for o in order)
+    raise AssertionError("a step is strided or reshaped")
 
 
 def _index_new_axis(ctx: Context, item: Item, places: list[int | None], dims: list[Dim]) -> None:
