@@ -309,3 +309,122 @@ def test_rows_of_a_transposed_part():
     agree(f, np.arange(12.0).reshape(4, 3), 2)
     agree(f, np.arange(12.0).reshape(4, 3), 3)
     agree(f, np.arange(6.0).reshape(2, 3), 1)
+
+
+# -- memory order: Note [Memory order] in frontend/values.py
+
+
+def laid_out(m, kind):
+    match kind:
+        case "fortran":
+            return np.asfortranarray(m)
+        case "strided":
+            wide = np.zeros((*m.shape[:-1], 2 * m.shape[-1]))
+            wide[..., ::2] = m
+            return wide[..., ::2]
+        case "reversed":
+            return m[::-1].copy()[::-1]
+    return m.copy()
+
+
+@pytest.mark.parametrize("kind", ["plain", "fortran", "strided", "reversed"])
+@pytest.mark.parametrize(
+    ("shaped", "certain"),
+    [
+        (lambda m: m.reshape(-1), ["plain"]),
+        (lambda m: m.ravel(), ["plain"]),
+        (lambda m: m.T.reshape(-1), ["plain"]),
+        (lambda m: m.T.ravel(), ["plain"]),
+        (lambda m: m[:, :2].reshape(-1), []),
+        (lambda m: m[::2].ravel(), []),
+        (lambda m: m.reshape(3, 2), ["plain"]),
+        (lambda m: m[0].reshape(1, 3), ["plain", "fortran", "strided", "reversed"]),
+        (lambda m: np.ascontiguousarray(m), ["plain"]),
+        (lambda m: m.flatten(), ["plain", "fortran", "strided", "reversed"]),
+    ],
+)
+def test_reshaped_arguments_are_views_where_they_are_in_numpy(shaped, certain, kind):
+    """Where that shows only at run time they can be read, not written."""
+
+    def writes(m):
+        v = shaped(m)
+        v[0] = 50.0
+        return v.copy()
+
+    def reads(m):
+        return shaped(m).copy()
+
+    m = np.arange(6.0).reshape(2, 3)
+    if kind not in certain:
+        refused(writes, laid_out(m, kind), code="TP115")
+    for f in (reads, writes) if kind in certain else (reads,):
+        first, second = laid_out(m, kind), laid_out(m, kind)
+        assert np.array_equal(tp.function(f)(first), f(second))
+        assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda m: m.T + 1.0,
+        lambda m: np.zeros_like(m.T),
+        lambda m: np.sqrt(m.T),
+        lambda m: m.T.astype(np.float32),
+        lambda m: np.array(m.T),
+        lambda m: m[:, np.array([0, 1])],
+        lambda m: np.where(m.T > 2.0, m.T, 0.0),
+    ],
+)
+def test_results_take_over_the_memory_order_of_their_operands(made):
+    def f(m):
+        v = made(m)
+        w = v.reshape(-1)
+        w[0] = 9.0
+        return v
+
+    refused(f, np.arange(6.0).reshape(2, 3), code="TP115")
+
+
+def test_results_that_are_in_order_are_reshaped_in_place():
+    def f(m):
+        v = m + 1.0
+        v.reshape(-1)[0] = 9.0
+        c = m.T.copy()
+        c.ravel()[1] = 7.0
+        d = m @ m.T
+        d.reshape(-1)[2] = 5.0
+        z = np.zeros((2, 3))
+        z.ravel()[:] = 3.0
+        return v, c, d, z
+
+    agree(f, np.arange(6.0).reshape(2, 3))
+
+
+def test_the_memory_order_goes_around_loops_and_through_branches():
+    def loop(m, n):
+        w = m * 1.0
+        for i in range(n):
+            v = w + 1.0
+            v.reshape(-1)[1] = 9.0
+            w = v.T
+        return w
+
+    def branch(m, n):
+        w = m * 1.0
+        if n > 1:
+            w = w.T
+        v = w + 1.0
+        v.reshape(-1)[1] = 9.0
+        return v
+
+    for f in (loop, branch):
+        refused(f, np.arange(9.0).reshape(3, 3), 3, code="TP115")
+
+
+def test_a_part_that_may_be_the_whole():
+    def f(m):
+        v = m[:, :2].reshape(-1)
+        m[0, 0] = 9.0
+        return v
+
+    refused(f, np.arange(6.0).reshape(3, 2))

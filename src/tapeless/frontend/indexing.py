@@ -74,7 +74,10 @@ def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
 def get_item(ctx: Context, array: Array, subscript: Value) -> Value:
     items = items_of(ctx, array, subscript)
     if any(isinstance(i, Array) for i in items):
-        return _gather(ctx, array, items)
+        made = _gather(ctx, array, items)
+        if isinstance(made, Array) and made.type.rank > 1:
+            made.cell.scattered = True  # NumPy makes no promise about their order in memory
+        return made
     view = _basic(ctx, array, items)
     if not view.type.shape:
         return Scalar(read(ctx, view))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from tapeless.frontend import exchange, scalars
-from tapeless.frontend.arrays import cast, read
+from tapeless.frontend.arrays import cast, in_order, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.flow import RETURN
 from tapeless.frontend.merge import FALSE, TRUE
@@ -59,6 +59,7 @@ class Carried:
     fresh: dict[Key, Value] = field(default_factory=dict)  # first bound inside: shape of the value, as seen in a trial
     stale: dict[Cell, str] = field(default_factory=dict)  # what an iteration leaves unreadable for the next one
     may_be: dict[Place, set[Cell]] = field(default_factory=dict)  # Note [Arrays of the next iteration]
+    scattered: set[Place] = field(default_factory=set)  # arrays that an iteration leaves so: Note [Memory order]
     exchanged: tuple[Key, ...] = ()  # names that hand their arrays around: Note [Exchanged arrays]
 
 
@@ -293,11 +294,12 @@ class _Shape:
                 if cell in self.attempt.before.cells:  # in `entry` it may go around the loop already
                     ctx.state = self.attempt.before
                 var = read(ctx, value)
+                scattered = place in self.attempt.carried.scattered or not in_order(ctx, value)
                 ctx.state = entry
                 slot = self.attempt._slot(var, name)
                 self.leaves.append(slot)
                 self.weak.append(False)
-                self.starts[place] = new = Cell(name, may_be, cell.readonly)
+                self.starts[place] = new = Cell(name, may_be, cell.readonly, scattered=scattered)
                 entry.cells[new] = slot.param
                 return Array(new, slot.param.type)
             case _:
@@ -345,8 +347,12 @@ class _Shape:
                 slot.result = scalars.convert(ctx, new.atom, dtype)
             case Array(), Array():
                 slot = next(slots)  # type: ignore[call-overload]
-                self.ends[self.key, next(places)] = new.cell  # type: ignore[call-overload]
+                at = (self.key, next(places))  # type: ignore[call-overload]
+                self.ends[at] = new.cell
                 self._leave_array(slot, new)
+                if not self.starts[at].scattered and not in_order(ctx, new):
+                    self.attempt.carried.scattered.add(at)
+                    raise Retry
             case _ if new is not None and parts_of(old) and same_form(old, new):
                 for p, q in zip(parts_of(old), parts_of(new), strict=True):
                     self._leave_value(p, q, slots, places)
@@ -409,13 +415,14 @@ class _Shape:
                 return Scalar(mapping[slot.param], self.weak[place])
             case Array(cell=cell):
                 slot = next(slots)  # type: ignore[call-overload]
-                end = self.ends[self.key, next(places)]  # type: ignore[call-overload]
+                at = (self.key, next(places))  # type: ignore[call-overload]
+                start, end = self.starts[at], self.ends[at]
                 may_be = self._may_be(cell)
                 if self.key in self.attempt.carried.exchanged:
                     may_be = {
                         c for key in self.attempt.carried.exchanged for c in cells_of(self.attempt.before.names[key])
                     }
-                new = Cell(self.key[1], may_be | end.possible, cell.readonly)
+                new = Cell(self.key[1], may_be | end.possible, cell.readonly, scattered=start.scattered)
                 state.cells[new] = mapping[slot.param]
                 return Array(new, mapping[slot.param].type)
             case _:

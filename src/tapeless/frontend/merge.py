@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tapeless.frontend import scalars
-from tapeless.frontend.arrays import cast, read
+from tapeless.frontend.arrays import cast, in_order, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import (
     Array,
@@ -105,6 +105,12 @@ class Join:
         assert isinstance(result, Var | Const)
         return result
 
+    def _in_order(self, k: int, value: Array) -> bool:
+        saved, self.ctx.state = self.ctx.state, self.arms[k].state
+        found = in_order(self.ctx, value)
+        self.ctx.state = saved
+        return found
+
     def _value(self, x: Value | None, y: Value | None, name: str, after: State) -> Value:
         ctx = self.ctx
         if self.arms[0].diverges or self.arms[1].diverges:
@@ -171,7 +177,8 @@ class Join:
                 pair = (var, other) if k == 0 else (other, var)
                 out = self._result(pair[0], pair[1], Type(var.type.dtype, shape), _plain(name))
                 assert isinstance(out, Var)
-                self.joined[place] = _in_state(after, out, name, cell.possible)
+                scattered = not self._in_order(k, value)
+                self.joined[place] = _in_state(after, out, name, cell.possible, scattered)
                 return self.joined[place]
             case MaybeUndefined(value=inner, defined=defined):
                 first, second = (defined, FALSE) if k == 0 else (FALSE, defined)
@@ -248,7 +255,8 @@ class Join:
         b = self._in_arm(1, lambda: cast(ctx, read(ctx, y), dtype))
         assert isinstance(a, Var) and isinstance(b, Var)
         out = self._array(a, b, name)
-        self.joined[place] = _in_state(after, out, name, x.cell.possible | y.cell.possible)
+        scattered = not (self._in_order(0, x) and self._in_order(1, y))
+        self.joined[place] = _in_state(after, out, name, x.cell.possible | y.cell.possible, scattered)
         return self.joined[place]
 
     def _array(self, a: Var, b: Var, name: str) -> Var:
@@ -309,7 +317,7 @@ def _dummy(ctx: Context, type: Type) -> Var:
     return ctx.b.let(type, Full(type.shape, zero_of(type.dtype)), "unused")
 
 
-def _in_state(state: State, var: Var, name: str, may_be: set[Cell]) -> Array:
-    cell = Cell(_plain(name), may_be)
+def _in_state(state: State, var: Var, name: str, may_be: set[Cell], scattered: bool) -> Array:
+    cell = Cell(_plain(name), may_be, scattered=scattered)
     state.cells[cell] = var
     return Array(cell, var.type)

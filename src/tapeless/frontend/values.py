@@ -10,6 +10,11 @@ through whatever view, reads the new contents. Where paths bind a name to differ
 afterwards is a
 new cell that lists the ones it `may_be`. Such a cell can be read. A write to a cell makes every other one that may be
 the same array stale: reading those is refused. A write that may have to reach the caller's memory is refused.
+
+Note [Memory order]
+NumPy decides by strides whether `reshape` and the like give a view or a copy. Core keeps every array in order, so a cell
+says whether Python may have it otherwise (`scattered`): arguments by their flags, results that take over the order of a
+transposed operand, arrays that were views on one path. What is then made of it by `reshape` may be read, not written.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ class Cell:
     may_be: set[Cell] = field(default_factory=set)
     readonly: str = ""
     argument: bool = False
+    scattered: bool = False  # Note [Memory order]
 
     @property
     def possible(self) -> set[Cell]:
