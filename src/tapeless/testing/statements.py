@@ -44,6 +44,8 @@ class Statements(Loops):
             (1 * arrays, self.view_by_function),
             (1, self.closure_write),
             (1 * control, self.pair),
+            (1 * arrays, self.array_pair),
+            (1, self.default),
             (1 * control, self.unrolled),
             (1 * arrays, self.overlap),
             (1 * arrays, self.indirect),
@@ -70,6 +72,8 @@ class Statements(Loops):
                 (1, self.call_procedure),
                 (1, self.procedure),
                 (1, self.chained),
+                (2, self.array_pair),
+                (1, self.default),
             ]
 
     def body(self, most: int) -> None:
