@@ -137,6 +137,16 @@ class Emit:
         self.b.bind([total], Sweep(array.type.shape[0], (array,), Lambda((i, e), Body((), (e,))), reduces))
         return total
 
+    def sum_of(self, type: Type) -> Reduction:
+        """Addition of numbers or of arrays."""
+        if not type.shape:
+            return sum_operator(type.dtype)
+        zero = self.zero(type)
+        left, right = Var("x", type), Var("y", type)
+        with self.b.region() as stms:
+            total = self.add(left, right)
+        return Reduction(Lambda((left, right), Body(tuple(stms), (total,))), (zero,), commutative=True)
+
     def _sum_last(self, array: Var) -> Atom:
         if array.type.rank == 1:
             return self.sum_rows(array)
