@@ -317,7 +317,7 @@ def op_vjp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     def pullback(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
         if len(args) != 1 or keywords:
             ctx.fail("TP112", "a pullback takes one argument, the adjoint of the result")
-        _, adjoints = pull(traced, _seeds(ctx, traced, args[0], "adjoint"))
+        _, adjoints = pull(traced, _seeds(ctx, traced, results, args[0], "adjoint"))
         found = [_value(ctx, a, traced.weak(k)) for k, a in enumerate(adjoints)]
         return _by_argument(traced, primals, wrt, False, found)
 
@@ -361,16 +361,13 @@ def _here(traced: Traced) -> tuple[Atom, ...]:
     return copy.body.results
 
 
-def _seeds(ctx: Context, traced: Traced, given: Value, what: str) -> list[Atom | None]:
-    """One for each number of the result."""
+def _seeds(ctx: Context, traced: Traced, results: Sequence[Atom], given: Value, what: str) -> list[Atom | None]:
+    """One for each number of the result. `results` are those of the region here: their sizes are known here too."""
     leaves = leaves_of(given)
     if len(leaves) != len(traced.leaves):
         ctx.fail("TP304", f"the {what} has {len(leaves)} leaves, the result {len(traced.leaves)}")
-    found: list[Atom | None] = []
-    for leaf, out in zip(leaves, traced.leaves, strict=True):
-        if isinstance(out, Scalar | Array):
-            found.append(_fitted(ctx, leaf, type_of(out), what))
-    return found
+    numbers = [leaf for leaf, out in zip(leaves, traced.leaves, strict=True) if isinstance(out, Scalar | Array)]
+    return [_fitted(ctx, leaf, result.type, what) for leaf, result in zip(numbers, results, strict=True)]
 
 
 def _fitted(ctx: Context, leaf: Value, type: Type | None, what: str) -> Atom | None:
