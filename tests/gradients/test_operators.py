@@ -132,9 +132,20 @@ def free_variable_in_the_operator(x, c):
     return tp.reduce(lambda a, b: a * b * c, 1 / c, x)
 
 
+@case(X, 0.5, jacobian=[0, 0, 1, 0, 0])
+@case(X, 2.5, jacobian=[0, 0, 0, 0, 1])
+@case(X, 2.1, jacobian=[0, 0, 0, 0, 1], differ=False)
+def maximum_of_at_least(x, c):
+    return tp.reduce(max, c, x)
+
+
 @case(X, 0.5)
-def neutral_element_that_varies(x, c):
-    return tp.reduce(lambda a, b: a + b, c * c, x) * tp.reduce(max, c, x * x)
+def parallel_sums_that_start_from_varying_values(x, c):
+    s, h = c * c, x * c
+    for i in tp.prange(len(x)):
+        s += x[i] * c
+        h[i] += x[i] ** 2
+    return s, h
 
 
 # -- scan
@@ -236,7 +247,9 @@ def histogram_of_rows(a):
 # -- scatter
 
 
-@case(X, np.array([5.0, 6.0]), jacobian=[[0, 0, 0, 0, 0, 1], [0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0]])
+@case(
+    X, np.array([5.0, 6.0]), jacobian=[[0, 0, 0, 0, 0, 1], [0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0]]
+)
 def scatter(x, v):
     return tp.scatter(x, np.array([3, 0]), v)
 

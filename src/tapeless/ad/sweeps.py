@@ -8,6 +8,7 @@ the winner, have rules of their own; other reductions, scans and histograms have
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ from tapeless.ir.core import (
     UpdateAcc,
     WithAcc,
 )
-from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
+from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
             reverse.add(operators[k].neutral[0], bar)
         else:
             extrema.append((k, operators[k], bar))
-    if constant or rows:
+    if constant or rows or reverse.accumulates(exp.lam.body):
 
         def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
             found: list[Atom | None] = [None] * len(lam.body.results)
@@ -160,7 +161,7 @@ def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, ba
     """The first of the winning elements gets the adjoint, and only that one is run backwards."""
     b, emit = reverse.b, reverse.emit
     where = _winner(reverse, exp, k, operator)
-    lam = reverse.fresh(exp.lam)
+    lam = reverse.fresh(Lambda(exp.lam.params, reverse.without_updates(exp.lam.body)))
     rows = dict(zip(lam.params[1:], exp.arrays, strict=True))
     free = reverse.free(lam.body, lam.params)
     scalars = [v for v in free if not v.type.shape]
@@ -197,9 +198,9 @@ def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, ba
 
 
 def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction) -> Var:
-    """The place of the element that the extremum is, -1 when there is none."""
+    """The place of the element that the extremum is; -1 when there is none, or when no element beats the start value."""
     b, emit = reverse.b, reverse.emit
-    lam = reverse.fresh(exp.lam)
+    lam = reverse.fresh(Lambda(exp.lam.params, reverse.without_updates(exp.lam.body)))
     item = operator.neutral[0].type
     a, i, c, j = Var("a", item), Var("i", I64), Var("c", item), Var("j", I64)
     with b.region() as stms:
@@ -212,7 +213,11 @@ def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction) -> Var:
     best, where = Var("best", item), Var("where", I64)
     body = Body(tuple(inner), (lam.body.results[k], lam.params[0]))
     b.bind([best, where], Sweep(exp.width, exp.arrays, Lambda(lam.params, body), (op,)))
-    return where
+    start = operator.neutral[0]
+    if isinstance(start, Const) and math.isinf(start.value.real):
+        return where
+    ahead = FIRST_WINS[single_row(operator)](emit, start, best)
+    return _array(emit("select", ahead, i64(-1), where))
 
 
 # -- histograms and scatters
