@@ -240,14 +240,14 @@ OPTIONS = ("argnums", "has_aux", "memory", "recover")
 def _by_argument(
     traced: Traced, args: Sequence[Value], wrt: Sequence[int], single: bool, found: Sequence[Value]
 ) -> Value:
-    """Leaves put together as the arguments are."""
+    """Leaves, which come in the order of the arguments, put together as these are, in the order of argnums."""
     rest = list(found)
-    groups: list[Value] = []
-    for k in wrt:
+    groups: dict[int, Value] = {}
+    for k in sorted(set(wrt)):
         count = len(leaves_of(args[k]))
-        groups.append(rebuilt(args[k], rest[:count]))
+        groups[k] = rebuilt(args[k], rest[:count])
         rest = rest[count:]
-    return groups[0] if single else Sequence_(tuple(groups))
+    return groups[wrt[0]] if single else Sequence_(tuple(groups[k] for k in wrt))
 
 
 def _only_number(ctx: Context, value: Value, name: str) -> None:
