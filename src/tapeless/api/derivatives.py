@@ -10,12 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from tapeless.ad import calls
 from tapeless.api.function import Function
 from tapeless.frontend.context import Context
 from tapeless.frontend.names import from_python
 from tapeless.frontend.parallel import OPERATORS
 from tapeless.frontend.values import Value
+from tapeless.ir import pytree
 
 assert calls  # registers its handlers
 
@@ -117,11 +120,18 @@ def _once(name: str, f: Callable[..., Any], direct: bool = False) -> Derived:
     return known[name]
 
 
+def _kept(primals: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments as they are now: the caller may write his arrays before the derivative is asked for."""
+    leaves, tree = pytree.flatten(primals)
+    kept: tuple[Any, ...] = pytree.unflatten(tree, [v.copy() if isinstance(v, np.ndarray) else v for v in leaves])
+    return kept
+
+
 class Pullback:
     """Takes the adjoint of a result to those of the arguments; may be called many times."""
 
     def __init__(self, run: Derived, primals: tuple[Any, ...]) -> None:
-        self.run, self.primals = run, primals
+        self.run, self.primals = run, _kept(primals)
 
     def __call__(self, adjoint: Any) -> tuple[Any, ...]:
         found: tuple[Any, ...] = self.run(self.primals, adjoint)
@@ -163,9 +173,10 @@ def hvp(
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """(f(*primals), the linear map from tangents of the arguments to that of the result)."""
     run = _once("jvp", f, True)
+    kept = _kept(primals)
 
     def linear(*tangents: Any) -> Any:
-        return run(primals, tangents)[1]
+        return run(kept, tangents)[1]
 
     return _once("value", f)(*primals), linear
 
