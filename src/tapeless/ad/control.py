@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Body, If, Lambda, Stm
 from tapeless.ir.types import Atom, Var
-from tapeless.passes.places import updated_root
+from tapeless.passes.places import roots_of
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Reverse
@@ -44,4 +44,4 @@ def vjp_if(reverse: Reverse, stm: Stm, exp: If) -> None:
 
 def _updated_by(v: Var, arms: list[Body]) -> bool:
     """Whether an arm gives the array back, changed in place or as it is."""
-    return any(updated_root(arm, r)[0] is v for arm in arms for r in arm.results)
+    return any(root is v for arm in arms for root, _ in roots_of(arm, arm.results))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tapeless.errors import CompileError
 from tapeless.frontend import source as sources
+from tapeless.frontend.arrays import any_turned
 from tapeless.frontend.context import Context, Frame, type_text
 from tapeless.frontend.expressions import evaluate
 from tapeless.frontend.fence import check_function
@@ -30,6 +32,7 @@ from tapeless.frontend.values import (
 from tapeless.ir.span import NOWHERE
 
 _liveness: dict[ast.AST, Any] = {}
+IN_ORDER = ("copy", "flatten", "dot")  # methods whose results are in order whatever they are given
 
 
 def call(ctx: Context, node: ast.Call) -> Value:
@@ -63,13 +66,26 @@ def call_value(
         case Method(receiver=receiver, name=name):
             from tapeless.frontend.functions import call_method
 
-            return call_method(ctx, receiver, name, list(args), keywords)
+            with _memory_order(ctx, () if name in IN_ORDER else (receiver, *args)):
+                return call_method(ctx, receiver, name, list(args), keywords)
         case Static(value=target):
             from tapeless.frontend.functions import call_known
 
-            return call_known(ctx, target, list(args), keywords)
+            with _memory_order(ctx, args):
+                return call_known(ctx, target, list(args), keywords)
         case _:
             ctx.fail("TP104", f"{type_text(function)} cannot be called")
+
+
+@contextmanager
+def _memory_order(ctx: Context, args: Sequence[Value]) -> Iterator[None]:
+    """Arrays that a library function makes may take over the order of its arguments: Note [Memory order] in values.py."""
+    before = set(ctx.state.cells) if any_turned(args) else None
+    yield
+    if before is not None:
+        for cell, var in ctx.state.cells.items():
+            if cell not in before and var.type.rank > 1:
+                cell.scattered = True
 
 
 def python_function(ctx: Context, function: types.FunctionType) -> Closure:
