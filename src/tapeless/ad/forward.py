@@ -194,10 +194,9 @@ class Forward:
         for k, ta in enumerate(t):
             if ta is None:
                 continue
-            factor = emit.partial(name, k, v, args)
-            if factor is None:
+            term = emit.term(name, k, v, args, ta)
+            if term is None:
                 continue
-            term = emit("mul", factor, ta)
             total = term if total is None else emit("add", total, term)
         return total
 

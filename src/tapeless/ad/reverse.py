@@ -347,9 +347,7 @@ class Reverse:
             case _:
                 for k, a in enumerate(args):
                     if self.active(a):
-                        factor = emit.partial(name, k, v, args)
-                        if factor is not None:
-                            self.add(a, emit("mul", factor, bar))
+                        self.add(a, emit.term(name, k, v, args, bar))
 
     def _choose(self, cond: Atom, a: Atom, b: Atom, bar: Atom) -> None:
         """One of two operands gets the adjoint; the other gets 0, not 0 times a slope that may be infinite."""
