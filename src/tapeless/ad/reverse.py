@@ -55,7 +55,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Dim, Type, Var, dim_atom, i64
-from tapeless.ir.walk import Substitution, free_in_body, map_exp
+from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp
 from tapeless.ops.partials import FIRST_WINS
 
 Back = Callable[[], None]
@@ -254,12 +254,11 @@ class Reverse:
 
     def _involved(self, stm: Stm) -> bool:
         """Whether a statement with regions has anything to do with the derivative: by a result, or an accumulator."""
-        if any(v in self._active for v in stm.vars):
-            return True
-        from tapeless.ir.walk import all_stms
+        return any(v in self._active for v in stm.vars) or self.accumulates(Body((stm,), ()))
 
-        inner = all_stms(Body((stm,), ()))
-        return any(isinstance(s.exp, UpdateAcc) and s.exp.acc in self.sums for s in inner)
+    def accumulates(self, body: Body) -> bool:
+        """Whether it adds to, or sets, an array that has an adjoint."""
+        return any(isinstance(s.exp, UpdateAcc) and self.sums.get(s.exp.acc) is not None for s in all_stms(body))
 
     def plain(self, v: Var, exp: Exp) -> None:
         bar = self.adjoints.pop(v, None)
@@ -368,9 +367,7 @@ class Reverse:
             case _:
                 for k, a in enumerate(args):
                     if self.active(a):
-                        factor = emit.partial(name, k, v, args)
-                        if factor is not None:
-                            self.add(a, emit("mul", factor, bar))
+                        self.add(a, emit.term(name, k, v, args, bar))
 
     def _choose(self, cond: Atom, a: Atom, b: Atom, bar: Atom) -> None:
         """One of two operands gets the adjoint; the other gets 0, not 0 times a slope that may be infinite."""
