@@ -186,7 +186,7 @@ def pull(traced: Traced, seeds: Sequence[Atom | None]) -> tuple[tuple[Atom, ...]
     ctx = traced.ctx
 
     def run() -> Pair:
-        return vjp(ctx.b, traced.copy(), traced.params, seeds)
+        return vjp(ctx.b, traced.copy(), traced.params, seeds, ctx.options.debug_nans)
 
     results, adjoints = _derived(ctx, run)
     emit = Emit(ctx.b)

@@ -33,10 +33,10 @@ def prepared(lam: Lambda) -> Lambda:
 
 
 def vjp(
-    b: Builder, lam: Lambda, wrt: Sequence[Var], seeds: Sequence[Atom | None]
+    b: Builder, lam: Lambda, wrt: Sequence[Var], seeds: Sequence[Atom | None], debug_nans: bool = False
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Results of the lambda, and adjoints of some of its parameters for adjoints of its results (None: zero)."""
-    return vjp_body(b, lam.body, wrt, seeds)
+    return vjp_body(b, lam.body, wrt, seeds, debug_nans)
 
 
 def jvp(b: Builder, lam: Lambda, tangents: dict[Var, Atom]) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:

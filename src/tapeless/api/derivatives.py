@@ -69,8 +69,8 @@ def _options_of(function: Any) -> dict[str, Any]:
     if isinstance(function, Function):
         o = function.options
         return {
-            "check": o.check, "unsafe": o.unsafe, "fastmath": o.fastmath, "threads": function.threads,
-            "cache": function.cache,
+            "check": o.check, "unsafe": o.unsafe, "fastmath": o.fastmath, "debug_nans": o.debug_nans,
+            "threads": function.threads, "cache": function.cache,
         }  # fmt: skip
     return {}
 

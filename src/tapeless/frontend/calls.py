@@ -31,6 +31,7 @@ from tapeless.frontend.values import (
 )
 from tapeless.ir.span import NOWHERE
 
+DEEPEST = 200  # calls in calls
 _liveness: dict[ast.AST, Any] = {}
 IN_ORDER = ("copy", "flatten", "dot")  # methods whose results are in order whatever they are given
 
@@ -135,12 +136,13 @@ def call_closure(ctx: Context, function: Closure, args: Sequence[Value], keyword
     """Compiles the body of `function` here, with its parameters bound to the arguments."""
     with ctx.at_span(ctx.span if ctx.span is not NOWHERE else function.source.span(function.node)):
         bound = bind_arguments(ctx, function, args, keywords)
-    if function.node in ctx.calls:
+    self = (function.node, function.python or function.node)  # of one `def` there may be several functions
+    if self in ctx.calls or len(ctx.calls) > DEEPEST:
         ctx.fail("TP106", f"'{function.name}' calls itself: recursion cannot be compiled", "write it as a loop.")
     frame = enter_frame(ctx, function)
     caller = ctx.frame
     span = ctx.span
-    ctx.calls.append(function.node)
+    ctx.calls.append(self)
     ctx.frame = frame.number
     try:
         for name, value in bound.items():
