@@ -302,6 +302,106 @@ def nested_parallel_loops(a):
     return t
 
 
+@case(X, jacobian=np.diag([3 * 0.7**2, 3 * 1.3**2, 2, 2]))
+def cells_that_keep_their_value(x):
+    y = x * 2
+    for i in tp.prange(2):
+        y[i] = x[i] ** 3
+    return y
+
+
+@case(X)
+def conditional_cells(x):
+    y = x.copy()
+    for i in tp.prange(len(x)):
+        if x[i] > 0:
+            y[i] = x[i] * x[0]
+    return y
+
+
+@case(X)
+def parallel_loops_in_a_loop(x):
+    for t in range(3):
+        y = np.zeros(len(x))
+        for i in tp.prange(len(x)):
+            y[i] = x[i] * x[i - 1] * 0.5
+        x = y + x
+    return x
+
+
+@case(X, 1.5)
+def parallel_sum_in_a_loop(x, c):
+    for t in range(3):
+        s = 0.0
+        for i in tp.prange(len(x)):
+            s += x[i] * c
+        c = c + s * 0.1
+    return c
+
+
+@case(A, X[:3])
+def rows_of_a_parallel_loop(a, x):
+    out = np.ones((2, 3))
+    for i in tp.prange(2):
+        out[i, :] = a[i] * x
+        out[i, 0] += x[2]
+    return out
+
+
+@case(X)
+def parallel_loop_that_reads_what_was_written_before(x):
+    y = x * x
+    y[0] = x[3]
+    z = np.zeros(len(x))
+    for i in tp.prange(len(x)):
+        z[i] = y[i] * y[0]
+    y[1] = z[2]
+    return y, z
+
+
+@case(A)
+def histogram_in_nested_parallel_loops(a):
+    h = np.zeros(3)
+    for i in tp.prange(2):
+        for j in range(3):
+            h[(i + j) % 3] += a[i, j] ** 2 * a[1 - i, j]
+    return h * h
+
+
+@case(X, Y)
+def parallel_loop_in_a_map(x, y):
+    def f(e):
+        s = 0.0
+        for i in tp.prange(len(y)):
+            s += y[i] * e * e
+        return s
+
+    return tp.map(f, x)
+
+
+@case(X)
+def parallel_loop_in_a_while(x):
+    y = x.copy()
+    k = 0
+    while np.sum(y * y) < 100.0 and k < 9:
+        z = np.zeros(len(y))
+        for i in tp.prange(len(y)):
+            z[i] = y[i] * 1.5 + y[0] * 0.1
+        y = z
+        k += 1
+    return y
+
+
+@case(X)
+def parallel_extremum(x):
+    m = -10.0
+    s = 0.0
+    for i in tp.prange(len(x)):
+        m = max(m, x[i] * x[i])
+        s += x[i] * x[0]
+    return m * s
+
+
 # -- vmap
 
 
@@ -344,7 +444,7 @@ def test_jacobian(program: Case) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_enough_elements_for_threads(threads: int) -> None:
+def test_enough_elements_for_threads(threads: int, optimized) -> None:
     """Sums of many adjoints into one scalar and into few cells."""
     n = 200_000
     x = np.linspace(-1, 1, n)
