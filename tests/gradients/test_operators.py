@@ -443,19 +443,86 @@ def test_jacobian(program: Case) -> None:
     program.check()
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_enough_elements_for_threads(threads: int, optimized) -> None:
-    """Sums of many adjoints into one scalar and into few cells."""
-    n = 200_000
-    x = np.linspace(-1, 1, n)
-    keys = np.arange(n) % 7
+# -- enough elements for several threads
 
-    @tp.function(threads=threads)
-    def f(x, c, w):
-        return np.sum(tp.map(lambda e, k: math.sin(c * e) * w[k], x, keys))
+MANY = 100_000
+LONG = np.sin(np.arange(1.0, MANY + 1))
+GROUPS = np.arange(MANY) * 7919 % 13
 
-    w = np.arange(1.0, 8.0)
-    gx, gc, gw = tp.grad(f, argnums=(0, 1, 2))(x, 0.5, w)
-    np.testing.assert_allclose(gx, np.cos(0.5 * x) * 0.5 * w[keys])
-    np.testing.assert_allclose(gc, np.sum(np.cos(0.5 * x) * x * w[keys]))
-    np.testing.assert_allclose(gw, np.bincount(keys, np.sin(0.5 * x)), atol=1e-9)
+
+def weighted_sines(x):
+    w = np.cos(x[:13])
+    return np.sum(tp.map(lambda e, k: math.sin(e) * w[k], x, GROUPS))
+
+
+def weighted_sines_gradient(x):
+    g = np.cos(x) * np.cos(x[:13])[GROUPS]
+    g[:13] -= np.sin(x[:13]) * np.bincount(GROUPS, np.sin(x))
+    return g
+
+
+def winner(x):
+    return tp.reduce(max, -math.inf, x * x)
+
+
+def winner_gradient(x):
+    g = np.zeros(MANY)
+    k = np.argmax(x * x)
+    g[k] = 2 * x[k]
+    return g
+
+
+def groups(x):
+    return np.sum(tp.hist(lambda a, b: a + b, 0.0, 13, GROUPS, x) ** 2)
+
+
+def group_maxima(x):
+    return np.sum(tp.hist(max, -math.inf, 13, GROUPS, x))
+
+
+def group_maxima_gradient(x):
+    g = np.zeros(MANY)
+    for k in range(13):
+        members = np.flatnonzero(GROUPS == k)
+        g[members[np.argmax(x[members])]] = 1
+    return g
+
+
+def running(x):
+    return np.sum(np.cumsum(x) * x)
+
+
+def turned_around(x):
+    order = np.arange(MANY)[::-1].copy()
+    return np.sum(tp.scatter(np.zeros(MANY), order, x) * x * x)
+
+
+def cells(x):
+    y = np.zeros(MANY)
+    s = 0.0
+    for i in tp.prange(MANY):
+        y[i] = x[i] * x[MANY - 1 - i]
+        s += x[i] ** 2
+    return np.sum(y * y) + s
+
+
+LARGE = {
+    weighted_sines: weighted_sines_gradient,
+    winner: winner_gradient,
+    groups: lambda x: 2 * np.bincount(GROUPS, x)[GROUPS],
+    group_maxima: group_maxima_gradient,
+    running: lambda x: np.cumsum(x) + np.cumsum(x[::-1])[::-1],
+    turned_around: lambda x: x[::-1] ** 2 + 2 * x * x[::-1],
+    cells: lambda x: 4 * x * x[::-1] ** 2 + 2 * x,
+}
+
+
+@pytest.mark.parametrize("f", LARGE)
+def test_enough_elements_for_threads(f, optimized) -> None:
+    expected = LARGE[f](LONG)
+    for threads in (1, 2):
+        found = tp.grad(tp.function(f, threads=threads))(LONG)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    v = np.cos(np.arange(MANY))
+    tangent = tp.jvp(tp.function(f, threads=2), (LONG,), (v,))[1]
+    np.testing.assert_allclose(tangent, np.dot(expected, v), rtol=1e-7, atol=1e-7)
