@@ -20,7 +20,7 @@ from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.parallel import OPERATORS
 from tapeless.frontend.values import Array, Builtin, Cell, Scalar, Sequence_, Static, Value
-from tapeless.ir.core import Apply, Body, Lambda
+from tapeless.ir.core import Apply, At, Body, Lambda, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, dim_atom, one_of
 from tapeless.ir.walk import Substitution
 
@@ -193,17 +193,20 @@ def pull(traced: Traced, seeds: Sequence[Atom | None]) -> tuple[tuple[Atom, ...]
     return results, [emit.zero(p.type) if a is None else a for a, p in zip(adjoints, traced.params, strict=True)]
 
 
-def push(traced: Traced, tangents: Sequence[Atom | None]) -> tuple[tuple[Atom, ...], list[Atom]]:
+def push(
+    traced: Traced, tangents: Sequence[Atom | None], lanes: tuple[Dim, ...] = ()
+) -> tuple[tuple[Atom, ...], list[Atom]]:
     """The results and their tangents."""
     ctx = traced.ctx
     given = {p: t for p, t in zip(traced.params, tangents, strict=True) if t is not None}
 
     def run() -> Pair:
-        return jvp(ctx.b, traced.copy(), given)
+        return jvp(ctx.b, traced.copy(), given, lanes)
 
     results, found = _derived(ctx, run)
     emit = Emit(ctx.b)
-    return results, [emit.zero(r.type) if t is None else t for r, t in zip(results, found, strict=True)]
+    types = [Type(r.type.dtype, (*r.type.shape, *lanes)) for r in results]
+    return results, [emit.zero(type) if t is None else t for type, t in zip(types, found, strict=True)]
 
 
 # -- transforms
@@ -617,29 +620,89 @@ def _shapes_here(traced: Traced) -> list[tuple[Dim, ...]]:
     return [a.type.shape for a in atoms]
 
 
+LANES = 8  # tangents at once
+
+
 def _by_columns(traced: Traced, types: Sequence[Type]) -> list[list[Value]]:
-    """One forward run for each element of the arguments."""
+    """Forward runs with several tangents at once, for all elements of the arguments: Note [Lanes] in `ad.forward`."""
     ctx = traced.ctx
     shapes = _shapes_here(traced)
     table: list[list[Value]] = [[] for _ in types]
+    scalars = [j for j, p in enumerate(traced.params) if not p.type.shape]
+    columns: dict[int, list[Atom]] = {}
+    if len(scalars) == 1:
+        tangents: list[Atom | None] = [None] * len(traced.params)
+        tangents[scalars[0]] = one_of(traced.params[scalars[0]].type.dtype)
+        columns[scalars[0]] = push(traced, tangents)[1][: len(types)]
+    elif scalars:
+        columns |= _scalar_columns(traced, scalars, len(types))
     for j, p in enumerate(traced.params):
-
-        def column(place: Atom, size: Dim, j: int = j, p: Var = p) -> list[Atom]:
-            tangents: list[Atom | None] = [None] * len(traced.params)
-            tangents[j] = _one_hot(ctx, p.type, place, size)
-            return push(traced, tangents)[1][: len(types)]
-
         if not p.type.shape:
-            for k, t in enumerate(column(Const(0, DType.i64), 1)):
+            for k, t in enumerate(columns[j]):
                 table[k].append(value_of(ctx, t, traced.weak(j) and not t.type.shape))
             continue
-        size = _as_dim(_size(ctx, p.type.shape))
-        columns = ctx.b.map(size, [], lambda i, column=column, size=size: column(i, size), "jacobian")
-        for k, c in enumerate(columns):
-            rank = len(shapes[k])
-            turned = ctx.b.transpose(c, (*range(1, rank + 1), 0)) if rank else c
-            table[k].append(value_of(ctx, ctx.b.reshape(turned, (*shapes[k], *p.type.shape))))
+        for k, c in enumerate(_array_columns(traced, j, shapes[: len(types)])):
+            table[k].append(value_of(ctx, ctx.b.reshape(c, (*shapes[k], *p.type.shape))))
     return table
+
+
+def _scalar_columns(traced: Traced, scalars: Sequence[int], count: int) -> dict[int, list[Atom]]:
+    """One lane for each scalar argument."""
+    ctx = traced.ctx
+    emit = Emit(ctx.b)
+    lanes = len(scalars)
+    tangents: list[Atom | None] = [None] * len(traced.params)
+    for lane, j in enumerate(scalars):
+        dtype = traced.params[j].type.dtype
+        zero, one = emit.zero(Type(dtype)), one_of(dtype)
+        tangents[j] = ctx.b.array([one if k == lane else zero for k in range(lanes)], "seed")
+    found = push(traced, tangents, (lanes,))[1][:count]
+    return {j: [_lane(ctx, t, Const(lane, DType.i64)) for t in found] for lane, j in enumerate(scalars)}
+
+
+def _lane(ctx: Context, t: Atom, lane: Atom) -> Var:
+    assert isinstance(t, Var)
+    return ctx.b.index(t, (*whole(Type(t.type.dtype, t.type.shape[:-1])), At(lane)))
+
+
+def _array_columns(traced: Traced, j: int, shapes: Sequence[tuple[Dim, ...]]) -> list[Var]:
+    """Derivatives by all elements of one array argument: the axes of each result, then the elements in order."""
+    ctx, p = traced.ctx, traced.params[j]
+    emit = Emit(ctx.b)
+    size = _as_dim(_size(ctx, p.type.shape))
+    lanes = size if isinstance(size, int) and 0 < size <= 2 * LANES else LANES
+
+    def columns(first: Atom) -> list[Atom]:
+        """The lanes from element `first` on; beyond the last one they are 0."""
+
+        def element(i: Var) -> tuple[Atom]:
+            place = emit("sub", i, first)
+
+            def lane(k: Var) -> tuple[Atom]:
+                here = emit("eq", k, place)
+                return (emit("select", here, one_of(p.type.dtype), emit.zero(Type(p.type.dtype))),)
+
+            return (ctx.b.map(lanes, [], lane, "seed")[0],)
+
+        flat = ctx.b.map(size, [], element, "seed")[0]
+        seed = ctx.b.reshape(flat, (*p.type.shape, lanes))
+        tangents: list[Atom | None] = [None] * len(traced.params)
+        tangents[j] = seed
+        return push(traced, tangents, (lanes,))[1][: len(shapes)]
+
+    if lanes == size:
+        return [c for c in columns(Const(0, DType.i64)) if isinstance(c, Var)]
+    blocks = _as_dim(emit("floordiv", emit("add", dim_atom(size), lanes - 1), lanes))
+    found = ctx.b.map(blocks, [], lambda block: columns(emit("mul", block, lanes)), "jacobian")
+    padded = emit("mul", dim_atom(blocks), lanes)
+    results = []
+    for array, shape in zip(found, shapes, strict=True):
+        rank = len(shape)
+        turned = ctx.b.transpose(array, (*range(1, rank + 1), 0, rank + 1))
+        joined = ctx.b.reshape(turned, (*shape, _as_dim(padded)))
+        axes = (*whole(Type(joined.type.dtype, tuple(shape))), Range(Const(0, DType.i64), size, Const(1, DType.i64)))
+        results.append(ctx.b.index(joined, axes))
+    return results
 
 
 def op_hessian(ctx: Context, args: Arguments, keywords: Keywords) -> Value:

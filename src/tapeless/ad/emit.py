@@ -66,8 +66,14 @@ class Emit:
         factor = self.partial(name, k, result, args)
         if factor is None:
             return None
+        return self._slope_times(factor, t, unbounded(name, args))
+
+    def _slope_times(self, factor: Atom, t: Atom, guarded: bool) -> Atom:
+        if t.type.shape:
+            assert isinstance(t, Var)
+            return self.b.map(t.type.shape[0], [t], lambda _, e: (self._slope_times(factor, e, guarded),))[0]
         product = self("mul", factor, t)
-        if not isinstance(product, Var) or product in (factor, t) or not unbounded(name, args):
+        if not isinstance(product, Var) or product in (factor, t) or not guarded:
             return product
         nothing = self("and", self("eq", t, 0.0), self("isnan", product))  # Note [Zero times infinity]
         return self("select", nothing, zero_of(product.type.dtype), product)
@@ -147,6 +153,16 @@ class Emit:
         reduces = (sum_operator(item.dtype),)
         self.b.bind([total], Sweep(array.type.shape[0], (array,), Lambda((i, e), Body((), (e,))), reduces))
         return total
+
+    def sum_of(self, type: Type) -> Reduction:
+        """Addition of numbers or of arrays."""
+        if not type.shape:
+            return sum_operator(type.dtype)
+        zero = self.zero(type)
+        left, right = Var("x", type), Var("y", type)
+        with self.b.region() as stms:
+            total = self.add(left, right)
+        return Reduction(Lambda((left, right), Body(tuple(stms), (total,))), (zero,), commutative=True)
 
     def _sum_last(self, array: Var) -> Atom:
         if array.type.rank == 1:

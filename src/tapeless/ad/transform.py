@@ -12,7 +12,7 @@ from tapeless.ad.forward import jvp_body
 from tapeless.ad.reverse import vjp_body
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, Function, Lambda
-from tapeless.ir.types import Atom, Var
+from tapeless.ir.types import Atom, Dim, Var
 from tapeless.ir.walk import free_in_lambda, type_vars
 from tapeless.passes.fuse import fuse
 from tapeless.passes.parallelise import parallelise_marked
@@ -39,9 +39,11 @@ def vjp(
     return vjp_body(b, lam.body, wrt, seeds, debug_nans)
 
 
-def jvp(b: Builder, lam: Lambda, tangents: dict[Var, Atom]) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
+def jvp(
+    b: Builder, lam: Lambda, tangents: dict[Var, Atom], lanes: tuple[Dim, ...] = ()
+) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Results of the lambda and their tangents, for tangents of some of its parameters (the others: zero)."""
-    return jvp_body(b, lam.body, tangents)
+    return jvp_body(b, lam.body, tangents, lanes)
 
 
 __all__ = ["Body", "jvp", "prepared", "vjp"]
