@@ -55,7 +55,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Dim, Type, Var, dim_atom, i64
-from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp
+from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, type_vars
 from tapeless.ops.partials import FIRST_WINS
 
 Back = Callable[[], None]
@@ -70,6 +70,7 @@ def vjp_body(
     body = unfold(body, active)
     active = varied(body, wrt) & useful(body, wanted)
     reverse = Reverse(b, active, debug_nans)
+    reverse.sizes = sizes_in(body)
     backs = reverse.forward(body)
     for r, seed in zip(body.results, seeds, strict=True):
         if seed is not None and isinstance(r, Var):
@@ -83,13 +84,14 @@ class Reverse:
         self.b, self.emit, self._active, self.debug_nans = b, Emit(b), active, debug_nans
         self.adjoints: dict[Var, Atom] = {}
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
+        self.sizes: set[Var] = set()  # of arrays: never negative
         self.sums: dict[Var, Atom | None] = {}  # accumulators of the program: adjoints of the arrays they end as
 
     def inside(self, accs: Mapping[Var, Var]) -> Reverse:
         """For a region, whose adjoints start from nothing."""
         inner = Reverse(self.b, self._active, self.debug_nans)
         inner.accs = {**self.accs, **accs}
-        inner.sums = self.sums
+        inner.sums, inner.sizes = self.sums, self.sizes
         return inner
 
     def fresh(self, lam: Lambda) -> Lambda:
@@ -381,6 +383,12 @@ class Reverse:
         if bar.type.dtype.is_complex and not to_complex:
             return self.emit.convert(self.emit("real", bar), operand.type.dtype)
         return self.emit.convert(bar, operand.type.dtype)
+
+
+def sizes_in(body: Body) -> set[Var]:
+    """Variables that are sizes of arrays."""
+    vars = [*free_in_body(body), *(v for s in all_stms(body) for v in s.vars)]
+    return {d for v in vars for d in type_vars(v.type)}
 
 
 def nothing() -> None:
