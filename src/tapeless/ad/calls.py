@@ -219,6 +219,8 @@ def _constants(ctx: Context, name: str, keywords: Keywords, allowed: Sequence[st
         if key not in allowed:
             ctx.fail("TP112", f"tp.{name} has no option '{key}'")
         found[key] = _constant(ctx, name, key, value)
+    if found.get("memory") is not None or found.get("recover", "auto") != "auto":
+        ctx.fail("TP303", "memory budgets and recoveries other than 'auto' are not available yet", "leave them out.")
     return found
 
 
