@@ -1,13 +1,11 @@
 """Speaks GradBench's protocol on standard input and output.
 
-    python -m benchmarks.gradbench [--threads N]
+python -m benchmarks.gradbench [--threads N]
 """
 
 import argparse
 import os
 import sys
-
-from benchmarks.gradbench.protocol import serve
 
 
 def main() -> None:
@@ -16,6 +14,9 @@ def main() -> None:
     parser.add_argument("--multithreaded", action="store_true", help="as many threads as there are cores")
     given = parser.parse_args()
     threads = len(os.sched_getaffinity(0)) if given.multithreaded else given.threads
+    os.environ["OPENBLAS_NUM_THREADS"] = str(threads)  # read when NumPy is imported
+    from benchmarks.gradbench.protocol import serve
+
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     sys.stdout = sys.stderr  # nothing but replies may be written to standard output
     serve(sys.stdin, replies, threads)

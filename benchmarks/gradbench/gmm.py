@@ -53,7 +53,13 @@ def jacobian(alpha, mu, q, l, x, m, gamma):
 def arguments(given):
     parameters = tuple(floats(given[name]) for name in ("alpha", "mu", "q", "l"))
     d, k = int(given["d"]), int(given["k"])
-    return *parameters[:3], parameters[3].reshape(k, d * (d - 1) // 2), floats(given["x"]), int(given["m"]), float(given["gamma"])
+    return (
+        *parameters[:3],
+        parameters[3].reshape(k, d * (d - 1) // 2),
+        floats(given["x"]),
+        int(given["m"]),
+        float(given["gamma"]),
+    )
 
 
 def by_name(result, _arguments):
@@ -64,7 +70,18 @@ def example():
     d, k, n = 4, 3, 5
     some = lambda *shape: np.linspace(0.1, 0.9, math.prod(shape)).reshape(shape).tolist()
     l = some(k, d * (d - 1) // 2)
-    return {"d": d, "k": k, "n": n, "x": some(n, d), "m": 0, "gamma": 1.0, "alpha": some(k), "mu": some(k, d), "q": some(k, d), "l": l}
+    return {
+        "d": d,
+        "k": k,
+        "n": n,
+        "x": some(n, d),
+        "m": 0,
+        "gamma": 1.0,
+        "alpha": some(k),
+        "mu": some(k, d),
+        "q": some(k, d),
+        "l": l,
+    }
 
 
 EXAMPLE = example()

@@ -25,5 +25,8 @@ def arguments(given):
     return floats(given["points"]), floats(given["centroids"])
 
 
-EXAMPLE = {"points": [[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.6, 0.1]], "centroids": [[0.7, 0.3], [0.6, 0.1], [0.2, 0.8]]}
+EXAMPLE = {
+    "points": [[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.6, 0.1]],
+    "centroids": [[0.7, 0.3], [0.6, 0.1], [0.2, 0.8]],
+}
 TASKS = {"cost": Task(cost, arguments), "dir": Task(direction, arguments)}
