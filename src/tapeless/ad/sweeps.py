@@ -29,6 +29,7 @@ from tapeless.ir.core import (
     UpdateAcc,
     WithAcc,
 )
+from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
 
@@ -135,7 +136,7 @@ def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
 
         elements_back(reverse, exp.width, exp.arrays, exp.lam, list(rows.values()), seeds)
     for k, operator, bar in extrema:
-        _extremum_back(reverse, exp, k, operator, bar)
+        _extremum_back(reverse, exp, k, operator, bar, stm.vars[k])
 
 
 def _summed_from_the_end(reverse: Reverse, bar: Var) -> Var:
@@ -156,10 +157,12 @@ def _turned(reverse: Reverse, array: Var) -> Var:
     return reverse.b.index(array, [Range(last, length, i64(-1)), *whole(array.type.row())])
 
 
-def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, bar: Atom) -> None:
+def _extremum_back(
+    reverse: Reverse, exp: Sweep, k: int, operator: Reduction, bar: Atom, result: Var
+) -> None:
     """The first of the winning elements gets the adjoint, and only that one is run backwards."""
     b, emit = reverse.b, reverse.emit
-    where = _winner(reverse, exp, k, operator)
+    where = _winner(reverse, exp, k, operator, result)
     lam = reverse.fresh(exp.lam)
     rows = dict(zip(lam.params[1:], exp.arrays, strict=True))
     free = reverse.free(lam.body, lam.params)
@@ -196,21 +199,50 @@ def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, ba
         reverse.add(neutral, emit("select", emit("lt", where, 0), bar, emit.zero(bar.type)))
 
 
-def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction) -> Var:
-    """The place of the element that the extremum is, -1 when there is none."""
+def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, result: Var) -> Var:
+    """The place of the element that the extremum is, -1 when there is none.
+
+    That is the first one equal to the result. Where the operand is computed again it may differ in its last bits; then
+    the operator is run again, on places too.
+    """
+    b, emit = reverse.b, reverse.emit
+    lam = reverse.fresh(exp.lam)
+    beyond = dim_atom(exp.width)
+    with b.region() as stms:
+        for s in lam.body.stms:
+            b.add(s)
+        operand = lam.body.results[k]
+        same = emit("eq", operand, result)
+        if result.type.dtype.is_float:
+            same = emit("or", same, emit("and", emit("isnan", operand), emit("isnan", result)))
+        place = emit("select", same, lam.params[0], beyond)
+    first = Var("first", I64)
+    smallest = _row_operator("min", i64(2**63 - 1))
+    b.bind([first], Sweep(exp.width, exp.arrays, Lambda(lam.params, Body(tuple(stms), (place,))), (smallest,)))
+    found = emit("lt", first, beyond)
+    with b.region() as other:
+        slow = _place_by_operator(reverse, exp, k, operator)
+    return b.bind([Var("where", I64)], If(found, Body((), (first,)), Body(tuple(other), (slow,))))[0]
+
+
+def _row_operator(name: str, neutral: Atom) -> Reduction:
+    left, right, both = (Var(n, neutral.type) for n in ("x", "y", "t"))
+    stm = Stm((both,), Apply(name, (left, right)), NOWHERE)
+    return Reduction(Lambda((left, right), Body((stm,), (both,))), (neutral,), commutative=True)
+
+
+def _place_by_operator(reverse: Reverse, exp: Sweep, k: int, operator: Reduction) -> Var:
     b, emit = reverse.b, reverse.emit
     lam = reverse.fresh(exp.lam)
     item = operator.neutral[0].type
     a, i, c, j = Var("a", item), Var("i", I64), Var("c", item), Var("j", I64)
     with b.region() as stms:
-        keep = emit("or", emit("and", emit("ge", i, 0), FIRST_WINS[single_row(operator)](emit, a, c)), emit("lt", j, 0))
+        first = FIRST_WINS[single_row(operator)](emit, a, c)
+        keep = emit("or", emit("and", emit("ge", i, 0), first), emit("lt", j, 0))
         value, place = emit("select", keep, a, c), emit("select", keep, i, j)
     op = Reduction(Lambda((a, i, c, j), Body(tuple(stms), (value, place))), (operator.neutral[0], i64(-1)))
-    with b.region() as inner:
-        for s in lam.body.stms:
-            b.add(s)
     best, where = Var("best", item), Var("where", I64)
-    body = Body(tuple(inner), (lam.body.results[k], lam.params[0]))
+    body = Body(lam.body.stms, (lam.body.results[k], lam.params[0]))
     b.bind([best, where], Sweep(exp.width, exp.arrays, Lambda(lam.params, body), (op,)))
     return where
 

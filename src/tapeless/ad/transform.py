@@ -17,6 +17,7 @@ from tapeless.ir.walk import free_in_lambda
 from tapeless.passes.fuse import fuse
 from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import optimize
+from tapeless.passes.ranges import eliminate_checks
 from tapeless.passes.recognise import recognise_products
 
 
@@ -25,7 +26,7 @@ def prepared(lam: Lambda) -> Lambda:
     free = tuple(v for v in free_in_lambda(lam))
     f = Function("region", (), (*free, *lam.params), lam.body)
     f = optimize(f)
-    f = parallelise_marked(f)
+    f = eliminate_checks(parallelise_marked(f))
     f = recognise_products(fuse(optimize(f)))
     return Lambda(lam.params, optimize(f).body)
 

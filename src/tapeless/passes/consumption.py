@@ -10,6 +10,10 @@ view
 looks into. A consumption is legal when no view of the consumed version is used later and the version owns its memory:
 it was made here, or is a written parameter. Loop parameters own their memory: the loop takes over the memory of the
 initial value, or a copy of it.
+
+Note [Parts]
+A row or column that was read before an update and is used after it needs its old contents. A copy of that part is
+cheaper than one of the array: in a loop it is the difference between n and n^2.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tapeless.ir.core import (
+    At,
     Body,
     Broadcast,
     Copy,
@@ -64,6 +69,21 @@ def check_in_place(function: Function) -> tuple[Function, list[Inserted]]:
     return replace(function, body=body), checker.copies
 
 
+def _consumed(exp: Exp) -> tuple[Var, ...]:
+    """Arrays that a statement takes over, those of outside that its branches do included."""
+    match exp:
+        case Update(array=array):
+            return (array,)
+        case Hist(dests=arrays) | Scatter(dests=arrays) | WithAcc(arrays=arrays):
+            return arrays
+        case For(inits=inits) | While(inits=inits):
+            return tuple(a for a in inits if isinstance(a, Var) and a.type.shape)
+        case If(then=then, orelse=orelse):
+            return tuple(a for arm in (then, orelse) for s in arm.stms for a in _consumed(s.exp))
+        case _:
+            return ()
+
+
 class _Checker:
     def __init__(self) -> None:
         self.roots: dict[Var, Roots] = {}
@@ -88,6 +108,7 @@ class _Checker:
     # -- regions
 
     def body(self, body: Body, live_out: Roots, owned: set[Var]) -> Body:
+        body = self.with_parts_aside(body)
         for stm in body.stms:
             self.note(stm)
         after: list[Roots] = [NONE] * len(body.stms)
@@ -103,6 +124,48 @@ class _Checker:
             for v in stm.vars:
                 if v.type.shape and v in self.roots.get(v, NONE):
                     owned.add(v)
+        return Body(tuple(stms), body.results)
+
+    def with_parts_aside(self, body: Body) -> Body:
+        """Note [Parts]: views of single positions that outlive an update of their array become copies."""
+        last: dict[Var, int] = {}
+        for k, stm in enumerate(body.stms):
+            for v in free_in_exp(stm.exp):
+                last[v] = k
+        for r in body.results:
+            if isinstance(r, Var):
+                last[r] = len(body.stms)
+        origin: dict[Var, Var] = {}  # a view of a part -> the view that took it
+        taken: dict[Var, tuple[Var, int]] = {}  # that -> its array, and where it is made
+        aside: set[Var] = set()
+        for k, stm in enumerate(body.stms):
+            match stm.exp:
+                case Index(array=array, axes=axes) if stm.vars[0].type.shape:
+                    if array in origin:
+                        origin[stm.vars[0]] = origin[array]
+                    elif any(isinstance(a, At) for a in axes):
+                        origin[stm.vars[0]] = stm.vars[0]
+                        taken[stm.vars[0]] = (array, k)
+                case Reshape(array=array) | Transpose(array=array) | Broadcast(array=array) if array in origin:
+                    origin[stm.vars[0]] = origin[array]
+            consumed = _consumed(stm.exp) if taken else ()
+            for array in consumed:
+                if last.get(array, -1) > k:
+                    continue  # all of it is needed later
+                for v, part in origin.items():
+                    if taken[part][0] is array and last.get(v, -1) > k:
+                        aside.add(part)
+        if not aside:
+            return body
+        stms: list[Stm] = []
+        for stm in body.stms:
+            if stm.vars and stm.vars[0] in aside:
+                view = Var(stm.vars[0].name, stm.vars[0].type)
+                stms.append(Stm((view,), stm.exp, stm.span))
+                stms.append(Stm(stm.vars, Copy(view), stm.span))
+                self.copies.append(Inserted(stm.span, view.name, "its array is overwritten while this part is needed"))
+            else:
+                stms.append(stm)
         return Body(tuple(stms), body.results)
 
     def lam(self, lam: Lambda, outer: Iterable[Var]) -> Lambda:

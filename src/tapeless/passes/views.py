@@ -71,9 +71,9 @@ def _index(exp: Index, near: Surroundings) -> Atom | Exp | None:
         case None:
             return None
         case Update(_, written, value):
-            return value if _all_at(axes) and _same_places(axes, written) else None
-        case Full(_, Var() | Const() as value):
-            return value if _all_at(axes) and _untested(axes) else None
+            return _written(axes, written, value, near)
+        case Full(_, Var() | Const() as value) if _untested(axes):
+            return value if _all_at(axes) else Full(_lengths(axes), value)
         case Iota() if isinstance(axes[0], At) and not (axes[0].wrap or axes[0].check):
             return axes[0].index
         case ArrayLit(items):
@@ -85,6 +85,22 @@ def _index(exp: Index, near: Surroundings) -> Atom | Exp | None:
         case Index(source, outer) if not near.is_gone(source) and _untested(outer) and _composable(axes):
             return Index(source, tuple(_compose(outer, axes, near)))
     return None
+
+
+def _written(axes: tuple[Axis, ...], written: tuple[Axis, ...], value: Atom, near: Surroundings) -> Atom | Exp | None:
+    """What was just written, read where it was written."""
+    if _all_at(axes):
+        return value if _same_places(axes, written) else None
+    if axes != written or not _untested(axes):
+        return None
+    if not value.type.shape:
+        return Full(_lengths(axes), value)
+    assert isinstance(value, Var)
+    return value if value.type.shape == _lengths(axes) and not near.is_gone(value) else None
+
+
+def _lengths(axes: tuple[Axis, ...]) -> tuple[Dim, ...]:
+    return tuple(a.length for a in axes if isinstance(a, Range))
 
 
 def settle(axes: tuple[Axis, ...], type: Type) -> tuple[Axis, ...]:
