@@ -23,8 +23,9 @@ from tapeless.passes.recognise import recognise_products
 
 def prepared(lam: Lambda) -> Lambda:
     """The same, in the form that derivatives are taken of."""
-    free = tuple(v for v in free_in_lambda(lam))
-    f = Function("region", (), (*free, *lam.params), lam.body)
+    given = (*free_in_lambda(lam), *lam.params)
+    sizes = tuple(dict.fromkeys(d for v in given for d in v.type.shape if isinstance(d, Var)))
+    f = Function("region", sizes, tuple(v for v in given if v not in sizes), lam.body)
     f = optimize(f)
     f = eliminate_checks(parallelise_marked(f))
     f = recognise_products(fuse(optimize(f)))
