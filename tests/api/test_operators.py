@@ -111,9 +111,21 @@ def test_map_containers() -> None:
     same(moved.mass, X[:2])
 
 
-def test_map_empty_is_float64_without_rows() -> None:
-    for result in (tp.map(lambda i: (i, i), 0), tp.map(lambda x: x > 0, np.empty((0, 4), int)), tp.map(abs, -2)):
-        same(result, np.empty((0,), np.float64))
+def test_map_of_no_rows() -> None:
+    same(tp.map(lambda i: (i, i / 2), 0), (np.empty(0, int), np.empty(0)))
+    same(tp.map(lambda x: x > 0, np.empty((0, 4), int)), np.empty((0, 4), bool))
+    same(
+        tp.map(lambda x: (x.sum(), x), np.empty((0, 3), np.float32)),
+        (np.empty(0, np.float32), np.empty((0, 3), np.float32)),
+    )
+    same(tp.map(lambda x, y: x @ y, np.empty((0, 3)), np.empty((0, 3))), np.empty(0))
+    same(tp.map(lambda k: [5, 6][k - 1 + k], np.empty(0, int)), np.empty(0, int))
+    same(tp.map(abs, -2), np.empty(0, int))
+
+
+def test_map_of_no_rows_that_cannot_be_tried() -> None:
+    table = np.empty(0)
+    same(tp.map(lambda i: table[i], 0), np.empty(0))
 
 
 def test_map_of_rows_with_no_columns() -> None:
@@ -551,7 +563,10 @@ def test_vmap_out_axes_none() -> None:
 
 
 def test_vmap_empty() -> None:
-    same(tp.vmap(lambda x: x, out_axes=1)(np.empty((0, 3))), np.empty(0))
+    same(tp.vmap(lambda x: x, out_axes=1)(np.empty((0, 3))), np.empty((3, 0)))
+    same(tp.vmap(lambda x: np.empty(0)[int(x[0])], out_axes=1)(np.empty((0, 3))), np.empty(0))
+    with pytest.raises(ValueError, match="no row"):
+        tp.vmap(lambda x: 1.0, out_axes=None)(np.empty((0, 3)))
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,22 @@ def sum_is_subtracted_from(a):
     return s
 
 
+@rejected(np.ones(5))
+def largest_with_the_element_first(a):
+    m = 0.0
+    for i in tp.prange(len(a)):
+        m = max(a[i], m)
+    return m
+
+
+@rejected(np.ones(5))
+def sum_that_is_bounded(a):
+    s = 0.0
+    for i in tp.prange(len(a)):
+        s = min(s + a[i], 3.0)
+    return s
+
+
 @rejected(np.zeros(4), np.zeros(5, np.int64))
 def reads_the_histogram(h, k):
     for i in tp.prange(len(k)):

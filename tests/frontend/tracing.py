@@ -70,8 +70,6 @@ def same(expected: Any, found: Any) -> None:
         return
     if isinstance(expected, np.ndarray) and expected.ndim == 0:
         expected = expected[()]  # we have no arrays of rank 0
-    if isinstance(expected, np.bool_):
-        expected = bool(expected)
     if isinstance(expected, np.ndarray | np.generic):
         assert isinstance(found, np.ndarray | np.generic), f"{expected!r} is of NumPy, {found!r} is not"
         assert found.shape == expected.shape

@@ -130,6 +130,10 @@ def negated(a):
     return -a, abs(a)
 
 
+def floored(a, b):
+    return a // b
+
+
 def incremented(x):
     x[0] += 1
     return x
@@ -146,6 +150,7 @@ def accumulated(x):
     (added, (TOP, 1)), (added, (BOTTOM, -1)), (subtracted, (BOTTOM, 1)), (multiplied, (LARGE, 2)), (multiplied, (2**32, -(2**32))),
     (multiplied, (3_037_000_500, 3_037_000_500)), (negated, (BOTTOM,)),
     (added, (np.int32(2**31 - 1), np.int32(1))), (multiplied, (np.int32(2**16), np.int32(2**15))), (added, (np.array([TOP]), np.array([1]))),
+    (floored, (BOTTOM, -1)), (floored, (np.int32(-(2**31)), np.int32(-1))), (floored, (np.array([BOTTOM]), np.array([-1]))),
     (incremented, (np.array([TOP]),)), (accumulated, (np.array([TOP, 1]),)),
 ])  # fmt: skip
 def test_check_raises_on_overflow(f, args):
@@ -156,7 +161,7 @@ def test_check_raises_on_overflow(f, args):
 @pytest.mark.parametrize("f, args", [
     (added, (TOP, 0)), (added, (TOP, BOTTOM)), (added, (TOP - 1, 1)), (subtracted, (BOTTOM + 1, 1)), (multiplied, (LARGE, -2)), (multiplied, (LARGE - 1, 2)),
     (multiplied, (3_037_000_499, 3_037_000_499)), (added, (np.int32(2**31 - 2), np.int32(1))), (multiplied, (0, BOTTOM)), (subtracted, (-1, TOP)),
-    (negated, (TOP,)), (multiplied, (-1, TOP)),
+    (negated, (TOP,)), (multiplied, (-1, TOP)), (floored, (BOTTOM, 1)), (floored, (BOTTOM + 1, -1)), (floored, (TOP, -1)),
 ])  # fmt: skip
 def test_check_lets_the_largest_numbers_pass(f, args):
     assert tp.function(f, check=True)(*args) == f(*args)

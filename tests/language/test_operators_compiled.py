@@ -258,6 +258,55 @@ def parallel_sum(x, n):
     return s, count, p
 
 
+def parallel_largest(x, start):
+    largest, smallest, bounded = start, start, start
+    for i in tp.prange(len(x)):
+        largest = max(largest, x[i])
+        if x[i] < smallest:
+            smallest = x[i]
+        if i % 2 == 0:
+            bounded = min(bounded, 2 * x[i], x[i] + 1)
+    return largest, smallest, bounded
+
+
+def parallel_numpy_largest(x, start):
+    a, b, c = start, start, start
+    for i in tp.prange(len(x)):
+        a = np.maximum(a, x[i])
+        b = np.fmin(x[i], b)
+        c = np.fmax(c, x[i] * 2)
+    return a, b, c
+
+
+def parallel_largest_integer(x):
+    m = x[0]
+    for i in tp.prange(len(x)):
+        m = max(x[i] * x[i], m)
+    return m
+
+
+def test_parallel_largest_and_smallest():
+    rng = np.random.default_rng(3)
+    for n in (0, 1, 2, 7, 1000, 100_000):
+        x = rng.standard_normal(n)
+        for start in (np.float64(0.0), np.float64(-np.inf), np.float64(np.nan), np.float64(5.0)):
+            same_native(parallel_largest, x, start)
+            same_native(parallel_numpy_largest, x, start)
+    x = np.array([np.nan, 1.0, np.nan, -3.0, np.inf, np.nan])
+    for kind in (np.float64, np.float32):
+        for start in (0.0, np.nan):
+            for rows in (x, x[::-1].copy(), x[:1], x[:4]):
+                same(parallel_largest, rows.astype(kind), kind(start))
+                same(parallel_numpy_largest, rows.astype(kind), kind(start))
+    same(parallel_largest_integer, np.array([3, -9, 4]))
+    same(parallel_largest_integer, np.array([3, -9, 4], np.int32))
+
+
+def test_parallel_loops_over_maxima_run_in_parallel():
+    core = tp.function(parallel_largest).ir(np.ones(4), np.float64(0.0), stage="optimized")
+    assert "loop" not in core and core.count("max") > 1
+
+
 def parallel_hist(k, v, n):
     h = np.zeros(n)
     g = np.zeros(n, dtype=np.int64)

@@ -88,6 +88,59 @@ def test_powers_that_python_refuses():
         tp.function(power)(-4.0, 0.5)
 
 
+@pytest.mark.parametrize("x, y", [(10.0, 400.0), (1e-300, -2.0), (-1e200, 3.0), (2, 1025.0), (1e200 + 0j, 5.5 + 0j)])
+def test_powers_that_overflow(x, y):
+    raises(OverflowError, power, x, y)
+    if type(x) is not complex:
+        assert math.isinf(same(power, np.float64(x), np.float64(y)))
+
+
+@pytest.mark.parametrize(
+    "x, y",
+    [
+        (math.inf, 2.0),
+        (2.0, math.inf),
+        (0.0, -math.inf),
+        (math.nan, 2.0),
+        (0.0, 0.0),
+        (1.0, math.nan),
+        (-2.0, math.inf),
+    ],
+)
+def test_powers_of_infinities(x, y):
+    same(power, x, y)
+
+
+def inverse(x):
+    return x**-1, x**-2.0, x**10
+
+
+def test_constant_powers_that_overflow():
+    same(inverse, 2.0)
+    raises(OverflowError, inverse, 5e-324)
+    raises(OverflowError, inverse, 1e40)
+    raises(ZeroDivisionError, inverse, 0.0)
+    raises(ZeroDivisionError, power, 0j, -1)
+    raises(ZeroDivisionError, power, 0j, 1j)
+
+
+def squares(x):
+    return x**2, x**3, x**4.0
+
+
+def test_small_constant_powers_are_products():
+    """As x * x does they give inf, where Python's ** raises: Weak numbers in docs/design/frontend.md."""
+    same(squares, 1e50)
+    assert tp.function(squares)(1e200) == (math.inf, math.inf, math.inf)
+
+
+def test_int_to_a_negative_power_says_what_to_write():
+    assert tp.function(power)(2, 10) == 1024
+    with pytest.raises(ValueError, match=r"is a float in Python.*float\(") as problem:
+        tp.function(power)(2, -1)
+    assert "test_scalars.py" in str(problem.value) or any("test_scalars" in n for n in problem.value.__notes__)
+
+
 def constant_powers(n):
     return n**2, n**5, 2**n, n**-2, (-3) ** 3, 2**0.5
 

@@ -5,6 +5,7 @@ The plain Python function is the oracle throughout: the same result, or an excep
 
 import gc
 import math
+import sys
 import warnings
 from pathlib import Path
 
@@ -578,11 +579,72 @@ def test_ranges(bounds):
     same(counted, *bounds)
 
 
+TOP, BOTTOM = 2**63 - 1, -(2**63)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [(1, BOTTOM, 1), (TOP, BOTTOM, 1), (BOTTOM, TOP, -1), (TOP - 3, TOP, 1), (BOTTOM, BOTTOM + 3, 1), (TOP, TOP - 3, -1), (3, BOTTOM, TOP),
+     (0, TOP, 2**62), (1, TOP, 2**62 + 1), (BOTTOM + 2, BOTTOM, -1), (TOP, 0, BOTTOM), (-1, BOTTOM, BOTTOM), (0, TOP, TOP), (-5, TOP - 5, TOP)],
+)  # fmt: skip
+def test_ranges_near_the_limits(bounds):
+    same(numbers_of, *bounds)
+    same(bounded_numbers, *bounds)
+    same(length_of, *bounds)
+
+
+def numbers_of(start, stop, step):
+    n, last, some = 0, 0, 0
+    for i in range(start, stop, step):
+        n += 1
+        last = i
+        some ^= i
+    return n, last, some
+
+
+def bounded_numbers(start, stop, step):
+    n, last = 0, 0
+    for i in range(start, stop, step):
+        n += 1
+        last = i
+        if n > 4:
+            break
+    return n, last
+
+
+def length_of(start, stop, step):
+    return len(range(start, stop, step))
+
+
+def first_up(start, stop):
+    for i in range(start, stop):
+        return i
+    return 0
+
+
+def even_steps(start, stop):
+    n = 0
+    for i in range(start, stop, 2**62):
+        n += 1
+    return n
+
+
+def test_ranges_that_are_too_long():
+    """Nothing goes around by 64 bits; what cannot be counted raises."""
+    for f in (first_up, even_steps):
+        with pytest.raises(OverflowError, match="range"):
+            tp.function(f)(BOTTOM, TOP)
+    for bounds in ((BOTTOM, TOP, 1), (TOP, -1, BOTTOM), (0, BOTTOM, BOTTOM)):
+        with pytest.raises(OverflowError, match="range"):
+            tp.function(length_of)(*bounds)
+    assert tp.function(first_up)(-5, TOP - 6) == -5
+
+
 # -- large programs
 
 
-def written(tmp_path, text):
-    path = tmp_path / "program.py"
+def written(tmp_path, text, name="program"):
+    path = tmp_path / f"{name}.py"
     path.write_text(text, encoding="utf-8")
     names = {}
     exec(compile(text, str(path), "exec"), names)
@@ -630,6 +692,19 @@ def many_returns(n):
     return "def f(x):\n" + "".join(f"    if x == {k}:\n        return {k}.0\n" for k in range(n)) + "    return -1.0\n"
 
 
+def long_chain(n):
+    arms = "".join(f"    elif x == {k}:\n        y, z = x * {k}.5, {k}.0\n" for k in range(1, n))
+    return (
+        f"def f(x):\n    if x == 0:\n        y, z = x, 1.0\n{arms}    else:\n        y, z = -x, 0.0\n    return y + z\n"
+    )
+
+
+def long_chain_of_names(n):
+    start = "".join(f"    v{k} = 0.0\n" for k in range(n))
+    arms = "".join(f"    {'el' if k else ''}if x == {k}:\n        v{k} = x * 1.5\n" for k in range(n))
+    return f"def f(x):\n{start}{arms}    return {' + '.join(f'v{k}' for k in range(n))}\n"
+
+
 def long_sum(n):
     return "def f(x):\n    return " + " + ".join(["x"] * n) + "\n"
 
@@ -642,13 +717,53 @@ def deep_calls(n):
 @pytest.mark.parametrize(
     "make, n, x",
     [(deep_ifs, 30, 12.0), (deep_ifs_with_else, 30, 12.0), (deep_loops, 18, 1.0), (deep_while_loops, 15, 1.0),
-     (long_straight_line, 1500, 1.0), (many_ifs, 200, 5.0), (many_returns, 70, 12.0),
+     (long_straight_line, 2000, 1.0), (many_ifs, 200, 5.0), (many_returns, 70, 12.0), (long_chain, 300, 40.0),
+     (long_chain_of_names, 40, 12.0),
      (long_sum, 800, 1.0), (deep_calls, 250, 1.0)],
     ids=lambda v: getattr(v, "__name__", None),
 )  # fmt: skip
 def test_large_programs(make, n, x, tmp_path):
     f = written(tmp_path, make(n))
     assert tp.function(f)(x) == pytest.approx(f(x), rel=1e-12)
+
+
+def calls_made(run):
+    """How many Python functions are called: the work, whatever else the machine does."""
+    made = 0
+
+    def count(frame, event, arg):
+        nonlocal made
+        made += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return made
+
+
+@pytest.mark.parametrize(
+    "make, n, growth",
+    [(long_chain, 50, 2.6), (many_returns, 50, 2.6), (deep_ifs_with_else, 9, 2.6), (long_straight_line, 300, 2.6),
+     (many_ifs, 50, 2.6), (deep_calls, 50, 2.6),
+     (deep_loops, 9, 5.0), (deep_while_loops, 8, 5.0)],  # a name that changes its type does so level by level
+    ids=lambda v: getattr(v, "__name__", None),
+)  # fmt: skip
+def test_work_grows_with_the_program(make, n, growth, tmp_path):
+    """For twice the statements, about twice the work: nothing is found anew at every level of a nest."""
+    programs = [written(tmp_path, make(size), f"program{size}") for size in (3, n, 2 * n)]
+    tp.function(cache=False)(programs[0]).compiled(3.0)  # what is only done once
+    small, large = (calls_made(lambda f=f: tp.function(cache=False)(f).compiled(3.0)) for f in programs[1:])
+    assert large < growth * small
+
+
+def test_deep_programs_can_be_looked_into(tmp_path):
+    f = tp.function(written(tmp_path, long_chain(250)))
+    assert f.ir(3.0, stage="core").count("if ") >= 250
+    assert "x" in f.ir(3.0, stage="loops")
+    assert f.explain(3.0).lines
 
 
 def test_arguments_that_contain_themselves():

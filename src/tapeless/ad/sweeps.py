@@ -157,9 +157,7 @@ def _turned(reverse: Reverse, array: Var) -> Var:
     return reverse.b.index(array, [Range(last, length, i64(-1)), *whole(array.type.row())])
 
 
-def _extremum_back(
-    reverse: Reverse, exp: Sweep, k: int, operator: Reduction, bar: Atom, result: Var
-) -> None:
+def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, bar: Atom, result: Var) -> None:
     """The first of the winning elements gets the adjoint, and only that one is run backwards."""
     b, emit = reverse.b, reverse.emit
     where = _winner(reverse, exp, k, operator, result)

@@ -46,14 +46,21 @@ def map(f: Function, *args: Any) -> Any:
     """`f` of every row of the arguments, or of every `i < n` for `map(f, n)`; results are stacked leaf by leaf.
 
     An argument is an array or a container of arrays; all have the same leading length, and `f` gets the containers with
-    rows (scalars, for a 1-d array) in place of the arrays. Of no rows at all what `f` returns cannot be known: the
-    result is then an empty float64 array of shape (0,).
+    rows (scalars, for a 1-d array) in place of the arrays. If there are no rows, `f` is called with ones, then with
+    zeros, to learn what it returns; if it raises for both, the result is an empty float64 array of shape (0,).
     """
     body = _plain(f)
     if len(args) == 1 and _is_count(args[0]):
-        return _stack("tp.map", [_snapshot(body(i)) for i in range(int(args[0]))])
-    rows = _rows("tp.map", "argument", args)
-    return _stack("tp.map", [_snapshot(body(*rows[i])) for i in range(rows.length)])
+        results = [_snapshot(body(i)) for i in range(int(args[0]))]
+        trials = [(0,), (1,)]
+    else:
+        rows = _rows("tp.map", "argument", args)
+        results = [_snapshot(body(*rows[i])) for i in range(rows.length)]
+        trials = [rows.made_of(1), rows.made_of(0)]
+    if results:
+        return _stack("tp.map", results)
+    empty = _of_none("tp.map", body, trials)
+    return np.empty((0,)) if empty is None else empty
 
 
 def reduce(op: Function, ne: Any, xs: Any, commutative: bool = False) -> Any:
@@ -150,7 +157,7 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Vmapped:
     """`f` over an axis of its arguments, as in JAX: `in_axes` has one entry for all positional arguments or a tuple of
     one each, and an entry is an axis, None (the same value for every call) or a container of these that fits the
     argument or the top of it. `out_axes` places the new axis in the results in the same way; keyword arguments are
-    mapped over axis 0. For an axis of length 0 the result is that of `map`.
+    mapped over axis 0. For an axis of length 0, `f` is tried out as by `map`.
     """
     return Vmapped(f, in_axes, out_axes)
 
@@ -188,12 +195,21 @@ class Vmapped:
         if len({len(array) for array in mapped}) > 1:
             sizes = (f"{n}: {len(a)}" for n, a, axis in zip(names, arrays, axes, strict=True) if axis is not None)
             raise ValueError(f"tp.vmap: the mapped axes differ in length ({', '.join(sizes)})")
-        body, results = _plain(self.f), []
-        for i in range(len(mapped[0])):
-            row = [a if axis is None else a[i] for a, axis in zip(arrays, axes, strict=True)]
-            row_args, row_kwargs = unflatten(treedef, row)
-            results.append(_snapshot(body(*row_args, **row_kwargs)))
-        return self._place(_stack("tp.vmap", results)) if results else _stack("tp.vmap", results)
+        python = _plain(self.f)
+
+        def body(*leaves: Any) -> Any:
+            row_args, row_kwargs = unflatten(treedef, leaves)
+            return python(*row_args, **row_kwargs)
+
+        def row(element: Callable[[Array], Any]) -> list[Any]:
+            return [a if axis is None else element(a) for a, axis in zip(arrays, axes, strict=True)]
+
+        if len(mapped[0]) == 0:
+            trials = [row(lambda a, v=v: np.full(a.shape[1:], v, a.dtype)[()]) for v in (1, 0)]  # type: ignore[misc]
+            empty = _of_none("tp.vmap", body, trials)
+            return np.empty((0,)) if empty is None else self._place(empty)
+        rows = (row(lambda a, i=i: a[i]) for i in range(len(mapped[0])))  # type: ignore[misc]
+        return self._place(_stack("tp.vmap", [_snapshot(body(*leaves)) for leaves in rows]))
 
     def _input_axes(self, args: TreeDef, kwargs: TreeDef) -> list[int | None]:
         try:
@@ -211,6 +227,8 @@ class Vmapped:
         placed = []
         for leaf, axis, path in zip(leaves, axes, leaf_paths(treedef), strict=True):
             if axis is None:
+                if len(leaf) == 0:
+                    raise ValueError(f"tp.vmap: result{path} has out_axes None, but there is no row to take it from")
                 # Which results depend on the mapped arguments is not known here, so the values have to tell.
                 if any(not np.array_equal(row, leaf[0], equal_nan=leaf.dtype.kind in "fc") for row in leaf[1:]):
                     raise ValueError(f"tp.vmap: result{path} has out_axes None but differs along the mapped axis")
@@ -247,6 +265,11 @@ class Rows:
     def copy(self, i: int) -> Any:
         """Element `i` for an operator, which may work in place on it or return it."""
         return unflatten(self.treedef, [array[i] if array.ndim == 1 else array[i].copy() for array in self.arrays])
+
+    def made_of(self, value: int) -> Any:
+        """An element of nothing but this number."""
+        filled = [np.full(array.shape[1:], value).astype(array.dtype)[()] for array in self.arrays]
+        return unflatten(self.treedef, filled)
 
     def put(self, what: str, i: int, element: Any) -> None:
         for array, leaf in zip(self.arrays, flatten(element)[0], strict=True):
@@ -387,10 +410,22 @@ def _snapshot(tree: Any) -> Any:
     return tree_map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, tree)
 
 
+def _of_none(what: str, body: Function, trials: Sequence[Sequence[Any]]) -> Any:
+    """No results, of the structure, shapes and types that `body` gives for the first trial that it does not refuse; None
+    if it refuses all.
+    """
+    for args in trials:
+        try:
+            with np.errstate(all="ignore"):
+                result = _snapshot(body(*args))
+        except Exception:  # whatever it is, it is no fault of the caller, who has no elements
+            continue
+        return tree_map(lambda array: array[:0], _stack(what, [result]))
+    return None
+
+
 def _stack(what: str, results: Sequence[Any]) -> Any:
     """One container of arrays from the containers that single calls gave."""
-    if not results:
-        return np.empty((0,))
     treedef = flatten(results[0])[1]
     rows = []
     for i, result in enumerate(results):

@@ -8,7 +8,8 @@ from tapeless.frontend import scalars
 from tapeless.frontend.arrays import as_numeric, broadcast_to, write
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.expressions import binary_values, evaluate
-from tapeless.frontend.indexing import get_item, masked_update, row_view, set_item
+from tapeless.frontend.index_arrays import masked_update
+from tapeless.frontend.indexing import get_item, row_view, set_item
 from tapeless.frontend.values import (
     Array,
     Scalar,

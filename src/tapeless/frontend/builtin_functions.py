@@ -47,7 +47,7 @@ def _len(ctx: Context, obj: Value) -> Value:
         case RangeValue():
             from tapeless.frontend.iteration import range_count
 
-            return Scalar(apply(ctx, "max", range_count(ctx, obj), i64(0)), True)
+            return Scalar(apply(ctx, "max", range_count(ctx, obj, tested=True), i64(0)), True)
         case Static(value=str() as chars):
             return weak(len(chars))
         case _:
@@ -362,9 +362,9 @@ def _quantifier(name: str, row: str, end: bool) -> None:
         if isinstance(iterable, Array):
             if iterable.type.rank != 1:
                 ctx.fail("TP120", f"{name} of an array with rows is ambiguous", f"use np.{name}.")
-            from tapeless.frontend.reductions import all_, any_
+            from tapeless.frontend.reductions import all_, any_, python_bool
 
-            return (any_ if name == "any" else all_)(ctx, iterable)
+            return python_bool((any_ if name == "any" else all_)(ctx, iterable))
         result: Atom = Const(not end, DType.bool)
         for item in items_of(ctx, name, iterable):
             result = apply(ctx, row, result, truth_of(ctx, item))

@@ -162,9 +162,9 @@ def _allclose(
     atol: Value | None = None,
     equal_nan: Value | None = None,
 ) -> Value:
-    from tapeless.frontend.reductions import all_
+    from tapeless.frontend.reductions import all_, python_bool
 
-    return all_(ctx, _isclose(ctx, a, b, rtol, atol, equal_nan))
+    return python_bool(all_(ctx, _isclose(ctx, a, b, rtol, atol, equal_nan)))
 
 
 @known("np.nan_to_num")

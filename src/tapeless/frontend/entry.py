@@ -354,7 +354,7 @@ def _finish(
         match value:
             case Scalar(atom=atom, weak=is_weak):
                 results.append(atom)
-                return Leaf(len(results) - 1, is_weak or (atom.type.dtype is DType.bool))
+                return Leaf(len(results) - 1, is_weak)
             case Array(cell=cell, view=view):
                 if not view and cell in whole:
                     return Argument(whole[cell])

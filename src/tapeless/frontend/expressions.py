@@ -159,7 +159,15 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
         name = {"Add": "BitOr", "Mult": "BitAnd"}.get(name, name)
         if name == "Sub":
             ctx.fail("TP104", "NumPy does not subtract bool arrays", "use ^ or np.logical_xor.")
+    b = _as_python_sees_it(a, b)
     return elementwise(ctx, lambda x, y: scalars.binary(ctx, name, x, y), [a, b], f"operands of {symbol}")
+
+
+def _as_python_sees_it(a: Value, b: Value) -> Value:
+    """The right operand: a complex of Python takes a np.float64 for the float that it is."""
+    if isinstance(a, Scalar) and isinstance(b, Scalar) and a.weak and a.dtype.is_complex and b.dtype is DType.f64:
+        return Scalar(b.atom, True)
+    return b
 
 
 def _compare(ctx: Context, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr]) -> Value:
@@ -205,6 +213,7 @@ def compare_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
         ):
             return _equal_tuples(ctx, a, b, name)
         a, b = as_numeric(ctx, a, "comparison"), as_numeric(ctx, b, "comparison")
+    b = _as_python_sees_it(a, b)
     return elementwise(ctx, lambda x, y: scalars.compare(ctx, name, x, y), [a, b], "operands of a comparison")
 
 

@@ -1,32 +1,20 @@
-"""Subscripts: basic slicing as views, integer-array indexing, and assignment to both.
+"""Subscripts: basic slicing as views, and assignment to them; `index_arrays` does the rest.
 
 Takes a reference and the items between the brackets; gives a view, an element, a gathered array, or performs the write.
-Python's rules: negative positions count from the end, slices are clamped, a position outside raises IndexError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.frontend import scalars
-from tapeless.frontend.arrays import (
-    broadcast_shapes,
-    broadcast_to,
-    is_full,
-    map_nest,
-    read,
-    shape_of,
-    view_of,
-    wrap,
-    write,
-)
+from tapeless.frontend.arrays import broadcast_to, read, view_of, write
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.index_arrays import Item, gather, masked_write, scatter
+from tapeless.frontend.slices import compose, position_of, slice_of
 from tapeless.frontend.values import Array, Scalar, Sequence_, SliceValue, Static, Strided, Value
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import At, Axis, Range
-from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, i64
-
-Item = Scalar | SliceValue | Array | None  # None: a new axis
+from tapeless.ir.types import Atom, Const, Dim, DType, Type
 
 
 def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
@@ -74,7 +62,7 @@ def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
 def get_item(ctx: Context, array: Array, subscript: Value) -> Value:
     items = items_of(ctx, array, subscript)
     if any(isinstance(i, Array) for i in items):
-        return _gather(ctx, array, items)
+        return gather(ctx, array, items)
     view = _basic(ctx, array, items)
     if not view.type.shape:
         return Scalar(read(ctx, view))
@@ -95,9 +83,9 @@ def set_item(ctx: Context, array: Array, subscript: Value, value: Value) -> None
     numeric = as_numeric(ctx, value, "assignment")
     masks = [i for i in items if isinstance(i, Array) and i.type.dtype is DType.bool]
     if masks:
-        _masked_write(ctx, array, items, numeric)
+        masked_write(ctx, array, items, numeric)
     elif any(isinstance(i, Array) for i in items):
-        _scatter(ctx, array, items, numeric)
+        scatter(ctx, array, items, numeric)
     else:
         view = _basic(ctx, array, items)
         new = broadcast_to(ctx, numeric, ctx.dims(view.type.shape), array.type.dtype, "assignment")
@@ -133,11 +121,11 @@ def _basic(ctx: Context, array: Array, items: Sequence[Item]) -> Array:
             outer = axes[place]
             assert isinstance(outer, Range)
             if isinstance(item, Scalar):
-                axes[place] = _position(ctx, outer, item, length, base_dims[place], k)
+                axes[place] = position_of(ctx, outer, item, length, base_dims[place], k)
             else:
                 assert isinstance(item, SliceValue)
-                inner = _slice(ctx, item, length)
-                axes[place] = _compose(ctx, outer, inner)
+                inner = slice_of(ctx, item, length)
+                axes[place] = compose(ctx, outer, inner)
                 places.append(place)
                 dims.append(inner.length)
         k += 1
@@ -167,295 +155,6 @@ def _index_new_axis(ctx: Context, item: Item, places: list[int | None], dims: li
     ctx.fail(
         "TP101", "an axis made by None or np.newaxis can only be indexed by 0 or ':'", "index before adding the axis."
     )
-
-
-def _position(ctx: Context, outer: Range, item: Scalar, length: Dim, base: Dim, axis: int) -> At:
-    index = scalars.to_index(ctx, item, "an index")
-    if is_full(outer, base):
-        if isinstance(index, Const) and isinstance(length, int):
-            at = int(index.value.real)
-            if not -length <= at < length:
-                ctx.fail("TP203", f"index {at} is out of bounds for axis {axis} with size {length}")
-            return At(i64(at % length))
-        negative_possible = not (isinstance(index, Const) and int(index.value.real) >= 0)
-        return At(index, wrap=negative_possible, check=True)
-    inside = checked_position(ctx, index, length, axis)
-    return At(_affine(ctx, outer.start, inside, outer.step))
-
-
-def checked_position(ctx: Context, index: Atom, length: Dim, axis: int) -> Atom:
-    """A position of an axis of this length, wrapped and tested by explicit statements."""
-    n = ctx.size_atom(length)
-    zero = i64(0)
-    if isinstance(index, Const) and int(index.value.real) >= 0:
-        wrapped: Atom = index
-    elif isinstance(index, Const):
-        wrapped = scalars.apply(ctx, "add", index, n)
-    else:
-        negative = scalars.apply(ctx, "lt", index, zero)
-        wrapped = scalars.select(ctx, negative, scalars.apply(ctx, "add", index, n), index)
-    if not ctx.options.unsafe:
-        low = scalars.apply(ctx, "ge", wrapped, zero)
-        high = scalars.apply(ctx, "lt", wrapped, n)
-        message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
-        ctx.check(scalars.logical_and(ctx, low, high), "IndexError", message, index, n)
-    return wrapped
-
-
-def _affine(ctx: Context, start: Atom, index: Atom, step: Atom) -> Atom:
-    """start + index * step."""
-    if step != i64(1):
-        index = scalars.apply(ctx, "mul", index, step)
-    return index if start == i64(0) else scalars.apply(ctx, "add", start, index)
-
-
-def _compose(ctx: Context, outer: Range, inner: Range) -> Range:
-    if outer.start == i64(0) and outer.step == i64(1):
-        return inner
-    start = _affine(ctx, outer.start, inner.start, outer.step)
-    return Range(start, inner.length, scalars.apply(ctx, "mul", outer.step, inner.step))
-
-
-def _slice(ctx: Context, item: SliceValue, length: Dim) -> Range:
-    """Python's clamping: start, number of elements, step."""
-    n = ctx.size_atom(length)
-    step = _bound(ctx, item.step) or i64(1)
-    start, stop = _bound(ctx, item.start), _bound(ctx, item.stop)
-    if not isinstance(step, Const):
-        return _slice_by(ctx, start, stop, step, n)
-    by = int(step.value.real)
-    if by == 0:
-        ctx.fail("TP112", "slice step cannot be zero")
-    if start is None and stop is None and abs(by) == 1:  # the length stays
-        return Range(i64(0) if by == 1 else scalars.size_op(ctx, "sub", n, i64(1)), length, step)
-    simple = _simple_slice(ctx, start, stop, n) if by == 1 else None
-    if simple is not None:
-        return simple
-    low, span = _rising(ctx, start, stop, n) if by > 0 else _falling(ctx, start, stop, n)
-    return Range(low, _steps(ctx, span, i64(abs(by))), step)
-
-
-def _slice_by(ctx: Context, start: Atom | None, stop: Atom | None, step: Atom, n: Atom) -> Range:
-    """A step that is only known at run time: both directions, and the one that applies."""
-    ctx.check(scalars.apply(ctx, "ne", step, i64(0)), "ValueError", "slice step cannot be zero")
-    up = scalars.apply(ctx, "gt", step, i64(0))
-    rising, falling = _rising(ctx, start, stop, n), _falling(ctx, start, stop, n)
-    low, span = (scalars.select(ctx, up, a, b) for a, b in zip(rising, falling, strict=True))
-    return Range(low, _steps(ctx, span, scalars.apply(ctx, "abs", step)), step)
-
-
-def _rising(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) -> tuple[Atom, Atom]:
-    """First position and distance to the end, for a positive step."""
-    low = i64(0) if start is None else _clamp(ctx, start, n, i64(0), n)
-    high = n if stop is None else _clamp(ctx, stop, n, i64(0), n)
-    return low, scalars.size_op(ctx, "sub", high, low)
-
-
-def _falling(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) -> tuple[Atom, Atom]:
-    """The same for a negative step."""
-    last = scalars.size_op(ctx, "sub", n, i64(1))
-    low = last if start is None else _clamp(ctx, start, n, i64(-1), last)
-    high = i64(-1) if stop is None else _clamp(ctx, stop, n, i64(-1), last)
-    return low, scalars.size_op(ctx, "sub", low, high)
-
-
-def _steps(ctx: Context, span: Atom, by: Atom) -> Dim:
-    """How many steps it takes."""
-    op = scalars.size_op
-    if by != i64(1):
-        span = op(ctx, "floordiv", op(ctx, "add", span, op(ctx, "sub", by, i64(1))), by)
-    return ctx.atom_dim(op(ctx, "max", span, i64(0)))
-
-
-def _simple_slice(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) -> Range | None:
-    """a[c:], a[:-d] and a[c:-d]: max(n - c - d, 0) elements from c, whatever n is. Equal lengths are one variable."""
-    first = 0 if start is None else int(start.value.real) if isinstance(start, Const) else -1
-    left = 0 if stop is None else -int(stop.value.real) if isinstance(stop, Const) else -1
-    if first < 0 or left < 0 or (left == 0 and stop is not None):
-        return None
-    rest = scalars.size_op(ctx, "add", n, i64(-first - left))
-    return Range(i64(first), ctx.atom_dim(scalars.size_op(ctx, "max", rest, i64(0))), i64(1))
-
-
-def _bound(ctx: Context, value: Value | None) -> Atom | None:
-    if value is None or (isinstance(value, Static) and value.value is None):
-        return None
-    if not isinstance(value, Scalar):
-        ctx.fail("TP104", f"slice bounds must be integers, not {type_text(value)}")
-    return scalars.to_index(ctx, value, "a slice bound")
-
-
-def _clamp(ctx: Context, bound: Atom, n: Atom, low: Atom, high: Atom) -> Atom:
-    op = scalars.size_op
-    if isinstance(bound, Const):
-        value = int(bound.value.real)
-        if value >= 0:
-            return low if bound == low else op(ctx, "min", bound, high)
-        return op(ctx, "max", op(ctx, "add", n, bound), low)
-    negative = op(ctx, "lt", bound, i64(0))
-    wrapped = scalars.select(ctx, negative, op(ctx, "add", bound, n), bound)
-    return op(ctx, "min", op(ctx, "max", wrapped, low), high)
-
-
-# -- integer-array indexing
-
-
-def _gather(ctx: Context, array: Array, items: Sequence[Item]) -> Value:
-    if any(isinstance(i, Array) and i.type.dtype is DType.bool for i in items):
-        ctx.fail(
-            "TP113",
-            "reading with a boolean mask gives an array whose size depends on the data",
-            "use np.where(mask, a, 0) and keep the shape, or loop over the elements.",
-        )
-    if None in items:
-        ctx.fail("TP101", "None cannot be mixed with integer-array indices", "index first, then add the axis.")
-    shape, leading = _index_shape(ctx, items)
-    source = read(ctx, array)
-    indices = [i for i in items if isinstance(i, Array | Scalar)]
-    ranges = {k: _slice(ctx, i, array.type.shape[k]) for k, i in enumerate(items) if isinstance(i, SliceValue)}
-
-    def element(*positions: Scalar) -> Scalar:
-        axes = _axes_at(ctx, items, ranges, positions)
-        return Scalar(ctx.b.index(source, axes))
-
-    values = [read(ctx, i) if isinstance(i, Array) else i for i in indices]
-    _check_integers(ctx, values)
-    if not ranges:
-        return wrap(ctx, map_nest(ctx, element, values, shape))
-    var = map_rows(ctx, lambda *p: ctx.b.index(source, _axes_at(ctx, items, ranges, p)), values, shape)
-    if leading:
-        total = len(shape)
-        kept = var.type.rank - total
-        perm = [*range(total, total + leading), *range(total), *range(total + leading, total + kept)]
-        var = ctx.b.transpose(var, perm)
-    return wrap(ctx, var)
-
-
-def _index_shape(ctx: Context, items: Sequence[Item]) -> tuple[tuple[Dim, ...], int]:
-    """The broadcast shape of the index arrays, and how many kept axes stand before it in the result."""
-    arrays = [i for i in items if isinstance(i, Array | Scalar)]
-    shape = broadcast_shapes(ctx, [shape_of(a) for a in arrays], "index arrays")
-    places = [k for k, i in enumerate(items) if isinstance(i, Array | Scalar)]
-    adjacent = places[-1] - places[0] + 1 == len(places)
-    return shape, places[0] if adjacent else 0
-
-
-def _check_integers(ctx: Context, values: Sequence[Var | Scalar]) -> None:
-    for v in values:
-        dtype = v.dtype if isinstance(v, Scalar) else v.type.dtype
-        if not dtype.is_int:
-            ctx.fail("TP104", f"arrays used as indices must hold integers, not {dtype.numpy.name}")
-
-
-def _axes_at(ctx: Context, items: Sequence[Item], ranges: dict[int, Range], positions: Sequence[Scalar]) -> list[Axis]:
-    rest = iter(positions)
-    axes: list[Axis] = []
-    for k, _ in enumerate(items):
-        axes.append(ranges[k] if k in ranges else At(scalars.to_index(ctx, next(rest)), wrap=True, check=True))
-    return axes
-
-
-def map_rows(ctx: Context, function: object, values: Sequence[Var | Scalar], shape: tuple[Dim, ...]) -> Var:
-    """Like `map_nest`, for a function of scalars that gives a Core variable of any rank."""
-    if not shape:
-        result = function(*(v if isinstance(v, Scalar) else Scalar(v) for v in values))  # type: ignore[operator]
-        assert isinstance(result, Var)
-        return result
-    moving = [
-        (k, v)
-        for k, v in enumerate(values)
-        if isinstance(v, Var) and v.type.rank == len(shape) and v.type.shape[0] != 1
-    ]
-    if isinstance(shape[0], int) and shape[0] == 1:
-        moving = [(k, v) for k, v in enumerate(values) if isinstance(v, Var) and v.type.rank == len(shape)]
-    still = {
-        k: (ctx.b.row(v, i64(0)) if isinstance(v, Var) and v.type.rank == len(shape) else v)
-        for k, v in enumerate(values)
-        if k not in dict(moving)
-    }
-
-    def body(index: Var, *rows: Var) -> list[Atom]:
-        inner = [still.get(k, v) for k, v in enumerate(values)]
-        for (k, _), row in zip(moving, rows, strict=True):
-            inner[k] = Scalar(row) if row.type.is_scalar else row
-        return [map_rows(ctx, function, inner, shape[1:])]
-
-    return ctx.b.map(shape[0], [v for _, v in moving], body, "g")[0]
-
-
-def _scatter(ctx: Context, array: Array, items: Sequence[Item], value: Scalar | Array) -> None:
-    """a[idx] = v in order, so that the last of equal positions wins, as in NumPy."""
-    if None in items:
-        ctx.fail("TP101", "None cannot be mixed with integer-array indices", "index first, then add the axis.")
-    shape, leading = _index_shape(ctx, items)
-    ranges = {k: _slice(ctx, i, array.type.shape[k]) for k, i in enumerate(items) if isinstance(i, SliceValue)}
-    kept = [r.length for r in ranges.values()]
-    region = (*kept[:leading], *shape, *kept[leading:])
-    new = broadcast_to(ctx, value, ctx.dims(region), array.type.dtype, "assignment")
-    if isinstance(new, Var) and new.type.shape and leading:
-        total = len(shape)
-        perm = [*range(leading, leading + total), *range(leading), *range(leading + total, len(region))]
-        new = ctx.b.transpose(new, perm)
-    indices = [read(ctx, i) if isinstance(i, Array) else i for i in items if isinstance(i, Array | Scalar)]
-    _check_integers(ctx, indices)
-    base = array if not array.view else None
-    from tapeless.frontend.arrays import before_write
-
-    before_write(ctx, array.cell)
-    start = ctx.state.cells[array.cell] if base else read(ctx, array)
-
-    def level(target: Var, where: Sequence[Var | Scalar], source: Atom, dims: tuple[Dim, ...]) -> Var:
-        if not dims:
-            positions = [w if isinstance(w, Scalar) else Scalar(w) for w in where]
-            return ctx.b.update(target, _axes_at(ctx, items, ranges, positions), source)
-
-        def body(i: Var, carried: Var) -> list[Atom]:
-            inner: list[Var | Scalar] = []
-            for w in where:
-                if isinstance(w, Var) and w.type.rank == len(dims):
-                    at = i64(0) if w.type.shape[0] == 1 else i
-                    row = ctx.b.row(w, at)
-                    inner.append(Scalar(row) if row.type.is_scalar else row)
-                else:
-                    inner.append(w)
-            part = ctx.b.row(source, i) if isinstance(source, Var) and source.type.shape else source
-            return [level(carried, inner, part, dims[1:])]
-
-        return ctx.b.for_(ctx.size_atom(dims[0]), [target], body)[0]
-
-    result = level(start, indices, new, shape)
-    write(ctx, array, result)
-
-
-def _masked_write(ctx: Context, array: Array, items: Sequence[Item], value: Scalar | Array) -> None:
-    """a[mask] = scalar, as a choice between old and new."""
-    mask = items[0]
-    if not (isinstance(mask, Array) and all(i == SliceValue(None, None, None) for i in items[1:])):
-        ctx.fail("TP113", "a boolean mask cannot be mixed with other indices here", "use np.where.")
-    if mask.type.rank != array.type.rank or not isinstance(value, Scalar):
-        ctx.fail("TP113", "assignment by a mask takes a mask of the array's shape and a single number", "use np.where.")
-    new = scalars.convert(ctx, value.atom, array.type.dtype)
-    shape = broadcast_shapes(ctx, [array.type.shape, mask.type.shape], "mask")
-
-    def choose(m: Scalar, old: Scalar) -> Scalar:
-        return Scalar(scalars.select(ctx, m.atom, new, old.atom))
-
-    write(ctx, array, map_nest(ctx, choose, [read(ctx, mask), read(ctx, array)], shape))
-
-
-def masked_update(ctx: Context, array: Array, mask: Array, new: Value) -> None:
-    """a[mask] op= number, where `new` is a op number: kept where the mask is true."""
-    assert isinstance(new, Array)
-    if mask.type.rank != array.type.rank:
-        ctx.fail("TP113", "assignment by a mask takes a mask of the array's shape", "use np.where.")
-    shape = broadcast_shapes(ctx, [array.type.shape, mask.type.shape], "mask")
-    values = broadcast_to(ctx, new, ctx.dims(array.type.shape), array.type.dtype, "assignment")
-    assert isinstance(values, Var)
-
-    def choose(m: Scalar, x: Scalar, old: Scalar) -> Scalar:
-        return Scalar(scalars.select(ctx, m.atom, x.atom, old.atom))
-
-    write(ctx, array, map_nest(ctx, choose, [read(ctx, mask), values, read(ctx, array)], shape))
 
 
 def row_view(ctx: Context, array: Array, index: Atom) -> Value:

@@ -1,4 +1,10 @@
-"""What can be looped over: how many iterations, and the element at a position."""
+"""What can be looped over: how many iterations, and the element at a position.
+
+Note [Length of a range]
+stop - start may leave 64 bits. Towards the negative it cannot, since the greater of both is taken for `stop`. If it is too large
+the range raises OverflowError, unless its step is 1 and the loop goes to its end: that it would never come to, so a test in front of
+every inner loop is saved.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +23,18 @@ from tapeless.frontend.values import (
 )
 from tapeless.ir.types import Atom, Const, i64
 
+GREATEST = 2**63 - 1
 
-def iteration(ctx: Context, iterable: Value) -> tuple[Atom, Callable[[Atom], Value]]:
-    """How many iterations, and the element at a position."""
+
+def iteration(ctx: Context, iterable: Value, may_stop: bool = False) -> tuple[Atom, Callable[[Atom], Value]]:
+    """How many iterations, and the element at a position. `may_stop`: the loop may be left before its end."""
     match iterable:
         case RangeValue(start=start, step=step):
-            return range_count(ctx, iterable), lambda i: _range_element(ctx, start, step, i)
+            return range_count(ctx, iterable, may_stop), lambda i: _range_element(ctx, start, step, i)
         case Array(type=t):
             return ctx.size_atom(t.shape[0]), lambda i: row_view(ctx, iterable, i)
         case Zipped(parts=parts, start=first):
-            found = [iteration(ctx, p) for p in parts]
+            found = [iteration(ctx, p, True) for p in parts]
             count = found[0][0]
             for other, _ in found[1:]:
                 if other is not count and other != count:
@@ -53,25 +61,39 @@ def iteration(ctx: Context, iterable: Value) -> tuple[Atom, Callable[[Atom], Val
             )
 
 
-def range_count(ctx: Context, r: RangeValue) -> Atom:
+def range_count(ctx: Context, r: RangeValue, tested: bool = False) -> Atom:
+    """How many numbers a range has: Note [Length of a range]. `tested`: raises also if it has 2**63 or more and step 1."""
     op = scalars.apply
     start, stop, step = (scalars.to_index(ctx, x, "an argument of range") for x in (r.start, r.stop, r.step))
     if isinstance(step, Const):
         k = int(step.value.real)
         if k == 0:
             ctx.fail("TP112", "range() step must not be zero")
-        span = op(ctx, "sub", stop, start) if k > 0 else op(ctx, "sub", start, stop)
-        if abs(k) != 1:
-            span = op(ctx, "floordiv", op(ctx, "add", span, i64(abs(k) - 1)), i64(abs(k)))
         if start == i64(0) and k == 1:
-            return span  # a negative count runs no iteration
-        return op(ctx, "max", span, i64(0))
-    ctx.check(op(ctx, "ne", step, i64(0)), "ValueError", "range() arg 3 must not be zero")
-    up = op(ctx, "gt", step, i64(0))
-    distance = scalars.select(ctx, up, op(ctx, "sub", stop, start), op(ctx, "sub", start, stop))
-    size = op(ctx, "abs", step)
-    count = op(ctx, "floordiv", op(ctx, "add", distance, op(ctx, "sub", size, i64(1))), size)
-    return op(ctx, "max", count, i64(0))
+            return op(ctx, "sub", stop, start)  # a negative count runs no iteration
+        distance = _distance(ctx, start, stop) if k > 0 else _distance(ctx, stop, start)
+        size: Atom = i64(min(abs(k), GREATEST))  # for the distance is no greater
+        fits = _is_natural(start if k > 0 else stop) or (abs(k) == 1 and not tested)
+    else:
+        ctx.check(op(ctx, "ne", step, i64(0)), "ValueError", "range() arg 3 must not be zero")
+        up = op(ctx, "gt", step, i64(0))
+        distance = scalars.select(ctx, up, _distance(ctx, start, stop), _distance(ctx, stop, start))
+        size = scalars.select(ctx, up, step, op(ctx, "neg", op(ctx, "max", step, i64(-GREATEST))))
+        fits = _is_natural(start) and _is_natural(stop)
+    if not fits and not ctx.options.unsafe:
+        ctx.check(op(ctx, "ge", distance, i64(0)), "OverflowError", "range() goes over a distance of more than 64 bits")
+    if size == i64(1):
+        return distance
+    return op(ctx, "add", op(ctx, "floordiv", op(ctx, "sub", distance, i64(1)), size), i64(1))
+
+
+def _distance(ctx: Context, low: Atom, high: Atom) -> Atom:
+    """high - low, 0 if that is negative; a negative number if it has more than 64 bits."""
+    return scalars.apply(ctx, "sub", scalars.apply(ctx, "max", high, low), low)
+
+
+def _is_natural(atom: Atom) -> bool:
+    return isinstance(atom, Const) and atom.value.real >= 0
 
 
 def _range_element(ctx: Context, start: Scalar, step: Scalar, i: Atom) -> Scalar:

@@ -56,34 +56,60 @@ def reads(node: ast.AST) -> frozenset[str]:
 
 def assigned(statements: Sequence[ast.stmt]) -> frozenset[str]:
     """Names bound by these statements, not those of nested functions."""
-    found: set[str] = set()
+    return frozenset().union(*map(_assigned_by, statements))
 
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.FunctionDef):
-            found.add(node.name)
-            return
-        if isinstance(node, ast.Lambda):
-            return
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        for child in ast.iter_child_nodes(node):
-            visit(child)
 
-    for s in statements:
-        visit(s)
-    return frozenset(found)
+@functools.cache
+def _assigned_by(s: ast.stmt) -> frozenset[str]:
+    return frozenset({s.name}) if isinstance(s, ast.FunctionDef) else bound_in(s)
+
+
+def bound_in(node: ast.AST) -> frozenset[str]:
+    """Names that stand below `node` to be bound."""
+    if isinstance(node, ast.Name):
+        return frozenset({node.id}) if isinstance(node.ctx, ast.Store) else frozenset()
+    if isinstance(node, ast.Lambda):
+        return frozenset()
+    parts = (_assigned_by(c) if isinstance(c, ast.stmt) else bound_in(c) for c in ast.iter_child_nodes(node))
+    return frozenset().union(*parts)
 
 
 def written_through(statements: Sequence[ast.stmt]) -> frozenset[str]:
     """Names whose array may be written: targets of item and augmented assignment, and arguments of calls."""
     found: set[str] = set()
-    for s in statements:
-        for node in nodes(s):
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-                found |= reads(node.value)
-            elif isinstance(node, ast.AugAssign):
-                found |= {n.id for n in nodes(node.target) if isinstance(n, ast.Name)}
+    for node in _inside(statements):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            found |= reads(node.value)
+        elif isinstance(node, ast.AugAssign):
+            found |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
     return frozenset(found)
+
+
+def only_augmented(statements: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names that are targets of augmented assignments and of no plain ones."""
+    nodes = _inside(statements)
+    names = {n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    return frozenset(names).difference(*(bound_in(n) for n in nodes if isinstance(n, ast.Assign)))
+
+
+def _inside(statements: Sequence[ast.stmt]) -> list[ast.AST]:
+    """What can bind or write: statements, and items that are written."""
+    return [n for s in statements for n in _writers(s)]
+
+
+@functools.cache
+def _writers(s: ast.stmt) -> tuple[ast.AST, ...]:
+    found: list[ast.AST] = [s]
+    left: list[ast.AST] = list(ast.iter_child_nodes(s))
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.stmt):
+            found.extend(_writers(node))
+            continue
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            found.append(node)
+        left.extend(ast.iter_child_nodes(node))
+    return tuple(found)
 
 
 class _Analysis:
@@ -137,7 +163,7 @@ class _Analysis:
         test = self.reads(s.test) if isinstance(s, ast.While) else frozenset()
         bound: frozenset[str] = frozenset()
         if isinstance(s, ast.For):
-            bound = assigned([ast.Assign(targets=[s.target], value=ast.Constant(0))])
+            bound = bound_in(s.target)
         head = test | self.result.head.get(s, frozenset())  # what an earlier round of the loop around it found
         while True:  # to the fixed point: what the next iteration needs is live at the end of this one
             repeat = head | after | test
@@ -165,31 +191,47 @@ def _plain_targets(s: ast.stmt) -> frozenset[str]:
 
 def always_leaves(statements: Sequence[ast.stmt]) -> bool:
     """Whether control never falls out of the end of the statements."""
-    for s in statements:
-        match s:
-            case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
-                return True
-            case ast.If(body=body, orelse=orelse) if orelse and always_leaves(body) and always_leaves(orelse):
-                return True
-            case _:
-                pass
+    return any(_always_leaves(s) for s in statements)
+
+
+@functools.cache  # asked again at every level of a nest of `if`s
+def _always_leaves(s: ast.stmt) -> bool:
+    match s:
+        case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
+            return True
+        case ast.If(body=body, orelse=orelse):
+            return bool(orelse) and always_leaves(body) and always_leaves(orelse)
     return False
 
 
 def may_leave(statements: Sequence[ast.stmt]) -> bool:
     """Whether a break, continue or return of the enclosing loop or function stands inside."""
+    return any(_leaves(s) or _returns(s) for s in statements)
 
-    def visit(node: ast.AST, inside_loop: bool) -> bool:
-        match node:
-            case ast.Return():
-                return True
-            case ast.Break() | ast.Continue():
-                return not inside_loop
-            case ast.FunctionDef() | ast.Lambda():
-                return False
-            case ast.For() | ast.While():  # what stands in its `else` leaves the loop around it
-                return any(visit(c, True) for c in node.body) or any(visit(c, inside_loop) for c in node.orelse)
-            case _:
-                return any(visit(c, inside_loop) for c in ast.iter_child_nodes(node))
 
-    return any(visit(s, False) for s in statements)
+@functools.cache
+def _returns(node: ast.AST) -> bool:
+    match node:
+        case ast.Return():
+            return True
+        case ast.FunctionDef() | ast.Lambda():
+            return False
+    return any(_returns(c) for c in _parts(node))
+
+
+@functools.cache
+def _leaves(node: ast.AST) -> bool:
+    """Whether a break or continue of the loop around `node` stands in it."""
+    match node:
+        case ast.Break() | ast.Continue():
+            return True
+        case ast.FunctionDef() | ast.Lambda():
+            return False
+        case ast.For() | ast.While():  # what stands in its `else` leaves the loop around it
+            return any(_leaves(c) for c in node.orelse)
+    return any(_leaves(c) for c in _parts(node))
+
+
+def _parts(node: ast.AST) -> list[ast.AST]:
+    """The statements in a statement."""
+    return [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.expr)]

@@ -14,7 +14,7 @@ from tapeless.frontend.context import Context
 from tapeless.frontend.expressions import evaluate, truth_of
 from tapeless.frontend.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow, guarded
 from tapeless.frontend.iteration import iteration
-from tapeless.frontend.liveness import assigned, written_through
+from tapeless.frontend.liveness import assigned, bound_in, only_augmented, written_through
 from tapeless.frontend.loops import compile_loop
 from tapeless.frontend.source import nodes
 from tapeless.frontend.values import (
@@ -45,7 +45,7 @@ def _loop_keys(
     head, after = liveness.head.get(s, frozenset()), liveness.after.get(s, frozenset())
     names = assigned(s.body)
     if isinstance(s, ast.For):
-        names |= assigned([ast.Assign(targets=[s.target], value=ast.Constant(0))])
+        names |= bound_in(s.target)
     names = frozenset(n for n in names if n in head or n in after)
     frame = ctx.frame
 
@@ -58,9 +58,9 @@ def _loop_keys(
 def _guess_cells(ctx: Context, s: ast.For | ast.While) -> list[Cell]:
     """Arrays that the body writes, as far as its text shows; what a trial run finds is added."""
     found: list[Cell] = []
-    for name in sorted(written_through(s.body)):
+    for name in sorted(written_through(s.body) - (assigned(s.body) - only_augmented(s.body))):
         value = ctx.state.names.get(ctx.key(name))
-        if value is not None and name not in assigned(s.body) - _augmented_names(s.body):
+        if value is not None:
             found.extend(cells_of(value))
     return list(dict.fromkeys(found))
 
@@ -78,21 +78,6 @@ def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
             case _:
                 pass
     return _keys(ctx, frozenset(found))
-
-
-def _augmented_names(body: Sequence[ast.stmt]) -> frozenset[str]:
-    names = {
-        n.target.id for s in body for n in nodes(s) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
-    }
-    plain = {
-        t.id
-        for s in body
-        for n in nodes(s)
-        if isinstance(n, ast.Assign)
-        for t in nodes(n)
-        if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
-    }
-    return frozenset(names - plain)
 
 
 def run_while(ctx: Context, s: ast.While) -> Flow:
@@ -127,8 +112,8 @@ def run_while(ctx: Context, s: ast.While) -> Flow:
 
 def _array_keys(ctx: Context, keys: list[Key], s: ast.For | ast.While) -> list[Key]:
     """Names that are only augmented stay bound to their array: the array is carried, not the name."""
-    only_augmented = _augmented_names(s.body)
-    return [k for k in keys if not (k[1] in only_augmented and isinstance(ctx.state.names.get(k), Array))]
+    augmented = only_augmented(s.body)
+    return [k for k in keys if not (k[1] in augmented and isinstance(ctx.state.names.get(k), Array))]
 
 
 def _still_running(ctx: Context, condition: Callable[[], Atom]) -> Atom:
@@ -244,7 +229,7 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value) -> Flow:
     if not _left_early(s):
         run_plain_for(ctx, s, iterable)
         return _after_loop(ctx, s, False, None)
-    count, element = iteration(ctx, iterable)
+    count, element = iteration(ctx, iterable, may_stop=True)
     plan = iterable.recover if isinstance(iterable, RangeValue) else ""
     return _for_with_exits(ctx, s, count, element, plan)
 

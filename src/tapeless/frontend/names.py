@@ -123,7 +123,7 @@ def from_python(ctx: Context, value: Any, get: Get, name: str) -> Value:
 
 def _vmapped(ctx: Context, value: Any, get: Get, name: str) -> Value:
     """The result of a tp.vmap of the surroundings: mapped here."""
-    from tapeless.frontend.parallel import op_vmap
+    from tapeless.frontend.mapping import op_vmap
 
     def part(attribute: str) -> Value:
         return from_python(ctx, getattr(value, attribute), lambda: getattr(get(), attribute), f"{name}.{attribute}")

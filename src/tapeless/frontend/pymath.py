@@ -302,7 +302,7 @@ def _isclose(ctx: Context, a: Value, b: Value, *, rel_tol: Value | None = None, 
     bound = apply(ctx, "max", apply(ctx, "mul", rel, size), least)
     near = apply(ctx, "le", apply(ctx, "abs", apply(ctx, "sub", x, y)), bound)
     near = apply(ctx, "and", near, apply(ctx, "isfinite", size))
-    return Scalar(apply(ctx, "or", near, apply(ctx, "eq", x, y)))
+    return Scalar(apply(ctx, "or", near, apply(ctx, "eq", x, y)), True)
 
 
 @known("math.prod")

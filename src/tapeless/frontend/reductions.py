@@ -279,4 +279,10 @@ def array_equal(ctx: Context, a1: Value, a2: Value) -> Value:
         return weak(False)
     if shapes[0] != shapes[1]:
         ctx.fail("TP201", "np.array_equal needs arrays whose sizes are known to be equal", "compare the shapes first.")
-    return all_(ctx, compare_values(ctx, ast.Eq(), x, y))
+    return python_bool(all_(ctx, compare_values(ctx, ast.Eq(), x, y)))
+
+
+def python_bool(value: Value) -> Value:
+    """The same answer as a bool of Python."""
+    assert isinstance(value, Scalar)
+    return Scalar(value.atom, True)

@@ -40,6 +40,8 @@ COMPARE: dict[str, tuple[str, Callable[[Any, Any], Any], str]] = {
     "Eq": ("eq", operator.eq, "=="),
     "NotEq": ("ne", operator.ne, "!="),
 }
+NEGATIVE_POWER = "an int to a negative power is a float in Python, and the type of a result cannot depend on the value of the exponent: write float(base) ** exponent"  # fmt: skip
+NUMPY_POWER = "integers to negative integer powers are not allowed"
 SYMBOLS = {name: text for name, (_, _, text) in {**BINARY, **COMPARE}.items()}
 
 
@@ -113,7 +115,7 @@ def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
         _refuse_zero(ctx, y, "integer division or modulo by zero" if dtype.is_int else "float floor division by zero")
     if name in ("LShift", "RShift") and is_weak and not (isinstance(y, Const) and y.value.real >= 0):
         ctx.check(apply(ctx, "ge", y, zero_of(dtype)), "ValueError", "negative shift count")
-    if name in ("Add", "Sub", "Mult", "LShift") and dtype.is_int and ctx.options.check:
+    if name in ("Add", "Sub", "Mult", "FloorDiv", "LShift") and dtype.is_int and ctx.options.check:
         _check_overflow(ctx, name, x, y)
     return Scalar(apply(ctx, op, x, y), is_weak)
 
@@ -150,13 +152,12 @@ def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
         if isinstance(exponent, int) and exponent < 0:
             if is_weak:
                 return power(ctx, Scalar(convert(ctx, a.atom, DType.f64), True), b)
-            ctx.fail("TP104", "integers to negative integer powers are not allowed", "convert the base to float first.")
+            ctx.fail("TP104", NUMPY_POWER, "convert the base to float first.")
         if isinstance(exponent, int) and exponent <= 4:
             return Scalar(_small_power(ctx, x, exponent), is_weak)
         y = convert(ctx, b.atom, dtype)
         if exponent is None:
-            ok = apply(ctx, "ge", y, zero_of(dtype))
-            ctx.check(ok, "ValueError", "integers to negative integer powers are not allowed")
+            ctx.check(apply(ctx, "ge", y, zero_of(dtype)), "ValueError", NEGATIVE_POWER if is_weak else NUMPY_POWER)
         if ctx.options.check:  # the last digits of a number this large do not decide
             exact = apply(ctx, "pow", convert(ctx, x, DType.f64), convert(ctx, y, DType.f64))
             limit = const(2.0 ** (8 * dtype.bytes - 1), DType.f64)
@@ -172,25 +173,42 @@ def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
                 _refuse_complex_power(ctx, apply(ctx, "lt", x, zero_of(dtype)))
             return Scalar(apply(ctx, "sqrt", x), is_weak)
     y = convert(ctx, b.atom, dtype)
-    if is_weak and dtype.is_float:
+    checked = is_weak and not ctx.options.unsafe
+    if checked:
         _check_power(ctx, x, y)
-    return Scalar(apply(ctx, "pow", x, y), is_weak)
+    result = apply(ctx, "pow", x, y)
+    if checked:
+        fine = logical_not(ctx, apply(ctx, "isinf", result))
+        if not dtype.is_complex:  # an infinite operand may give an infinite result
+            fine = logical_or(ctx, logical_or(ctx, fine, apply(ctx, "isinf", x)), apply(ctx, "isinf", y))
+        ctx.check(fine, "OverflowError", "the result of ** is too large for a float")
+    return Scalar(result, is_weak)
 
 
 def _check_power(ctx: Context, x: Atom, y: Atom) -> None:
-    """Python's own floats raise for 0.0 to a negative power, and would become complex for a root of a negative
+    """Python's own numbers raise for 0 to a negative power, and floats would become complex for a root of a negative
     number.
     """
-    zero = zero_of(x.type.dtype)
-    positive_exponent = isinstance(y, Const) and y.value.real >= 0
-    if not positive_exponent and not (isinstance(x, Const) and x.value != 0) and not ctx.options.unsafe:
-        bad = logical_and(ctx, apply(ctx, "eq", x, zero), apply(ctx, "lt", y, zero))
+    dtype = x.type.dtype
+    zero, exponent = zero_of(dtype), y
+    if dtype.is_complex:
+        exponent = apply(ctx, "real", y)
+    below = zero_of(exponent.type.dtype)
+    positive_exponent = isinstance(y, Const) and y.value.imag == 0 and y.value.real >= 0
+    if not positive_exponent and not (isinstance(x, Const) and x.value != 0):
+        negative = apply(ctx, "lt", exponent, below)
+        if dtype.is_complex:
+            negative = logical_or(ctx, negative, apply(ctx, "ne", apply(ctx, "imag", y), below))
+        else:  # 0.0 ** -inf is inf
+            negative = logical_and(ctx, negative, apply(ctx, "isfinite", y))
+        bad = logical_and(ctx, apply(ctx, "eq", x, zero), negative)
         ctx.check(logical_not(ctx, bad), "ZeroDivisionError", "0.0 cannot be raised to a negative power")
-    if isinstance(y, Const) and float(y.value.real).is_integer():
+    if dtype.is_complex or (isinstance(y, Const) and float(y.value.real).is_integer()):
         return
     if not (isinstance(x, Const) and x.value.real >= 0):
         whole = apply(ctx, "eq", apply(ctx, "floor", y), y)
-        _refuse_complex_power(ctx, logical_and(ctx, apply(ctx, "lt", x, zero), logical_not(ctx, whole)))
+        real = logical_or(ctx, whole, apply(ctx, "isnan", y))
+        _refuse_complex_power(ctx, logical_and(ctx, apply(ctx, "lt", x, zero), logical_not(ctx, real)))
 
 
 def _refuse_complex_power(ctx: Context, bad: Atom) -> None:
@@ -232,6 +250,10 @@ def _refuse_zero(ctx: Context, y: Atom, message: str) -> None:
 def _check_overflow(ctx: Context, name: str, x: Atom, y: Atom) -> None:
     """check=True: whether the operation leaves the range of its type, by tests that are exact."""
     dtype = x.type.dtype
+    if name == "FloorDiv":  # only one quotient does
+        inside = logical_or(ctx, apply(ctx, "ne", x, _lowest(dtype)), apply(ctx, "ne", y, const(-1, dtype)))
+        ctx.check(inside, "OverflowError", "integer overflow in //")
+        return
     result = apply(ctx, BINARY[name][0], x, y)
     zero = zero_of(dtype)
     match name:
@@ -311,6 +333,13 @@ def logical_and(ctx: Context, a: Atom, b: Atom) -> Atom:
         if isinstance(x, Const):
             return y if x.value else x
     return apply(ctx, "and", a, b)
+
+
+def logical_or(ctx: Context, a: Atom, b: Atom) -> Atom:
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Const):
+            return x if x.value else y
+    return apply(ctx, "or", a, b)
 
 
 def select(ctx: Context, cond: Atom, a: Atom, b: Atom) -> Atom:

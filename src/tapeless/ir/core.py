@@ -34,6 +34,7 @@ are effects without order and a lambda may use an accumulator of an outer scope 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tapeless.ir.span import Span
@@ -42,8 +43,11 @@ from tapeless.ir.types import Atom, Dim, DType, Type, Var
 
 @dataclass(frozen=True)
 class Body:
+    """`free` is no part of the value: `walk.free_in_body` keeps its answer there."""
+
     stms: tuple[Stm, ...]
     results: tuple[Atom, ...]
+    free: Mapping[Var, None] | None = field(default=None, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

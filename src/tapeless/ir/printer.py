@@ -94,6 +94,7 @@ class Printer:
     def __init__(self, spans: bool = False) -> None:
         self.spans = spans
         self.name = Names()
+        self.only_heads = False  # leave bodies out
 
     # -- functions, bodies, statements
 
@@ -108,6 +109,8 @@ class Printer:
         return f"def {readable(f.name, FUNCTION)}{sizes}({params}) -> {results}{writes}{options}\n{body}\n"
 
     def body(self, body: Body, indent: int) -> str:
+        if self.only_heads:
+            return ""
         pad = " " * indent
         lines = [pad + self.stm(s, indent) for s in body.stms]
         return "\n".join([*lines, f"{pad}in {self.atoms(body.results)}"])
@@ -115,17 +118,27 @@ class Printer:
     def stm(self, stm: Stm, indent: int) -> str:
         """Without the padding of the first line."""
         head = ", ".join(map(self.binding, stm.vars))
-        text = self.exp(stm.exp, indent, len(head) + 3)
-        if stm.vars:
-            first = text.partition("\n")[0]
-            if indent + len(head) + 3 + len(first) > WIDTH and len(head) > 30 and _has_regions(stm.exp):
-                text = f"{head} =\n{' ' * (indent + 2)}{self.exp(stm.exp, indent + 2, 0)}"
-            else:
-                text = f"{head} = {text}"
+        used = len(head) + 3
+        if not stm.vars:
+            text = self.exp(stm.exp, indent, used)
+        elif len(head) > 30 and _has_regions(stm.exp) and self._is_too_wide(stm.exp, indent, used):
+            text = f"{head} =\n{' ' * (indent + 2)}{self.exp(stm.exp, indent + 2, 0)}"
+        else:
+            text = f"{head} = {self.exp(stm.exp, indent, used)}"
         if self.spans and stm.span != NOWHERE:
             first, newline, rest = text.partition("\n")
             text = f"{first}  -- {stm.span}{newline}{rest}"
         return text
+
+    def _is_too_wide(self, exp: Exp, indent: int, used: int) -> bool:
+        """Whether its first line does not fit beside the `used` columns. Bodies are not printed to find that out:
+        each level of a nest would double the work."""
+        if indent < 0:
+            return False
+        self.only_heads = True
+        first = self.exp(exp, indent, used).partition("\n")[0]
+        self.only_heads = False
+        return indent + used + len(first) > WIDTH
 
     def exp(self, exp: Exp, indent: int, used: int) -> str:
         """On one line if it is small and fits beside the `used` columns, else with its regions below."""

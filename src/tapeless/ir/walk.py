@@ -183,8 +183,13 @@ def type_vars(type: Type) -> Iterator[Var]:
             yield d
 
 
-def free_in_body(body: Body) -> dict[Var, None]:
-    """Variables used and not bound inside, in order of first use (a dict keeps the order)."""
+def free_in_body(body: Body) -> Mapping[Var, None]:
+    """Variables used and not bound inside, in order of first use (a dict keeps the order).
+
+    Found once and kept on the body: walkers ask at every level of a nest, which would make them quadratic in its depth.
+    """
+    if body.free is not None:
+        return body.free
     bound: set[Var] = set()
     free: dict[Var, None] = {}
 
@@ -205,20 +210,20 @@ def free_in_body(body: Body) -> dict[Var, None]:
                 use(d)
     for a in body.results:
         use(a)
+    object.__setattr__(body, "free", free)
     return free
 
 
-def free_in_lambda(lam: Lambda) -> dict[Var, None]:
+def free_in_lambda(lam: Lambda) -> Mapping[Var, None]:
     free = free_in_body(lam.body)
+    if not lam.params:
+        return free
     params = set(lam.params)
-    for p in lam.params:
-        for d in type_vars(p.type):
-            if d not in params:
-                free.setdefault(d)
-    return {v: None for v in free if v not in params}
+    sizes = [d for p in lam.params for d in type_vars(p.type)]
+    return {v: None for v in (*free, *sizes) if v not in params}
 
 
-def free_in_exp(exp: Exp) -> dict[Var, None]:
+def free_in_exp(exp: Exp) -> Mapping[Var, None]:
     free: dict[Var, None] = {a: None for a in operands(exp) if isinstance(a, Var)}
     for region in regions(exp):
         free.update(free_in_lambda(region))
@@ -227,10 +232,12 @@ def free_in_exp(exp: Exp) -> dict[Var, None]:
 
 def all_stms(body: Body) -> Iterator[Stm]:
     """Every statement, those of inner regions after the statement that holds them."""
-    for stm in body.stms:
+    left = list(reversed(body.stms))
+    while left:
+        stm = left.pop()
         yield stm
-        for region in regions(stm.exp):
-            yield from all_stms(region.body)
+        for region in reversed(regions(stm.exp)):
+            left.extend(reversed(region.body.stms))
 
 
 class Substitution:

@@ -321,6 +321,18 @@ def _select(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
     for k, arm in ((1, x), (2, y)):  # the same question asked twice
         if (again := inner(arm, "select", defs)) and again[0] is cond:
             return Apply("select", (cond, again[1], y) if k == 1 else (cond, x, again[2]))
+    return _extremum(cond, x, y, defs)
+
+
+def _extremum(cond: Atom, x: Atom, y: Atom, defs: Defs) -> Apply | None:
+    """The greater or smaller one of what was compared. With >= and <= only of integers: a NaN would be the other one."""
+    for name in ("gt", "lt", "ge", "le"):
+        if (compared := inner(cond, name, defs)) and (name in ("gt", "lt") or is_integer(x)):
+            p, q = compared
+            if (x, y) == (p, q):
+                return Apply("max" if name in ("gt", "ge") else "min", (q, p) if name in ("gt", "lt") else (p, q))
+            if (x, y) == (q, p):
+                return Apply("min" if name in ("gt", "ge") else "max", (p, q) if name in ("gt", "lt") else (q, p))
     return None
 
 

@@ -8,11 +8,13 @@ Expressions are looked up by a key: the expression itself, with the operands of 
 without the tests of positions, which have passed once the first of two equal accesses is done. For an expression
 with regions the key is a tuple in which names bound inside are numbered, so that names do not matter. Checks inside
 are part of it: they have passed as well. What prints or updates an accumulator has no key.
+The key of a nest holds those of all levels below, so it is only made once there is another nest with the same operands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import cached_property
 
 from tapeless.ir.core import (
     Apply,
@@ -42,7 +44,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Type, Var
-from tapeless.ir.walk import map_exp
+from tapeless.ir.walk import map_exp, operands, regions
 from tapeless.ops.table import TABLE
 from tapeless.passes.facts import taken_arrays
 from tapeless.passes.rewrite import REGIONS, Rewriter
@@ -135,9 +137,37 @@ def index_key(exp: Index) -> Hashable:
 
 
 def region_key(exp: Exp) -> Hashable:
-    """None for an expression that prints, updates an accumulator or an array of outside, or is too large."""
+    """None if there is none: see `full_key`."""
     if isinstance(exp, Hist | Scatter | WithAcc):
         return None
+    nested = any(isinstance(s.exp, REGIONS) for r in regions(exp) for s in r.body.stms)
+    return NestKey(exp) if nested else full_key(exp)
+
+
+class NestKey:
+    """Stands for the key of an expression whose regions have regions."""
+
+    def __init__(self, exp: Exp) -> None:
+        self.exp = exp
+        self.rough = (type(exp).__name__, *operands(exp), *[len(r.body.stms) for r in regions(exp)])
+
+    @cached_property
+    def full(self) -> Hashable:
+        return full_key(self.exp)
+
+    def __hash__(self) -> int:
+        return hash(self.rough)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, NestKey) or self.rough != other.rough:
+            return False
+        return self.full is not None and self.full == other.full
+
+
+def full_key(exp: Exp) -> Hashable:
+    """None for an expression that prints, updates an accumulator or an array of outside, or is too large."""
     try:
         return Numbering().exp(exp)
     except Declined:

@@ -3,6 +3,11 @@
 Takes a `For`; gives for each carried scalar the operator of its reduction, and for each carried array "set", "add" or
 "row". Raises `Dependent` with the reason otherwise.
 
+Note [Largest and smallest]
+max(m, e) skips a NaN e, and keeps a NaN m for ever. An iteration that starts from m = -inf never gives NaN, so its result may be
+combined with others in any order, and with the value before the loop last. max(e, m) is taken over by a NaN and then
+by what comes next: that has an order, so it is refused, but for integers.
+
 Note [Own cells]
 Iterations write disjoint cells when on one axis every write is at c*i + r, with one c other than 0 and remainders r
 that
@@ -12,6 +17,7 @@ access must be at the same position of the first axis; the row is then taken in,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tapeless.ir.core import (
@@ -29,12 +35,25 @@ from tapeless.ir.core import (
     Update,
     While,
 )
-from tapeless.ir.types import I64, Var
+from tapeless.ir.types import I64, Const, DType, Var, const
 from tapeless.ir.walk import free_in_exp, free_in_lambda, regions
 from tapeless.passes.linear import Linear, combined, form_of
 
-# operator of the update -> (operator of the reduction, neutral element)
-CHAINS: dict[str, tuple[str, float]] = {"add": ("add", 0), "sub": ("add", 0), "mul": ("mul", 1)}
+WORDS = {"add": "+", "mul": "*"}
+EXTREMA = ("min", "max", "minimum", "maximum", "fmin", "fmax")
+# operator of the update -> operator of the reduction
+CHAINS: dict[str, str] = {"sub": "add", **{op: op for op in ("add", "mul", *EXTREMA)}}
+
+
+def neutral(op: str, dtype: DType) -> Const:
+    """The value from which each iteration starts."""
+    if op in ("add", "mul"):
+        return const(op == "mul", dtype)
+    lowest = op.endswith(("max", "maximum"))
+    if dtype.is_float:  # NaN loses against everything in fmin and fmax
+        return const(math.nan if op in ("fmin", "fmax") else -math.inf if lowest else math.inf, dtype)
+    top = 2 ** (8 * dtype.bytes - 1)
+    return const(-top if lowest else top - 1, dtype)
 
 
 class Dependent(Exception):
@@ -68,8 +87,13 @@ def reduction_of(loop: For, k: int) -> str:
                 raise _scalar_error(p, s)
             match s.exp:
                 case Apply(op=op, args=(a, b)) if op in CHAINS and a in versions and b not in versions:
-                    found.add(CHAINS[op][0])
-                case Apply(op=op, args=(a, b)) if op in ("add", "mul") and b in versions and a not in versions:
+                    found.add(CHAINS[op])
+                case Apply(op="min" | "max" as op, args=(a, b)) if b in versions and b.type.dtype.is_float:
+                    reason = (
+                        f"with '{p.name}' second, {op} takes over a NaN and what comes after it: put '{p.name}' first"
+                    )
+                    raise Dependent(p.name, reason, s.span)  # Note [Largest and smallest]
+                case Apply(op=op, args=(a, b)) if op in CHAINS and op != "sub" and b in versions and a not in versions:
                     found.add(op)
                 case For(params=params, inits=inits, body=inner) | While(params=params, inits=inits, body=inner):
                     places = [j for j, a in enumerate(inits) if a in versions]
@@ -105,7 +129,9 @@ def reduction_of(loop: For, k: int) -> str:
         if j != k and r is p:
             raise Dependent(p.name, f"'{p.name}' of one iteration is used by the next one")
     if len(found) > 1:
-        raise Dependent(p.name, f"'{p.name}' is both added to and multiplied")
+        raise Dependent(
+            p.name, f"'{p.name}' is changed by both {' and '.join(sorted(WORDS.get(op, op) for op in found))}"
+        )
     return found.pop() if found else "add"
 
 

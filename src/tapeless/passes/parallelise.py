@@ -32,15 +32,15 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import I64, Const, Type, Var, atom_dim, const, i64
+from tapeless.ir.types import I64, Const, Type, Var, atom_dim, i64
 from tapeless.ir.walk import Substitution, map_regions, regions
-from tapeless.passes.independence import CHAINS, Dependent, forms_of, kind_of, reduction_of
+from tapeless.passes.independence import Dependent, forms_of, kind_of, neutral, reduction_of
 from tapeless.passes.rowwise import Rows, RowTarget
 
 
 @dataclass(frozen=True)
 class _Total:
-    """A carried scalar that is only added to (or multiplied)."""
+    """A carried scalar that is only added to, multiplied, or the largest or smallest of what was met."""
 
     k: int
     op: str
@@ -147,7 +147,7 @@ def _build(stm: Stm, loop: For, totals: list[_Total], targets: list[_Target]) ->
         before.append(Stm((count,), Apply("max", (width, i64(0))), span))
         width = count
     accs = {t.k: Var(loop.params[t.k].name, _acc_type(loop.params[t.k].type, t.op)) for t in written}
-    starts = {loop.params[t.k]: const(CHAINS[t.op][1], loop.params[t.k].type.dtype) for t in totals}
+    starts = {loop.params[t.k]: neutral(t.op, loop.params[t.k].type.dtype) for t in totals}
     taken = [RowTarget(loop, t.k, width, span) for t in rows]
     rewriter = _Rewriter({loop.params[k]: acc for k, acc in accs.items()})
     body = rewriter.body(loop.body, [j for j in range(len(loop.params)) if j not in accs])
@@ -186,7 +186,7 @@ def _acc_type(type: Type, op: str) -> Type:
 def _operator(type: Type, op: str) -> Reduction:
     a, b, r = Var("a", type), Var("b", type), Var("r", type)
     lam = Lambda((a, b), Body((Stm((r,), Apply(op, (a, b)), NOWHERE),), (r,)))
-    return Reduction(lam, (const(CHAINS[op][1], type.dtype),), True)
+    return Reduction(lam, (neutral(op, type.dtype),), True)
 
 
 class _Rewriter:

@@ -3,32 +3,12 @@
 Takes a verified function, gives one with fewer `wrap` and `check` flags on its axes and fewer `check` statements; what
 intervals of numbers say of a comparison becomes a constant, for `simplify` to go on with. Relies on `passes/affine.py`
 for what is known about integers at each point. With `unsafe` every test of an index goes, proved or not.
-
-Note [Wrapping]
-`wrap` goes when the index is never negative, `check` when it is in -n .. n-1 with `wrap` and in 0 .. n-1 without. An
-index that is always negative becomes n + index. Where `wrap` goes and `check` stays, an index that became negative by
-leaving 64 bits raises IndexError, as Python's big one would.
-
-Note [Invariants]
-What holds for carried integers is guessed, then checked. Guesses: a parameter stays above, or below, its initial
-value; a counter that goes up by at most c is at most its initial value + c*i; what the test of a `while` says, give or
-take one; the bounds of the next value. Those that hold at the start are assumed, the body is gone through, and those
-that are not proved for the next values are dropped. That is repeated until all that was assumed is proved, so the
-last way through the body is right, and only that one is kept.
-
-Note [Hoisting]
-A test of index c*i + r in each step of a loop over i, with c, r and the size n from outside the loop, becomes one test
-before it: is the bound within the number of steps that stay inside, (n - 1 - r) // c + 1 for c > 0? Put this way,
-nothing in it leaves 64 bits. The access must stand directly in the body: not in a branch, nor in a `while`. It is
-declined where the index could be negative and wrap, since the program may mean that. The error names the index that
-fails first. It may come a little earlier than in Python: before the effects of the steps that would still have been
-right, and before another error in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from tapeless.ir.core import (
@@ -53,16 +33,15 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.span import Span
-from tapeless.ir.types import I64, Atom, Const, Dim, DType, Var, dim_atom, i64
+from tapeless.ir.types import Atom, Const, Dim, DType, Var, dim_atom
 from tapeless.ir.walk import regions
 from tapeless.passes.affine import GREATEST, LARGEST, ZERO, Facts, Form, number, symbol
-from tapeless.passes.hoisted_tests import Group, Loop, Tests
+from tapeless.passes.hoisted_tests import Loop
+from tapeless.passes.index_tests import IndexTests
+from tapeless.passes.invariants import Counter, Invariants, Round, Way, is_integer, only
 from tapeless.passes.numbers import COMPARISONS, Numbers
 
-ROUNDS = 4  # tries at the invariants of one loop
 PATIENCE = 8  # how often, on average, a statement is gone through for the sake of invariants
-GUESSES = 8  # made out of the next value of one parameter
 
 
 def eliminate_checks(function: Function, unsafe: bool = False) -> Function:
@@ -70,31 +49,13 @@ def eliminate_checks(function: Function, unsafe: bool = False) -> Function:
     return replace(function, body=Ranges(unsafe).function(function))
 
 
-@dataclass
-class Counter:
-    """A carried integer: its initial value, and what each iteration adds to it if that is always the same."""
-
-    param: Var
-    symbol: int
-    init: Atom
-    step: Form | None
-
-
-@dataclass
-class Round:
-    """One way through a loop: its new form, the tests before it, the scope at its end."""
-
-    exp: For | While
-    end: Facts
-    tests: list[Stm] = field(default_factory=list)
-
-
 class Ranges:
     """One run. A body is gone through in order; `facts` is what holds at the statement at hand."""
 
     def __init__(self, unsafe: bool) -> None:
-        self.unsafe = unsafe
         self.numbers = Numbers()
+        self.invariants = Invariants(self.numbers)
+        self.index_tests = IndexTests(self.numbers, unsafe)
         self.work = 0
         self.patience = 0
 
@@ -165,7 +126,7 @@ class Ranges:
                 return self.branches(exp, stm, facts)
             case Index(array, axes) | Update(array, axes) | UpdateAcc(array, axes):
                 new_axes = tuple(
-                    self.position(axis, array.type.shape[k], k, stm.span, facts, out, loop)
+                    self.index_tests.position(axis, array.type.shape[k], k, stm.span, facts, out, loop)
                     if isinstance(axis, At) and (axis.wrap or axis.check)
                     else axis
                     for k, axis in enumerate(axes)
@@ -201,7 +162,7 @@ class Ranges:
                 inside.equate(self.numbers.form(array.type.shape[0]), self.numbers.form(width))
         loop = self.count_to(lam.params[0], dim_atom(width), inside, facts)
         body = self.body(lam.body, inside, loop)
-        out.extend(self.tests(loop))
+        out.extend(self.index_tests.tests(loop))
         return lam if body is lam.body else Lambda(lam.params, body)
 
     def count_to(self, index: Var, bound: Atom, inside: Facts, outside: Facts) -> Loop:
@@ -261,7 +222,7 @@ class Ranges:
     # -- loops
 
     def for_loop(self, exp: For, stm: Stm, facts: Facts, out: list[Stm]) -> Exp:
-        counters = self.counters(exp, facts)
+        counters = self.invariants.counters(exp, facts)
         i = symbol(self.numbers.symbol(exp.index, facts))
 
         def go(invariants: Sequence[Form]) -> Round:
@@ -276,20 +237,20 @@ class Ranges:
                     if line.is_small:
                         self.numbers.modular[c.param] = line
             body = self.body(exp.body, inside, loop)
-            return Round(exp if body is exp.body else replace(exp, body=body), inside, self.tests(loop))
+            return Round(exp if body is exp.body else replace(exp, body=body), inside, self.index_tests.tests(loop))
 
         last, invariants = self.induct(go, exp, counters, [], i, facts)
         out.extend(last.tests)
         self.bind(stm.vars, facts)
-        values = self.results(exp.params, stm.vars)
+        values = self.invariants.results(exp.params, stm.vars)
         bound = self.numbers.form(exp.bound)
         if facts.prove(bound):
-            values[_only(i)] = bound
-        self.keep(invariants, values, facts)
+            values[only(i)] = bound
+        self.invariants.keep(invariants, values, facts)
         return last.exp
 
     def while_loop(self, exp: While, stm: Stm, facts: Facts) -> Exp:
-        counters = self.counters(exp, facts)
+        counters = self.invariants.counters(exp, facts)
 
         def begin(invariants: Sequence[Form]) -> tuple[Body, Facts, list[Form]]:
             """The test, its scope, and what holds where it does."""
@@ -314,189 +275,22 @@ class Ranges:
         last, invariants = self.induct(go, exp, counters, hints, None, facts)
         self.bind(stm.vars, facts)
         over = self.numbers.facts_of(exp.cond.results[0], False, facts)
-        self.keep([*invariants, *over], self.results(exp.params, stm.vars), facts)
+        self.invariants.keep([*invariants, *over], self.invariants.results(exp.params, stm.vars), facts)
         return last.exp
-
-    def counters(self, loop: For | While, facts: Facts) -> list[Counter]:
-        found = [(p, a, r) for p, a, r in zip(loop.params, loop.inits, loop.body.results, strict=True) if is_integer(p)]
-        if not found:
-            return []
-        made: dict[Atom, Apply] = {s.vars[0]: s.exp for s in loop.body.stms if isinstance(s.exp, Apply)}
-        inner: set[Atom] = {*loop.params, *(v for s in loop.body.stms for v in s.vars)}
-        if isinstance(loop, For):
-            inner.add(loop.index)
-
-        def step(p: Var, result: Atom) -> Form | None:
-            match made.get(result):
-                case _ if result is p:
-                    return ZERO
-                case Apply("add", (a, b)) if a is p and b not in inner:
-                    return self.numbers.modular_form(b)
-                case Apply("add", (a, b)) if b is p and a not in inner:
-                    return self.numbers.modular_form(a)
-                case Apply("sub", (a, b)) if a is p and b not in inner:
-                    return self.numbers.modular_form(b).scaled(-1)
-            return None
-
-        return [Counter(p, self.numbers.symbol(p, facts), a, step(p, result)) for p, a, result in found]
 
     def induct(
         self,
-        go: Callable[[Sequence[Form]], Round],
+        go: Way,
         loop: For | While,
         counters: Sequence[Counter],
         hints: Sequence[Form],
-        index: Form | None,
+        i: Form | None,
         facts: Facts,
     ) -> tuple[Round, list[Form]]:
-        """Note [Invariants]. The last round, and what holds whenever a step begins and after the last one."""
-        if not counters or self.work > self.patience:
+        """The last way through a loop, and its invariants: none any more once too much has been gone through."""
+        if self.work > self.patience:
             return go([]), []
-        before = {c.symbol: self.numbers.form(c.init) for c in counters}
-        if index is not None:
-            before[_only(index)] = ZERO
-
-        def starts(guesses: Iterable[Form]) -> list[Form]:
-            return [g for g in dict.fromkeys(guesses) if g.terms and g.is_small and facts.prove(g.replace(before))]
-
-        guesses = [h for h in hints if self.numbers.available(h.replace(before), facts)]
-        for c in counters:
-            guesses += self.guesses(c, index, facts)
-        invariants = starts(guesses)
-        for attempt in range(ROUNDS):
-            last = go(invariants)
-            after = self.results(loop.params, loop.body.results)
-            if index is not None:
-                after[_only(index)] = index.shifted(1)
-            kept = [g for g in invariants if last.end.prove(g.replace(after))]
-            more: list[Form] = []
-            if attempt == 0:
-                guesses = [g for c in counters for g in self.more_guesses(c, after, index, last.end, facts)]
-                more = [g for g in starts(guesses) if g not in invariants]
-            if len(kept) == len(invariants) and not more:
-                return last, kept
-            invariants = kept + more
-        return go([]), []
-
-    def guesses(self, c: Counter, index: Form | None, facts: Facts) -> list[Form]:
-        here = symbol(c.symbol)
-        above = here.plus(self.numbers.form(c.init), -1)
-        below = above.scaled(-1)
-        if c.step is None:
-            return [here, above, below]
-        ways = [way for way, by in ((above, c.step), (below, c.step.scaled(-1))) if facts.prove(by)]
-        if index is None:
-            return [here, *ways]
-        exact = above.plus(c.step.times(index), -1)
-        return [here, *ways, exact, exact.scaled(-1)]
-
-    def more_guesses(
-        self, c: Counter, after: Mapping[int, Form], index: Form | None, end: Facts, facts: Facts
-    ) -> list[Form]:
-        """From what the next value may be, or is bounded by."""
-        if c.step is not None:
-            return []
-        here, init = symbol(c.symbol), self.numbers.form(c.init)
-        near = [after[c.symbol]]
-        for form in near:  # what is added to the list in the loop gets its turn
-            s = form.single
-            if s is not None and s != c.symbol and len(near) < GUESSES:
-                near += [value for value, _ in end.cases_of(s)]
-                near += [bound for upper in (True, False) for k, bound in end.bounds((s,), upper) if k == 1]
-        found: list[Form] = []
-        for form in near:
-            by = form.plus(here, -1)
-            if by.terms:
-                if self.numbers.available(form, facts):
-                    found += [by, by.scaled(-1)]
-            elif index is not None and by.const:
-                line = init.plus(index, by.const).plus(here, -1)
-                found.append(line if by.const > 0 else line.scaled(-1))
-        return found
-
-    def keep(self, invariants: Iterable[Form], values: Mapping[int, Form], facts: Facts) -> None:
-        """After a loop: what its results have kept of the invariants."""
-        for form in invariants:
-            after = form.replace(values)
-            if self.numbers.available(after, facts):
-                facts.assume(after)
-
-    def results(self, params: Sequence[Var], results: Sequence[Atom]) -> dict[int, Form]:
-        """The forms of results, by the symbols of the integer parameters that they belong to."""
-        pairs = zip(params, results, strict=True)
-        return {_only(self.numbers.form(p)): self.numbers.form(r) for p, r in pairs if is_integer(p)}
-
-    # -- accesses
-
-    def position(self, at: At, size: Dim, axis: int, span: Span, facts: Facts, out: list[Stm], loop: Loop | None) -> At:
-        """Note [Wrapping]."""
-        n = self.numbers.form(size)
-        exact, modular = self.numbers.form(at.index), self.numbers.modular_form(at.index)
-        below = True
-        for form in (exact, modular) if at.check and modular != exact else (exact,):
-            inside = not at.check or facts.prove(n.plus(form, -1).shifted(-1))
-            if facts.prove(form):
-                below = False
-                if inside:
-                    return At(at.index)
-            elif inside and at.wrap and (not at.check or facts.prove(form.plus(n))):
-                if facts.prove(form.scaled(-1).shifted(-1)):
-                    return At(self.from_end(at.index, size, span, facts, out))
-                return At(at.index, wrap=True)
-        wrap = at.wrap and below
-        if self.unsafe or not at.check:
-            return At(at.index, wrap)
-        hoisted = not wrap and loop is not None and self.hoist(loop, modular, size, axis, span, below, facts)
-        facts.assume(exact.plus(n) if wrap else exact)  # the test has passed
-        facts.assume(n.plus(exact, -1).shifted(-1))
-        facts.assume(n.shifted(-1))
-        return At(at.index) if hoisted else At(at.index, wrap, True)
-
-    def from_end(self, index: Atom, size: Dim, span: Span, facts: Facts, out: list[Stm]) -> Atom:
-        """size + index"""
-        form = self.numbers.form(index)
-        if isinstance(size, int) and not form.terms:
-            return i64(size + form.const)
-        add = Apply("add", (dim_atom(size), index))
-        at = Var("at", I64)
-        self.numbers.define(at, add, facts)
-        out.append(Stm((at,), add, span))
-        return at
-
-    # -- hoisting
-
-    def hoist(self, loop: Loop, index: Form, size: Dim, axis: int, span: Span, below: bool, facts: Facts) -> bool:
-        """Asks for a test before the loop instead of one here. `below`: the index is not known to be >= 0."""
-        n = self.numbers.form(size)
-        parts = index.split(loop.index)
-        if parts is None or not all(self.numbers.available(f, loop.outside) for f in (*parts, n)):
-            return False
-        factor, start = parts
-        if factor.terms and not (loop.outside.fits(factor) and loop.outside.prove(factor.shifted(-1))):
-            return False  # its sign is not known
-        # A start that may have left 64 bits is tested by itself, and at both ends whatever is known of the index.
-        fits = loop.outside.fits(start)
-        key = (size, axis, factor, start.shifted(-start.const), None if fits else start.const)
-        if key not in loop.groups:
-            loop.groups[key] = Group(size, axis, factor, start.shifted(-start.const), span, start.const)
-        group = loop.groups[key]
-        group.high = max(group.high, start.const)
-        tested = not fits or (not facts.prove(start) if group.rises else below)
-        if tested:
-            group.low = start.const if group.low is None else min(group.low, start.const)
-        if fits:
-            last = start.plus(factor.times(self.numbers.form(loop.bound).shifted(-1)))
-            if tested:
-                facts.assume(start if group.rises else last)
-            facts.assume(n.plus(last if group.rises else start, -1).shifted(-1))
-        return True
-
-    def tests(self, loop: Loop) -> list[Stm]:
-        return [stm for group in loop.groups.values() for stm in Tests(self.numbers, loop, group).stms()]
-
-
-def is_integer(v: Var) -> bool:
-    return v.type.dtype is DType.i64 and v.type.is_scalar
+        return self.invariants.induct(go, loop, counters, hints, i, facts)
 
 
 def count(body: Body) -> int:
@@ -507,12 +301,6 @@ def count(body: Body) -> int:
 
 def _same(a: object, b: object) -> bool:
     return a is b
-
-
-def _only(form: Form) -> int:
-    s = form.single
-    assert s is not None, f"{form} is not a symbol"
-    return s
 
 
 def _with_axes(exp: Index | Update | UpdateAcc, axes: tuple[Axis, ...]) -> Index | Update | UpdateAcc:

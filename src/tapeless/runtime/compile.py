@@ -28,6 +28,7 @@ from tapeless.passes.consumption import Inserted, check_in_place
 from tapeless.passes.optimized import VERIFY, optimized
 from tapeless.passes.verify import verify
 from tapeless.runtime import cache
+from tapeless.runtime.deep import with_room
 from tapeless.version import VERSION
 
 
@@ -70,6 +71,9 @@ class Compiled:
         return lower(self.in_place, fastmath=self.options.fastmath)
 
     def text(self, stage: str) -> str:
+        return with_room(lambda: self._text(stage))
+
+    def _text(self, stage: str) -> str:
         match stage:
             case "core":
                 return print_function(self.traced.core)

@@ -30,6 +30,7 @@ from tapeless.lower.lowering import Lowered
 from tapeless.lower.printer import children
 from tapeless.ops.table import op as row
 from tapeless.runtime.compile import Compiled
+from tapeless.runtime.deep import with_room
 from tapeless.tools.report import GAP, CopyMade, Line, Loop, Report
 from tapeless.tools.vectors import Verdict, loops_inside_out, verdicts
 
@@ -49,6 +50,10 @@ def explain(compiled: Compiled) -> Report:
 
 
 def make_report(compiled: Compiled) -> Report:
+    return with_room(lambda: _make_report(compiled))
+
+
+def _make_report(compiled: Compiled) -> Report:
     core = compiled.in_place
     counts = Counts()
     counts.body(core.body, ())

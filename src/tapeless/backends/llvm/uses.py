@@ -51,10 +51,12 @@ def inner_blocks(stm: Stm) -> tuple[Block, ...]:
 
 def walk(block: Block) -> Iterator[Stm]:
     """All statements of a block, those inside others after them."""
-    for stm in block:
+    left = list(reversed(block))
+    while left:
+        stm = left.pop()
         yield stm
-        for inner in inner_blocks(stm):
-            yield from walk(inner)
+        for inner in reversed(inner_blocks(stm)):
+            left.extend(reversed(inner))
 
 
 def operands(stm: Stm) -> tuple[object, ...]:
