@@ -1,6 +1,8 @@
 """Tapeless: numeric Python compiled to native code, and differentiated without a tape."""
 
 from tapeless.api.derivatives import (
+    custom_jvp,
+    custom_vjp,
     grad,
     hessian,
     hvp,
@@ -38,6 +40,8 @@ __all__ = [
     "ShapeError",
     "TapelessError",
     "__version__",
+    "custom_jvp",
+    "custom_vjp",
     "function",
     "grad",
     "hessian",

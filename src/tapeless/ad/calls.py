@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tapeless.ad.custom import inlined
 from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ad.transform import jvp, prepared, vjp
 from tapeless.frontend.arrays import read
@@ -70,7 +71,7 @@ def _atom(ctx: Context, value: Scalar | Array) -> Atom:
     return value.atom if isinstance(value, Scalar) else read(ctx, value)
 
 
-def _value(ctx: Context, atom: Atom, weak: bool = False) -> Value:
+def value_of(ctx: Context, atom: Atom, weak: bool = False) -> Value:
     if atom.type.shape:
         assert isinstance(atom, Var)
         return ctx.new_cell(atom)
@@ -138,6 +139,7 @@ def trace(ctx: Context, function: Value, args: Sequence[Value], keywords: Keywor
         return ctx.new_cell(p, found.cell.name)
 
     state, written = ctx.state.copy(), set(ctx.written_cells)
+    ctx.transforms += 1
     for k, arg in enumerate(args):
         made = [fresh(leaf, k) if k in wrt else apart(leaf) for leaf in leaves_of(arg)]
         new_args.append(rebuilt(arg, made))
@@ -147,6 +149,7 @@ def trace(ctx: Context, function: Value, args: Sequence[Value], keywords: Keywor
         leaves = leaves_of(result)
         atoms = [_atom(ctx, leaf) for leaf in leaves if isinstance(leaf, Scalar | Array)]
     ctx.state, ctx.written_cells = state, written
+    ctx.transforms -= 1
     lam = prepared(Lambda(tuple(params), Body(tuple(stms), tuple(atoms))))
     return Traced(ctx, lam, params, inputs, result, leaves)
 
@@ -157,17 +160,22 @@ def results_of(traced: Traced, atoms: Sequence[Atom], leaves: Sequence[Value] | 
     found: list[Value] = []
     for leaf in traced.leaves if leaves is None else leaves:
         if isinstance(leaf, Scalar | Array):
-            found.append(_value(traced.ctx, next(given), isinstance(leaf, Scalar) and leaf.weak))
+            found.append(value_of(traced.ctx, next(given), isinstance(leaf, Scalar) and leaf.weak))
         else:
             found.append(leaf)
     return found
 
 
 def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
+    """What `run` emits; outside of all transforms, functions with rules that are left become themselves."""
     try:
-        return run()
+        with ctx.b.region() as stms:
+            found = run()
     except NotImplementedError as problem:
         ctx.fail("TP303", str(problem))
+    for s in stms if ctx.transforms else inlined(Body(tuple(stms), ())).stms:
+        ctx.b.add(s)
+    return found
 
 
 # -- running derivatives of a region here
@@ -277,7 +285,7 @@ def grad_like(name: str, with_value: bool) -> Callable[[Context, Arguments, Keyw
             assert isinstance(value, Scalar)
             seeds = [one_of(value.dtype), *([None] * (count - 1))]
             results, adjoints = pull(traced, seeds)
-            found = [_value(ctx, a, traced.weak(k)) for k, a in enumerate(adjoints)]
+            found = [value_of(ctx, a, traced.weak(k)) for k, a in enumerate(adjoints)]
             gradient = _by_argument(traced, args, wrt, single, found)
             whole_result = rebuilt(traced.result, results_of(traced, results))
             if not with_value and not has_aux:
@@ -318,7 +326,7 @@ def op_vjp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
         if len(args) != 1 or keywords:
             ctx.fail("TP112", "a pullback takes one argument, the adjoint of the result")
         _, adjoints = pull(traced, _seeds(ctx, traced, args[0], "adjoint"))
-        found = [_value(ctx, a, traced.weak(k)) for k, a in enumerate(adjoints)]
+        found = [value_of(ctx, a, traced.weak(k)) for k, a in enumerate(adjoints)]
         return _by_argument(traced, primals, wrt, False, found)
 
     return Sequence_((out, Builtin("pullback", pullback)))
@@ -355,10 +363,14 @@ def _all_with_derivatives(ctx: Context, primals: Sequence[Value], name: str) -> 
 
 def _here(traced: Traced) -> tuple[Atom, ...]:
     """The region's results without derivatives."""
-    copy = traced.copy()
-    for s in copy.body.stms:
-        traced.ctx.b.add(s)
-    return copy.body.results
+
+    def run() -> Pair:
+        copy = traced.copy()
+        for s in copy.body.stms:
+            traced.ctx.b.add(s)
+        return copy.body.results, ()
+
+    return _derived(traced.ctx, run)[0]
 
 
 def _seeds(ctx: Context, traced: Traced, given: Value, what: str) -> list[Atom | None]:
@@ -369,11 +381,11 @@ def _seeds(ctx: Context, traced: Traced, given: Value, what: str) -> list[Atom |
     found: list[Atom | None] = []
     for leaf, out in zip(leaves, traced.leaves, strict=True):
         if isinstance(out, Scalar | Array):
-            found.append(_fitted(ctx, leaf, type_of(out), what))
+            found.append(fitted(ctx, leaf, type_of(out), what))
     return found
 
 
-def _fitted(ctx: Context, leaf: Value, type: Type | None, what: str) -> Atom | None:
+def fitted(ctx: Context, leaf: Value, type: Type | None, what: str) -> Atom | None:
     """A tangent or adjoint of this type; None for one of something without derivatives."""
     from tapeless.frontend.registry import numeric
 
@@ -447,7 +459,7 @@ def _tangents(ctx: Context, traced: Traced, given: Sequence[Value]) -> list[Atom
     leaves = [leaf for v in given for leaf in leaves_of(v)]
     if len(leaves) != len(traced.inputs):
         ctx.fail("TP304", f"the tangents have {len(leaves)} leaves, the arguments {len(traced.inputs)}")
-    return [_fitted(ctx, leaf, type_of(x), "tangent") for leaf, x in zip(leaves, traced.inputs, strict=True)]
+    return [fitted(ctx, leaf, type_of(x), "tangent") for leaf, x in zip(leaves, traced.inputs, strict=True)]
 
 
 def _tangent_values(traced: Traced, found: Sequence[Atom]) -> list[Value]:
@@ -572,13 +584,13 @@ def _by_rows(traced: Traced, types: Sequence[Type]) -> list[list[Value]]:
 
         if not type.shape:
             _, adjoints = pull(traced, seeds(Const(0, DType.i64), 1))
-            table.append([_value(ctx, a, traced.weak(j)) for j, a in enumerate(adjoints)])
+            table.append([value_of(ctx, a, traced.weak(j)) for j, a in enumerate(adjoints)])
             continue
         size = _as_dim(_size(ctx, shapes[k]))
         rows = ctx.b.map(size, [], lambda i, seeds=seeds, size=size: pull(traced, seeds(i, size))[1], "jacobian")
         found = []
         for p, row in zip(traced.params, rows, strict=True):
-            found.append(_value(ctx, ctx.b.reshape(row, (*shapes[k], *p.type.shape))))
+            found.append(value_of(ctx, ctx.b.reshape(row, (*shapes[k], *p.type.shape))))
         table.append(found)
     return table
 
@@ -603,14 +615,14 @@ def _by_columns(traced: Traced, types: Sequence[Type]) -> list[list[Value]]:
 
         if not p.type.shape:
             for k, t in enumerate(column(Const(0, DType.i64), 1)):
-                table[k].append(_value(ctx, t, traced.weak(j) and not t.type.shape))
+                table[k].append(value_of(ctx, t, traced.weak(j) and not t.type.shape))
             continue
         size = _as_dim(_size(ctx, p.type.shape))
         columns = ctx.b.map(size, [], lambda i, column=column, size=size: column(i, size), "jacobian")
         for k, c in enumerate(columns):
             rank = len(shapes[k])
             turned = ctx.b.transpose(c, (*range(1, rank + 1), 0)) if rank else c
-            table[k].append(_value(ctx, ctx.b.reshape(turned, (*shapes[k], *p.type.shape))))
+            table[k].append(value_of(ctx, ctx.b.reshape(turned, (*shapes[k], *p.type.shape))))
     return table
 
 
@@ -631,7 +643,7 @@ def op_stop_gradient(ctx: Context, args: Arguments, keywords: Keywords) -> Value
             return leaf
         assert isinstance(leaf, Scalar | Array)
         atom = emit.elementwise("stop_gradient", _atom(ctx, leaf))
-        return _value(ctx, atom, isinstance(leaf, Scalar) and leaf.weak)
+        return value_of(ctx, atom, isinstance(leaf, Scalar) and leaf.weak)
 
     return rebuilt(args[0], [stopped(leaf) for leaf in leaves_of(args[0])])
 

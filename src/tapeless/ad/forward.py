@@ -95,6 +95,7 @@ class Forward:
 
     def stm(self, stm: Stm) -> None:
         from tapeless.ad import forward_regions as regions
+        from tapeless.ad.custom import jvp_custom
         from tapeless.ad.library import jvp_library
 
         exp = stm.exp
@@ -119,6 +120,8 @@ class Forward:
                 twin = self.tangent(acc)
                 if isinstance(twin, Var) and (self.tangent(value) is not None or acc.type.acc == "set"):
                     self.b.effect(UpdateAcc(twin, unchecked(axes), self.full_tangent(value)))
+            case Library(name="custom"):
+                jvp_custom(self, stm, exp)
             case Library():
                 self.b.add(stm)
                 for v, t in zip(stm.vars, jvp_library(self, stm.vars, exp), strict=True):

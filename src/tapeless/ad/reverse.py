@@ -177,12 +177,15 @@ class Reverse:
 
     def stm(self, stm: Stm) -> Back:
         from tapeless.ad import control, loops, sweeps
+        from tapeless.ad.custom import vjp_custom
         from tapeless.ad.library import vjp_library
 
         exp = stm.exp
         match exp:
             case WithAcc():
                 return sweeps.vjp_with_acc(self, stm, exp)
+            case Library(name="custom"):
+                return vjp_custom(self, stm, exp)
             case UpdateAcc():
                 self.put(stm)
                 return lambda: sweeps.vjp_update_acc(self, exp)

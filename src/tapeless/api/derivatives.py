@@ -6,11 +6,12 @@ names are handled by `ad.calls`. Names and arguments are those of JAX.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tapeless.ad import calls
+from tapeless.ad import calls, custom_calls
 from tapeless.api.function import Function
 from tapeless.frontend.context import Context
 from tapeless.frontend.names import from_python
@@ -168,6 +169,54 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         return run(primals, tangents)[1]
 
     return _once("value", f)(*primals), linear
+
+
+class _Custom:
+    """A function with a derivative of its own. Called from Python, it is compiled like a `tp.function`."""
+
+    def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        functools.update_wrapper(self, function)
+        self.function = _check(type(self).__name__, function)
+        self.nondiff_argnums = tuple(nondiff_argnums)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+        self.jvp: Callable[..., Any] | None = None
+        self._compiled: Function[Any, Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._compiled is None:
+            self._compiled = Function(self.function)
+        return self._compiled(*args)
+
+    def __tapeless_handler__(self) -> Callable[[Context, list[Value], dict[str, Value]], Value]:
+        if self.bwd is None and self.jvp is None:
+            raise TypeError(f"'{self.function.__name__}' has no rule yet: {self._missing}")
+        return lambda ctx, args, keywords: custom_calls.call(ctx, self, args, keywords)
+
+    _missing = ""
+
+
+class custom_vjp(_Custom):
+    """A function whose adjoint is given by hand: `f.defvjp(fwd, bwd)`.
+
+    `fwd(*args)` returns (result, residuals); `bwd(residuals, adjoint)` returns a tuple of one adjoint an argument, None
+    for zeros. Arguments at `nondiff_argnums` are passed to `bwd` first.
+    """
+
+    _missing = "call its .defvjp(fwd, bwd)"
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        self.fwd, self.bwd = _check("custom_vjp", fwd), _check("custom_vjp", bwd)
+
+
+class custom_jvp(_Custom):
+    """A function whose tangent is given by hand: `@f.defjvp` of a function (primals, tangents) -> (result, tangent)."""
+
+    _missing = "give it one with @f.defjvp"
+
+    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
+        self.jvp = _check("custom_jvp", jvp)
+        return jvp
 
 
 def stop_gradient(x: Any) -> Any:

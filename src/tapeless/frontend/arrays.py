@@ -29,7 +29,9 @@ def read(ctx: Context, array: Array) -> Var:
         ctx.fail("TP105", ctx.state.stale[cell], "copy the array (.copy()) where the name is bound.")
     var = ctx.state.cells[cell]
     for step in array.view:
-        var = _follow(ctx, var, step)
+        if (var, step) not in ctx.state.views:
+            ctx.state.views[var, step] = _follow(ctx, var, step)
+        var = ctx.state.views[var, step]
     return var
 
 
@@ -138,7 +140,9 @@ def reshape(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
         ctx.state.cells[cell] = ctx.b.reshape(read(ctx, array), shape)
         return Array(cell, target)
     if in_place:
-        return view_of(array, Reshaped(tuple(shape)), target)
+        view = view_of(array, Reshaped(tuple(shape)), target)
+        read(ctx, view)  # here, where its sizes have been tested: loops that use it then find it made
+        return view
     return ctx.new_cell(ctx.b.copy(ctx.b.reshape(read(ctx, array), shape)), array.cell.name)
 
 

@@ -194,9 +194,12 @@ class State:
     stale: dict[Cell, str] = field(default_factory=dict)
     equal: dict[Var, Dim] = field(default_factory=dict)
     sizes: dict[tuple[str, Atom, Atom], Atom] = field(default_factory=dict)  # arithmetic of sizes done so far
+    views: dict[tuple[Var, Step], Var] = field(default_factory=dict)  # contents seen through views so far
 
     def copy(self) -> State:
-        return State(dict(self.names), dict(self.cells), dict(self.stale), dict(self.equal), dict(self.sizes))
+        return State(
+            dict(self.names), dict(self.cells), dict(self.stale), dict(self.equal), dict(self.sizes), dict(self.views)
+        )
 
 
 def weak(value: bool | int | float | complex) -> Scalar:

@@ -19,6 +19,7 @@ import numpy as np
 from tapeless.ir.types import DType, Type
 from tapeless.ops.op import COMPLEX, FLOATS, NUMERIC, REAL
 
+ANY = -1  # an arity
 Attrs = Mapping[str, int | str | bool]
 
 

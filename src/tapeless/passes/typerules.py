@@ -38,7 +38,7 @@ from tapeless.ir.core import (
     UpdateAcc,
 )
 from tapeless.ir.types import BOOL, I64, Atom, Dim, DType, Type, Var
-from tapeless.ops.library import LIBRARY
+from tapeless.ops.library import ANY, LIBRARY
 from tapeless.ops.op import Op
 from tapeless.ops.table import TABLE
 
@@ -142,7 +142,7 @@ def require_operands(row: Op, dtypes: Sequence[DType]) -> None:
 def library_result_types(name: str, types: Sequence[Type], attrs: dict[str, int | str | bool]) -> tuple[Type, ...]:
     require(name in LIBRARY, f"there is no library operation {name}")
     row = LIBRARY[name]
-    require(len(types) == row.arity, f"{name} takes {row.arity} operands, not {len(types)}")
+    require(row.arity in (len(types), ANY), f"{name} takes {row.arity} operands, not {len(types)}")
     try:
         return row.result_types(types, attrs)
     except (TypeError, KeyError) as problem:

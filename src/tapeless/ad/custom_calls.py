@@ -1,0 +1,193 @@
+"""Calls of functions with `tp.custom_vjp` or `tp.custom_jvp` in compiled code.
+
+Outside of derivatives the function is compiled as if it had no rule. Inside, function and rules are traced apart, each
+over fresh names of its arguments, and the call becomes one statement (`ad.custom`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tapeless.ad import custom
+from tapeless.ad.calls import Arguments, Keywords, fitted, leaves_of, rebuilt, type_of, value_of
+from tapeless.ad.emit import differentiable
+from tapeless.frontend.arrays import read
+from tapeless.frontend.calls import call_value
+from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.names import from_python
+from tapeless.frontend.values import Array, Scalar, Sequence_, Value
+from tapeless.ir.core import Body, Lambda
+from tapeless.ir.types import Atom, Var
+
+
+def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value:
+    """`rules`: an object with `function`, `nondiff_argnums`, and `fwd` and `bwd` or `jvp`."""
+    if keywords:
+        ctx.fail("TP112", "a function with a derivative of its own takes positional arguments only")
+    function = _value_of(ctx, rules.function, "function")
+    if not ctx.transforms or any(r is rules for r in ctx.rules):  # a rule may call the function it belongs to
+        return call_value(ctx, function, args)
+    kept = {k: a for k, a in enumerate(args) if k in rules.nondiff_argnums}
+    given = [a for k, a in enumerate(args) if k not in kept]
+    order = [k for k in range(len(args)) if k not in kept]
+
+    def placed(values: Sequence[Value]) -> list[Value]:
+        """All arguments, with these in place of the differentiable ones."""
+        found = dict(kept)
+        found.update(zip(order, values, strict=True))
+        return [found[k] for k in range(len(args))]
+
+    names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
+    params = [p for p, _ in names if p is not None]
+    values = _together(given, [v for _, v in names])
+    out, lam = _traced(ctx, params, lambda: call_value(ctx, function, placed(values)))
+    outs = leaves_of(out)
+    ctx.rules.append(rules)
+    rule = (_with_bwd if rules.bwd is not None else _with_jvp)(ctx, rules, kept, given, placed, out, outs)
+    ctx.rules.pop()
+    outside = custom.free_of([lam, *rule])
+    forward, backward, tangent = (None if x is None else custom.closed(x, outside) for x in rule)
+    made = custom.Rule(custom.closed(lam, outside), len(params), forward, backward, tangent, outside)
+    atoms = [_atom(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, Scalar | Array)]
+    results = custom.call(ctx.b, made, atoms, lam.result_types)
+    found = iter(results)
+    leaves = [
+        value_of(ctx, next(found), isinstance(leaf, Scalar) and leaf.weak) if isinstance(leaf, Scalar | Array) else leaf
+        for leaf in outs
+    ]
+    return rebuilt(out, leaves)
+
+
+def _value_of(ctx: Context, python: Any, name: str) -> Value:
+    return from_python(ctx, python, lambda: python, name)
+
+
+def _atom(ctx: Context, leaf: Scalar | Array) -> Atom:
+    return leaf.atom if isinstance(leaf, Scalar) else read(ctx, leaf)
+
+
+def _fresh(ctx: Context, leaf: Value) -> tuple[Var | None, Value]:
+    """A parameter for a number or an array, and the value that it is in a rule."""
+    type = type_of(leaf)
+    if type is None:
+        return None, leaf
+    p = Var("x", type)
+    if isinstance(leaf, Scalar):
+        return p, Scalar(p, leaf.weak)
+    return p, ctx.new_cell(p, "x")
+
+
+def _together(shapes: Sequence[Value], leaves: Sequence[Value]) -> list[Value]:
+    """Leaves in the containers of `shapes`."""
+    rest = list(leaves)
+    found = []
+    for shape in shapes:
+        count = len(leaves_of(shape))
+        found.append(rebuilt(shape, rest[:count]))
+        rest = rest[count:]
+    return found
+
+
+def _traced(ctx: Context, params: Sequence[Var], run: Any) -> tuple[Value, Lambda]:
+    """What a function gives, and the lambda that computes the numbers in it. Its writes stay inside."""
+    state, written = ctx.state.copy(), set(ctx.written_cells)
+    with ctx.b.region() as stms:
+        out = run()
+        atoms = tuple(_atom(ctx, leaf) for leaf in leaves_of(out) if isinstance(leaf, Scalar | Array))
+    cells = ctx.state.cells
+    ctx.state, ctx.written_cells = state, written
+    for leaf in leaves_of(out):  # so that its types can be asked for later
+        if isinstance(leaf, Array):
+            ctx.state.cells.setdefault(leaf.cell, cells[leaf.cell])
+    return out, Lambda(tuple(params), Body(tuple(stms), atoms))
+
+
+def _bars(ctx: Context, outs: Sequence[Value], out: Value) -> tuple[list[Var], Value]:
+    """Parameters for adjoints (or tangents) of results, and the container of them that a rule gets."""
+    params: list[Var] = []
+    leaves: list[Value] = []
+    for leaf in outs:
+        type = type_of(leaf)
+        if type is None or not differentiable(type):
+            leaves.append(leaf)
+            continue
+        p, value = _fresh(ctx, leaf)
+        assert p is not None
+        params.append(p)
+        leaves.append(value)
+    return params, rebuilt(out, leaves)
+
+
+def _with_bwd(
+    ctx: Context, rules: Any, kept: dict[int, Value], given: Sequence[Value], placed: Any, out: Value, outs: list[Value]
+) -> tuple[Lambda | None, Lambda | None, Lambda | None]:
+    names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
+    params = [p for p, _ in names if p is not None]
+    values = _together(given, [v for _, v in names])
+    both, forward = _traced(ctx, params, lambda: call_value(ctx, _value_of(ctx, rules.fwd, "fwd"), placed(values)))
+    if not isinstance(both, Sequence_) or len(both.items) != 2:
+        ctx.fail("TP302", "the forward rule of tp.custom_vjp returns a pair (result, residuals)")
+    residuals = both.items[1]
+    kept_names = [_fresh(ctx, leaf) for leaf in leaves_of(residuals)]
+    again = rebuilt(residuals, [v for _, v in kept_names])
+    bar_params, bars = _bars(ctx, outs, out)
+    args = [*kept.values(), again, bars]
+
+    def run() -> Value:
+        found = call_value(ctx, _value_of(ctx, rules.bwd, "bwd"), args)
+        if not isinstance(found, Sequence_) or len(found.items) != len(given):
+            ctx.fail(
+                "TP302", f"the backward rule of tp.custom_vjp returns a tuple of {len(given)} adjoints, one an argument"
+            )
+        return _fitted(ctx, given, found.items, "adjoint")
+
+    _, backward = _traced(ctx, [*(p for p, _ in kept_names if p is not None), *bar_params], run)
+    return forward, backward, None
+
+
+def _fitted(ctx: Context, given: Sequence[Value], found: Sequence[Value], what: str) -> Value:
+    """Adjoints of the leaves of arguments that have some, in their types; None stands for zeros."""
+    from tapeless.ad.emit import Emit
+    from tapeless.frontend.values import Static
+
+    leaves: list[Value] = []
+    for a, value in zip(given, found, strict=True):
+        mine = leaves_of(a)
+        theirs = leaves_of(value)
+        if value == Static(None):
+            theirs = [value] * len(mine)
+        if len(mine) != len(theirs):
+            ctx.fail("TP304", f"the {what} is {type_text(value)}, which does not have the structure of its argument")
+        for x, t in zip(mine, theirs, strict=True):
+            type = type_of(x)
+            if type is None or not differentiable(type):
+                continue
+            atom = Emit(ctx.b).zero(type) if t == Static(None) else fitted(ctx, t, type, what)
+            assert atom is not None
+            leaves.append(value_of(ctx, atom))
+    return Sequence_(tuple(leaves))
+
+
+def _with_jvp(
+    ctx: Context, rules: Any, kept: dict[int, Value], given: Sequence[Value], placed: Any, out: Value, outs: list[Value]
+) -> tuple[Lambda | None, Lambda | None, Lambda | None]:
+    names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
+    params = [p for p, _ in names if p is not None]
+    values = _together(given, [v for _, v in names])
+    moving: list[Var] = []
+    tangents: list[Value] = []
+    for a in given:
+        more, value = _bars(ctx, leaves_of(a), a)
+        moving.extend(more)
+        tangents.append(value)
+    args = [*kept.values(), Sequence_(tuple(values)), Sequence_(tuple(tangents))]
+
+    def run() -> Value:
+        found = call_value(ctx, _value_of(ctx, rules.jvp, "jvp"), args)
+        if not isinstance(found, Sequence_) or len(found.items) != 2:
+            ctx.fail("TP302", "the rule of tp.custom_jvp returns a pair (result, tangent)")
+        return Sequence_((found.items[0], _fitted(ctx, [out], [found.items[1]], "tangent")))
+
+    _, tangent = _traced(ctx, [*params, *moving], run)
+    return None, None, tangent
