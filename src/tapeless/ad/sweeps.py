@@ -32,6 +32,7 @@ from tapeless.ir.core import (
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
+from tapeless.passes.rewrite import REGIONS
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Back, Reverse
@@ -201,9 +202,12 @@ def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, result: V
     """The place of the element that the extremum is, -1 when there is none.
 
     That is the first one equal to the result. Where the operand is computed again it may differ in its last bits; then
-    the operator is run again, on places too.
+    the operator is run again, on places too. So it is at once where an operand is much work: the result itself may not
+    be needed, and then each operand is computed once.
     """
     b, emit = reverse.b, reverse.emit
+    if any(isinstance(s.exp, REGIONS) for s in exp.lam.body.stms):
+        return _place_by_operator(reverse, exp, k, operator)
     lam = reverse.fresh(exp.lam)
     beyond = dim_atom(exp.width)
     with b.region() as stms:
