@@ -1,5 +1,6 @@
 """Tapeless: numeric Python compiled to native code, and differentiated without a tape."""
 
+from tapeless.api.checking import check_grads
 from tapeless.api.derivatives import (
     custom_jvp,
     custom_vjp,
@@ -40,6 +41,7 @@ __all__ = [
     "ShapeError",
     "TapelessError",
     "__version__",
+    "check_grads",
     "custom_jvp",
     "custom_vjp",
     "function",

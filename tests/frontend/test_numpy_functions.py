@@ -414,7 +414,7 @@ def write_through_views(a):
     s[0, 2, 2] = 12.0
     h, k = np.split(a, [1])
     h[0, 3] = 13.0
-    c = a[:, :2].reshape(-1)
+    c = a.T.reshape(-1)
     c[0] = 99.0
     return f
 

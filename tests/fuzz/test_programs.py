@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tapeless.errors import CompileError, InternalError, ShapeError
-from tapeless.testing.compare import compare, refused
+from tapeless.testing.compare import Outcome, Raised, compare, refused
 from tapeless.testing.programs import THEMES, Program, programs
 from tapeless.testing.stages import outcomes, unstable
 
@@ -36,7 +36,7 @@ def check(program: Program, seen: Counter[str]) -> None:
     try:
         for stage, outcome in found:
             where = compare(python, outcome, any_error=program.parallel, empty=not program.loose)
-            if where and program.loose and refused(python, outcome):
+            if where and program.loose and (refused(python, outcome) or lost(program, python)):
                 seen["refused"] += 1
                 return
             if where and not unstable(function, program.arguments):
@@ -45,6 +45,11 @@ def check(program: Program, seen: Counter[str]) -> None:
         raise
     except (CompileError, ShapeError):
         seen["refused"] += 1
+
+
+def lost(program: Program, python: Outcome) -> bool:
+    """Whether plain Python failed at an array that has no type there."""
+    return program.untyped and isinstance(python, Raised)
 
 
 def run(theme: str, derandomize: bool) -> None:

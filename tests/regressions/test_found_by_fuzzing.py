@@ -176,6 +176,49 @@ def test_a_position_stays_behind_the_test_in_a_loop_around_it():
     agree(f, np.zeros(4), np.zeros(3), 4)
 
 
+@pytest.mark.parametrize("x", [0.5, 1.5, 2.5, 3.5])
+def test_a_break_in_the_else_of_a_loop_over_a_tuple_leaves_the_loop_around_it(x):
+    def f(x, n):
+        s = n
+        for i in (1, 2, 3):
+            for j in (10, 20):
+                s += i * j
+                if x > 3.0 and j == 20:
+                    break
+                if x > 2.0 and i == 2:
+                    return s
+                if x > 1.0:
+                    continue
+            else:
+                s += 1000
+                if i == 2:
+                    break
+        return s
+
+    agree(f, x, 1)
+
+
+def test_imaginary_numbers_are_true():
+    def f(a):
+        a[0] += np.complex128(1j) or np.complex128(2.0)
+        a[1] += 3.0 if 1j else 4.0
+        if a[2] and not 0j:
+            a[2] = np.complex128(0j) or np.complex128(2.0)
+        return bool(a[3]), bool(1j)
+
+    agree(f, np.array([0j, 0j, 2j, 3j]))
+
+
+def test_a_position_outside_comes_before_a_size_that_does_not_fit():
+    def f(m, v):
+        m[:, -2] = v
+        return len(m)
+
+    agree(f, np.zeros((2, 2)), np.ones(2))
+    agree(f, np.zeros((2, 0)), np.ones(3))
+    agree(f, np.zeros((2, 2)), np.ones(3))
+
+
 def test_functions_with_names_of_the_run_time():
     def parallel(a):
         return tp.map(lambda x: x * 2.0, a)

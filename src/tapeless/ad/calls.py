@@ -20,7 +20,7 @@ from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.parallel import OPERATORS
 from tapeless.frontend.values import Array, Builtin, Cell, Scalar, Sequence_, Static, Value
-from tapeless.ir.core import Apply, Body, Lambda
+from tapeless.ir.core import Apply, At, Body, Lambda, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, dim_atom, one_of
 from tapeless.ir.walk import Substitution
 
@@ -186,24 +186,27 @@ def pull(traced: Traced, seeds: Sequence[Atom | None]) -> tuple[tuple[Atom, ...]
     ctx = traced.ctx
 
     def run() -> Pair:
-        return vjp(ctx.b, traced.copy(), traced.params, seeds)
+        return vjp(ctx.b, traced.copy(), traced.params, seeds, ctx.options.debug_nans)
 
     results, adjoints = _derived(ctx, run)
     emit = Emit(ctx.b)
     return results, [emit.zero(p.type) if a is None else a for a, p in zip(adjoints, traced.params, strict=True)]
 
 
-def push(traced: Traced, tangents: Sequence[Atom | None]) -> tuple[tuple[Atom, ...], list[Atom]]:
+def push(
+    traced: Traced, tangents: Sequence[Atom | None], lanes: tuple[Dim, ...] = ()
+) -> tuple[tuple[Atom, ...], list[Atom]]:
     """The results and their tangents."""
     ctx = traced.ctx
     given = {p: t for p, t in zip(traced.params, tangents, strict=True) if t is not None}
 
     def run() -> Pair:
-        return jvp(ctx.b, traced.copy(), given)
+        return jvp(ctx.b, traced.copy(), given, lanes)
 
     results, found = _derived(ctx, run)
     emit = Emit(ctx.b)
-    return results, [emit.zero(r.type) if t is None else t for r, t in zip(results, found, strict=True)]
+    types = [Type(r.type.dtype, (*r.type.shape, *lanes)) for r in results]
+    return results, [emit.zero(type) if t is None else t for type, t in zip(types, found, strict=True)]
 
 
 # -- transforms
@@ -248,14 +251,14 @@ OPTIONS = ("argnums", "has_aux", "memory", "recover")
 def _by_argument(
     traced: Traced, args: Sequence[Value], wrt: Sequence[int], single: bool, found: Sequence[Value]
 ) -> Value:
-    """Leaves put together as the arguments are."""
+    """Leaves, which come in the order of the arguments, put together as these are, in the order of argnums."""
     rest = list(found)
-    groups: list[Value] = []
-    for k in wrt:
+    groups: dict[int, Value] = {}
+    for k in sorted(set(wrt)):
         count = len(leaves_of(args[k]))
-        groups.append(rebuilt(args[k], rest[:count]))
+        groups[k] = rebuilt(args[k], rest[:count])
         rest = rest[count:]
-    return groups[0] if single else Sequence_(tuple(groups))
+    return groups[wrt[0]] if single else Sequence_(tuple(groups[k] for k in wrt))
 
 
 def _only_number(ctx: Context, value: Value, name: str) -> None:
@@ -325,7 +328,7 @@ def op_vjp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     def pullback(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
         if len(args) != 1 or keywords:
             ctx.fail("TP112", "a pullback takes one argument, the adjoint of the result")
-        _, adjoints = pull(traced, _seeds(ctx, traced, args[0], "adjoint"))
+        _, adjoints = pull(traced, _seeds(ctx, traced, results, args[0], "adjoint"))
         found = [value_of(ctx, a, traced.weak(k)) for k, a in enumerate(adjoints)]
         return _by_argument(traced, primals, wrt, False, found)
 
@@ -373,16 +376,34 @@ def _here(traced: Traced) -> tuple[Atom, ...]:
     return _derived(traced.ctx, run)[0]
 
 
-def _seeds(ctx: Context, traced: Traced, given: Value, what: str) -> list[Atom | None]:
-    """One for each number of the result."""
-    leaves = leaves_of(given)
-    if len(leaves) != len(traced.leaves):
-        ctx.fail("TP304", f"the {what} has {len(leaves)} leaves, the result {len(traced.leaves)}")
-    found: list[Atom | None] = []
-    for leaf, out in zip(leaves, traced.leaves, strict=True):
-        if isinstance(out, Scalar | Array):
-            found.append(fitted(ctx, leaf, type_of(out), what))
-    return found
+def _seeds(ctx: Context, traced: Traced, results: Sequence[Atom], given: Value, what: str) -> list[Atom | None]:
+    """One for each number of the result. `results` are those of the region here: their sizes are known here too."""
+    leaves = _leaves_like(ctx, given, traced.result, what)
+    numbers = [leaf for leaf, out in zip(leaves, traced.leaves, strict=True) if isinstance(out, Scalar | Array)]
+    return [fitted(ctx, leaf, result.type, what) for leaf, result in zip(numbers, results, strict=True)]
+
+
+def _leaves_like(ctx: Context, given: Value, like: Value, what: str) -> list[Value]:
+    """The leaves of a tangent or adjoint in the order of those of the value, whose structure it must have."""
+    if not isinstance(like, Sequence_):
+        if isinstance(given, Sequence_):
+            ctx.fail("TP304", f"the {what} is {type_text(given)} where the value is {type_text(like)}")
+        return [given]
+    if (
+        not isinstance(given, Sequence_)
+        or (given.kind, given.cls, len(given.items)) != (like.kind, like.cls, len(like.items))
+        or set(given.keys) != set(like.keys)
+    ):
+        ctx.fail("TP304", f"the {what} is {_structure(given)} where the value is {_structure(like)}")
+    named = dict(zip(given.keys, given.items, strict=True)) if given.keys else {}
+    items = [named[k] for k in like.keys] if named else given.items
+    return [leaf for g, v in zip(items, like.items, strict=True) for leaf in _leaves_like(ctx, g, v, what)]
+
+
+def _structure(value: Value) -> str:
+    if isinstance(value, Sequence_) and value.kind == "dict":
+        return f"a dict of {', '.join(map(repr, value.keys))}"
+    return type_text(value)
 
 
 def fitted(ctx: Context, leaf: Value, type: Type | None, what: str) -> Atom | None:
@@ -440,7 +461,7 @@ def op_jvp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     _constants(ctx, "jvp", keywords, ("memory", "recover"))
     function, primals, tangents = _primals(ctx, "jvp", args)
     traced = trace(ctx, function, primals, {}, range(len(primals)))
-    results, found = push(traced, _tangents(ctx, traced, tangents))
+    results, found = push(traced, _tangents(ctx, traced, primals, tangents))
     out = rebuilt(traced.result, results_of(traced, results))
     return Sequence_((out, rebuilt(traced.result, _tangent_values(traced, found))))
 
@@ -450,15 +471,13 @@ def _primals(ctx: Context, name: str, args: Arguments) -> tuple[Value, list[Valu
         ctx.fail("TP112", f"tp.{name} takes a function, a tuple of arguments and a tuple of tangents")
     function, primals, tangents = args
     assert isinstance(primals, Sequence_) and isinstance(tangents, Sequence_)
-    if len(primals.items) != len(tangents.items):
-        ctx.fail("TP304", f"{len(primals.items)} arguments and {len(tangents.items)} tangents were given")
     return function, list(primals.items), list(tangents.items)
 
 
-def _tangents(ctx: Context, traced: Traced, given: Sequence[Value]) -> list[Atom | None]:
-    leaves = [leaf for v in given for leaf in leaves_of(v)]
-    if len(leaves) != len(traced.inputs):
-        ctx.fail("TP304", f"the tangents have {len(leaves)} leaves, the arguments {len(traced.inputs)}")
+def _tangents(ctx: Context, traced: Traced, primals: Sequence[Value], given: Sequence[Value]) -> list[Atom | None]:
+    if len(primals) != len(given):
+        ctx.fail("TP304", f"{len(primals)} arguments and {len(given)} tangents were given")
+    leaves = [leaf for g, v in zip(given, primals, strict=True) for leaf in _leaves_like(ctx, g, v, "tangent")]
     return [fitted(ctx, leaf, type_of(x), "tangent") for leaf, x in zip(leaves, traced.inputs, strict=True)]
 
 
@@ -476,7 +495,7 @@ def op_linearize(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     out = rebuilt(traced.result, results_of(traced, _here(traced)))
 
     def forward(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
-        _, found = push(traced, _tangents(ctx, traced, args))
+        _, found = push(traced, _tangents(ctx, traced, primals, args))
         return rebuilt(traced.result, _tangent_values(traced, found))
 
     return Sequence_((out, Builtin("linear map", forward)))
@@ -601,29 +620,89 @@ def _shapes_here(traced: Traced) -> list[tuple[Dim, ...]]:
     return [a.type.shape for a in atoms]
 
 
+LANES = 8  # tangents at once
+
+
 def _by_columns(traced: Traced, types: Sequence[Type]) -> list[list[Value]]:
-    """One forward run for each element of the arguments."""
+    """Forward runs with several tangents at once, for all elements of the arguments: Note [Lanes] in `ad.forward`."""
     ctx = traced.ctx
     shapes = _shapes_here(traced)
     table: list[list[Value]] = [[] for _ in types]
+    scalars = [j for j, p in enumerate(traced.params) if not p.type.shape]
+    columns: dict[int, list[Atom]] = {}
+    if len(scalars) == 1:
+        tangents: list[Atom | None] = [None] * len(traced.params)
+        tangents[scalars[0]] = one_of(traced.params[scalars[0]].type.dtype)
+        columns[scalars[0]] = push(traced, tangents)[1][: len(types)]
+    elif scalars:
+        columns |= _scalar_columns(traced, scalars, len(types))
     for j, p in enumerate(traced.params):
-
-        def column(place: Atom, size: Dim, j: int = j, p: Var = p) -> list[Atom]:
-            tangents: list[Atom | None] = [None] * len(traced.params)
-            tangents[j] = _one_hot(ctx, p.type, place, size)
-            return push(traced, tangents)[1][: len(types)]
-
         if not p.type.shape:
-            for k, t in enumerate(column(Const(0, DType.i64), 1)):
+            for k, t in enumerate(columns[j]):
                 table[k].append(value_of(ctx, t, traced.weak(j) and not t.type.shape))
             continue
-        size = _as_dim(_size(ctx, p.type.shape))
-        columns = ctx.b.map(size, [], lambda i, column=column, size=size: column(i, size), "jacobian")
-        for k, c in enumerate(columns):
-            rank = len(shapes[k])
-            turned = ctx.b.transpose(c, (*range(1, rank + 1), 0)) if rank else c
-            table[k].append(value_of(ctx, ctx.b.reshape(turned, (*shapes[k], *p.type.shape))))
+        for k, c in enumerate(_array_columns(traced, j, shapes[: len(types)])):
+            table[k].append(value_of(ctx, ctx.b.reshape(c, (*shapes[k], *p.type.shape))))
     return table
+
+
+def _scalar_columns(traced: Traced, scalars: Sequence[int], count: int) -> dict[int, list[Atom]]:
+    """One lane for each scalar argument."""
+    ctx = traced.ctx
+    emit = Emit(ctx.b)
+    lanes = len(scalars)
+    tangents: list[Atom | None] = [None] * len(traced.params)
+    for lane, j in enumerate(scalars):
+        dtype = traced.params[j].type.dtype
+        zero, one = emit.zero(Type(dtype)), one_of(dtype)
+        tangents[j] = ctx.b.array([one if k == lane else zero for k in range(lanes)], "seed")
+    found = push(traced, tangents, (lanes,))[1][:count]
+    return {j: [_lane(ctx, t, Const(lane, DType.i64)) for t in found] for lane, j in enumerate(scalars)}
+
+
+def _lane(ctx: Context, t: Atom, lane: Atom) -> Var:
+    assert isinstance(t, Var)
+    return ctx.b.index(t, (*whole(Type(t.type.dtype, t.type.shape[:-1])), At(lane)))
+
+
+def _array_columns(traced: Traced, j: int, shapes: Sequence[tuple[Dim, ...]]) -> list[Var]:
+    """Derivatives by all elements of one array argument: the axes of each result, then the elements in order."""
+    ctx, p = traced.ctx, traced.params[j]
+    emit = Emit(ctx.b)
+    size = _as_dim(_size(ctx, p.type.shape))
+    lanes = size if isinstance(size, int) and 0 < size <= 2 * LANES else LANES
+
+    def columns(first: Atom) -> list[Atom]:
+        """The lanes from element `first` on; beyond the last one they are 0."""
+
+        def element(i: Var) -> tuple[Atom]:
+            place = emit("sub", i, first)
+
+            def lane(k: Var) -> tuple[Atom]:
+                here = emit("eq", k, place)
+                return (emit("select", here, one_of(p.type.dtype), emit.zero(Type(p.type.dtype))),)
+
+            return (ctx.b.map(lanes, [], lane, "seed")[0],)
+
+        flat = ctx.b.map(size, [], element, "seed")[0]
+        seed = ctx.b.reshape(flat, (*p.type.shape, lanes))
+        tangents: list[Atom | None] = [None] * len(traced.params)
+        tangents[j] = seed
+        return push(traced, tangents, (lanes,))[1][: len(shapes)]
+
+    if lanes == size:
+        return [c for c in columns(Const(0, DType.i64)) if isinstance(c, Var)]
+    blocks = _as_dim(emit("floordiv", emit("add", dim_atom(size), lanes - 1), lanes))
+    found = ctx.b.map(blocks, [], lambda block: columns(emit("mul", block, lanes)), "jacobian")
+    padded = emit("mul", dim_atom(blocks), lanes)
+    results = []
+    for array, shape in zip(found, shapes, strict=True):
+        rank = len(shape)
+        turned = ctx.b.transpose(array, (*range(1, rank + 1), 0, rank + 1))
+        joined = ctx.b.reshape(turned, (*shape, _as_dim(padded)))
+        axes = (*whole(Type(joined.type.dtype, tuple(shape))), Range(Const(0, DType.i64), size, Const(1, DType.i64)))
+        results.append(ctx.b.index(joined, axes))
+    return results
 
 
 def op_hessian(ctx: Context, args: Arguments, keywords: Keywords) -> Value:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from tapeless.ad.reverse import Back, Reverse, quiet, with_span
 from tapeless.ir.core import Apply, Body, If, Lambda, Stm
 from tapeless.ir.types import Atom, Const, Var, zero_of
-from tapeless.ops.partials import FIRST_WINS
+from tapeless.ops.partials import FIRST_WINS, unbounded
 from tapeless.ops.table import CHEAP, TABLE
-from tapeless.passes.places import updated_root
+from tapeless.passes.places import roots_of
 
 
 @dataclass
@@ -80,8 +80,9 @@ def _again(inner: Reverse, arm: Arm, body: Body) -> list[tuple[Stm, Back]]:
     def sloped(s: Stm, slopes: dict[int, Atom]) -> None:
         bar = inner.adjoints.pop(s.vars[0], None)
         if bar is not None and isinstance(s.exp, Apply):
+            guarded = unbounded(s.exp.op, s.exp.args)
             for n, slope in slopes.items():
-                inner.add(s.exp.args[n], inner.emit("mul", slope, bar))
+                inner.add(s.exp.args[n], inner.emit.slope_times(slope, bar, guarded))
 
     for k, s in enumerate(body.stms):
         if k in arm.values:
@@ -125,4 +126,4 @@ def _back(reverse: Reverse, stm: Stm, exp: If, *given: Arm) -> None:
 
 def _updated_by(v: Var, arms: list[Body]) -> bool:
     """Whether an arm gives the array back, changed in place or as it is."""
-    return any(updated_root(arm, r)[0] is v for arm in arms for r in arm.results)
+    return any(root is v for arm in arms for root, _ in roots_of(arm, arm.results))

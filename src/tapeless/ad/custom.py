@@ -9,7 +9,7 @@ like the others, without adjoints.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,10 +105,18 @@ def jvp_custom(forward: Forward, stm: Stm, exp: Library) -> None:
     if rule.tangent is None:
         raise NotImplementedError("a function with tp.custom_vjp has no forward derivative; give it tp.custom_jvp")
     moving = [forward.full_tangent(a) for a in args if differentiable(a.type)]
-    found = _put(forward.b, rule.tangent, [*args, *moving, *outside])
     count = len(stm.vars)
-    bind_results(forward.b, stm.vars, found[:count])
-    tangents = iter(found[count:])
+    tangent = rule.tangent
+
+    def one(lane: Callable[[Atom], Atom]) -> list[Atom | None]:
+        found = _put(forward.b, tangent, [*args, *map(lane, moving), *outside])
+        if not forward.lanes:
+            bind_results(forward.b, stm.vars, found[:count])
+        return list(found[count:])
+
+    if forward.lanes:
+        forward.b.add(stm)
+    tangents = iter(forward.by_lane(one))
     for v in stm.vars:
         if differentiable(v.type):
             forward.set(v, next(tangents))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tapeless.ad.emit import differentiable, sum_operator
-from tapeless.ad.forward import Forward, twin
+from tapeless.ad.emit import differentiable
+from tapeless.ad.forward import Forward
 from tapeless.ad.operators import is_sum
 from tapeless.ir.core import Body, For, Hist, If, Lambda, Reduction, Scatter, Stm, Sweep, While, WithAcc
 from tapeless.ir.types import Atom, Var
@@ -18,8 +18,8 @@ def _chosen(vars: Iterable[Atom], wanted: Sequence[bool]) -> list[Atom]:
     return [v for v, w in zip(vars, wanted, strict=True) if w]
 
 
-def _twins(params: Sequence[Var], wanted: Sequence[bool]) -> Twins:
-    return {p: twin(p) for p, w in zip(params, wanted, strict=True) if w}
+def _twins(forward: Forward, params: Sequence[Var], wanted: Sequence[bool]) -> Twins:
+    return {p: forward.twin(p) for p, w in zip(params, wanted, strict=True) if w}
 
 
 def _with_tangents(forward: Forward, body: Body, twins: Twins, wanted: Sequence[bool]) -> Body:
@@ -33,7 +33,7 @@ def _with_tangents(forward: Forward, body: Body, twins: Twins, wanted: Sequence[
 
 def _bind(forward: Forward, vars: Sequence[Var], wanted: Sequence[bool]) -> list[Var]:
     """Variables for the tangents of the wanted ones."""
-    twins = _twins(vars, wanted)
+    twins = _twins(forward, vars, wanted)
     for v, t in twins.items():
         forward.set(v, t)
     return list(twins.values())
@@ -47,7 +47,7 @@ def jvp_if(forward: Forward, stm: Stm, exp: If) -> None:
 
 def jvp_loop(forward: Forward, stm: Stm, exp: For | While) -> None:
     wanted = forward.wanted(exp.params)
-    twins = _twins(exp.params, wanted)
+    twins = _twins(forward, exp.params, wanted)
     starts = [forward.full_tangent(a) for a in _chosen(exp.inits, wanted)]
     body = _with_tangents(forward, exp.body, twins, wanted)
     new = replace(exp, params=(*exp.params, *twins.values()), inits=(*exp.inits, *starts), body=body)
@@ -57,21 +57,25 @@ def jvp_loop(forward: Forward, stm: Stm, exp: For | While) -> None:
 # -- sweeps
 
 
-def _pairs(forward: Forward, reduction: Reduction, wanted: Sequence[bool]) -> Reduction:
+def _starts(forward: Forward, reduction: Reduction, wanted: Sequence[bool]) -> list[Atom]:
+    """The tangents of the neutral elements, made where these are: outside of the sweep."""
+    return [forward.full_tangent(n) for n in _chosen(reduction.neutral, wanted)]
+
+
+def _pairs(forward: Forward, reduction: Reduction, wanted: Sequence[bool], starts: Sequence[Atom]) -> Reduction:
     """The operator on values and tangents: (left, left tangents, right, right tangents)."""
     k = len(reduction.neutral)
     op = reduction.op
-    left, right = _twins(op.params[:k], wanted), _twins(op.params[k:], wanted)
+    left, right = _twins(forward, op.params[:k], wanted), _twins(forward, op.params[k:], wanted)
     body = _with_tangents(forward, op.body, {**left, **right}, wanted)
     params = (*op.params[:k], *left.values(), *op.params[k:], *right.values())
-    starts = [forward.full_tangent(n) for n in _chosen(reduction.neutral, wanted)]
     return Reduction(Lambda(params, body), (*reduction.neutral, *starts), reduction.commutative)
 
 
 def _rows(forward: Forward, lam: Lambda, arrays: Sequence[Var]) -> tuple[Twins, tuple[Var, ...]]:
     """Twins of the rows that vary, and the tangents that they are rows of."""
     moving = [forward.tangent(a) is not None for a in arrays]
-    twins = _twins(lam.params[1:], moving)
+    twins = _twins(forward, lam.params[1:], moving)
     return twins, tuple(forward.array_tangent(a) for a in _chosen(arrays, moving))
 
 
@@ -93,19 +97,30 @@ def jvp_sweep(forward: Forward, stm: Stm, exp: Sweep) -> None:
     twins, tangents = _rows(forward, exp.lam, exp.arrays)
     inner = forward.inside(twins)
     groups = {"reduce": _Groups(), "scan": _Groups()}
+    operators = [*(("reduce", r) for r in exp.reduces), *(("scan", s) for s in exp.scans)]
+    sums: dict[Var, Reduction] = {}
+    at = 0
+    starts: list[list[Atom]] = []
+    for _, operator in operators:
+        vars = stm.vars[at : at + len(operator.neutral)]
+        wanted = forward.wanted(vars)
+        starts.append(_starts(forward, operator, wanted))
+        if is_sum(operator) and any(wanted):
+            sums[vars[0]] = forward.emit.sum_of(forward.lifted(operator.neutral[0].type))
+        at += len(operator.neutral)
     with forward.b.region() as stms:
         inner.run(exp.lam.body)
         at = 0
-        for kind, operator in [*(("reduce", r) for r in exp.reduces), *(("scan", s) for s in exp.scans)]:
+        for (kind, operator), start in zip(operators, starts, strict=True):
             k = len(operator.neutral)
             vars, operands = stm.vars[at : at + k], exp.lam.body.results[at : at + k]
             wanted = forward.wanted(vars)
             more = [inner.full_tangent(o) for o in _chosen(operands, wanted)]
             if is_sum(operator) and any(wanted):  # the sum of the tangents is a sum of its own
                 groups[kind].put(operator, operands, vars)
-                groups[kind].put(sum_operator(vars[0].type.dtype), more, _bind(forward, vars, wanted))
+                groups[kind].put(sums[vars[0]], more, _bind(forward, vars, wanted))
             else:
-                paired = _pairs(forward, operator, wanted) if any(wanted) else operator
+                paired = _pairs(forward, operator, wanted, start) if any(wanted) else operator
                 groups[kind].put(paired, [*operands, *more], [*vars, *_bind(forward, vars, wanted)])
             at += k
         mapped, vars = exp.lam.body.results[at:], stm.vars[at:]
@@ -138,7 +153,7 @@ def jvp_hist(forward: Forward, stm: Stm, exp: Hist) -> None:
         forward.b.add(stm)
         return
     dests, arrays, lam = _keyed(forward, exp, wanted)
-    operator = _pairs(forward, exp.op, wanted)
+    operator = _pairs(forward, exp.op, wanted, _starts(forward, exp.op, wanted))
     forward.b.bind((*stm.vars, *_bind(forward, stm.vars, wanted)), Hist(operator, dests, exp.width, arrays, lam))
 
 
@@ -156,7 +171,7 @@ def jvp_with_acc(forward: Forward, stm: Stm, exp: WithAcc) -> None:
     for p in _chosen(exp.lam.params, wanted):
         if p.type.acc not in ("add", "set"):
             raise NotImplementedError(f"the derivative of accumulating by {p.type.acc}")
-    accs = _twins(exp.lam.params, wanted)
+    accs = _twins(forward, exp.lam.params, wanted)
     results = forward.wanted(others)
     body = _with_tangents(forward, exp.lam.body, accs, results)
     starts = tuple(forward.array_tangent(a) for a in _chosen(exp.arrays, wanted))

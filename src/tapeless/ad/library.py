@@ -94,11 +94,14 @@ def _var(a: Atom | None) -> Var:
 
 
 def jvp_library(forward: Forward, vars: Sequence[Var], exp: Library) -> list[Atom | None]:
-    emit = forward.emit
-    m = Matrices(emit)
     t = [forward.tangent(a) for a in exp.args]
     if not any(x is not None for x in t):
         return [None] * len(vars)
+    return forward.by_lane(lambda lane: _jvp(forward.emit, vars, exp, [None if x is None else lane(x) for x in t]))
+
+
+def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]) -> list[Atom | None]:
+    m = Matrices(emit)
     out, args = vars[0], [_var(a) for a in exp.args]
     match exp.name:
         case "matmul":

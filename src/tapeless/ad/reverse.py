@@ -55,21 +55,21 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Dim, Type, Var, dim_atom, i64
-from tapeless.ir.walk import Substitution, free_in_body, map_exp
+from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp
 from tapeless.ops.partials import FIRST_WINS
 
 Back = Callable[[], None]
 
 
 def vjp_body(
-    b: Builder, body: Body, wrt: Sequence[Var], seeds: Sequence[Atom | None]
+    b: Builder, body: Body, wrt: Sequence[Var], seeds: Sequence[Atom | None], debug_nans: bool = False
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Emits the body and its adjoint for the adjoints `seeds` of its results; its results and the adjoints of `wrt`."""
     wanted = [r for r, s in zip(body.results, seeds, strict=True) if s is not None]
     active = varied(body, wrt) & useful(body, wanted)
     body = unfold(body, active)
     active = varied(body, wrt) & useful(body, wanted)
-    reverse = Reverse(b, active)
+    reverse = Reverse(b, active, debug_nans)
     backs = reverse.forward(body)
     for r, seed in zip(body.results, seeds, strict=True):
         if seed is not None and isinstance(r, Var):
@@ -79,15 +79,15 @@ def vjp_body(
 
 
 class Reverse:
-    def __init__(self, b: Builder, active: set[Var]) -> None:
-        self.b, self.emit, self._active = b, Emit(b), active
+    def __init__(self, b: Builder, active: set[Var], debug_nans: bool = False) -> None:
+        self.b, self.emit, self._active, self.debug_nans = b, Emit(b), active, debug_nans
         self.adjoints: dict[Var, Atom] = {}
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
         self.sums: dict[Var, Atom | None] = {}  # accumulators of the program: adjoints of the arrays they end as
 
     def inside(self, accs: Mapping[Var, Var]) -> Reverse:
         """For a region, whose adjoints start from nothing."""
-        inner = Reverse(self.b, self._active)
+        inner = Reverse(self.b, self._active, self.debug_nans)
         inner.accs = {**self.accs, **accs}
         inner.sums = self.sums
         return inner
@@ -119,6 +119,8 @@ class Reverse:
     def add(self, v: Atom, value: Atom | None) -> None:
         if not isinstance(v, Var) or v not in self._active or value is None:
             return
+        if self.debug_nans:
+            self._test(value)
         if v in self.accs:
             self.b.effect(UpdateAcc(self.accs[v], whole(v.type), value))
             return
@@ -133,12 +135,30 @@ class Reverse:
         """Adds to the adjoint of an array at some of its cells."""
         if v not in self._active:
             return
+        if self.debug_nans:
+            self._test(value)
         if v in self.accs:
             self.b.effect(UpdateAcc(self.accs[v], unchecked(axes), value))
             return
         array = self.full_adjoint(v)
         assert isinstance(array, Var)
         self.adjoints[v] = self.emit.add_at(array, axes, value)
+
+    def _test(self, value: Atom) -> None:
+        """For debug_nans: an adjoint that this line makes must be a number. Backwards, the first one that is not is
+        the cause of all others.
+        """
+        if value.type.shape:
+            assert isinstance(value, Var)
+
+            def element(_: Var, row: Var) -> tuple[Atom, ...]:
+                self._test(row)
+                return ()
+
+            self.b.map(value.type.shape[0], [value], element)
+        elif isinstance(value, Var):
+            good = self.emit("not", self.emit("isnan", value))
+            self.b.effect(Check(good, "FloatingPointError", "the adjoint of a value on this line is NaN"))
 
     def free(self, body: Body, params: Iterable[Var]) -> list[Var]:
         """The active variables of outside that a region uses."""
@@ -233,12 +253,11 @@ class Reverse:
 
     def _involved(self, stm: Stm) -> bool:
         """Whether a statement with regions has anything to do with the derivative: by a result, or an accumulator."""
-        if any(v in self._active for v in stm.vars):
-            return True
-        from tapeless.ir.walk import all_stms
+        return any(v in self._active for v in stm.vars) or self.accumulates(Body((stm,), ()))
 
-        inner = all_stms(Body((stm,), ()))
-        return any(isinstance(s.exp, UpdateAcc) and s.exp.acc in self.sums for s in inner)
+    def accumulates(self, body: Body) -> bool:
+        """Whether it adds to, or sets, an array that has an adjoint."""
+        return any(isinstance(s.exp, UpdateAcc) and self.sums.get(s.exp.acc) is not None for s in all_stms(body))
 
     def plain(self, v: Var, exp: Exp) -> None:
         bar = self.adjoints.pop(v, None)
@@ -347,9 +366,7 @@ class Reverse:
             case _:
                 for k, a in enumerate(args):
                     if self.active(a):
-                        factor = emit.partial(name, k, v, args)
-                        if factor is not None:
-                            self.add(a, emit("mul", factor, bar))
+                        self.add(a, emit.term(name, k, v, args, bar))
 
     def _choose(self, cond: Atom, a: Atom, b: Atom, bar: Atom) -> None:
         """One of two operands gets the adjoint; the other gets 0, not 0 times a slope that may be infinite."""

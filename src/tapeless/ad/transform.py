@@ -12,8 +12,8 @@ from tapeless.ad.forward import jvp_body
 from tapeless.ad.reverse import vjp_body
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, Function, Lambda
-from tapeless.ir.types import Atom, Var
-from tapeless.ir.walk import free_in_lambda
+from tapeless.ir.types import Atom, Dim, Var
+from tapeless.ir.walk import free_in_lambda, type_vars
 from tapeless.passes.fuse import fuse
 from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import optimize
@@ -23,9 +23,9 @@ from tapeless.passes.recognise import recognise_products
 
 def prepared(lam: Lambda) -> Lambda:
     """The same, in the form that derivatives are taken of."""
-    given = (*free_in_lambda(lam), *lam.params)
-    sizes = tuple(dict.fromkeys(d for v in given for d in v.type.shape if isinstance(d, Var)))
-    f = Function("region", sizes, tuple(v for v in given if v not in sizes), lam.body)
+    outside = (*free_in_lambda(lam), *lam.params)
+    sizes = dict.fromkeys(d for v in outside for d in type_vars(v.type))
+    f = Function("region", tuple(sizes), tuple(v for v in outside if v not in sizes), lam.body)
     f = optimize(f)
     f = eliminate_checks(parallelise_marked(f))
     f = recognise_products(fuse(optimize(f)))
@@ -33,15 +33,17 @@ def prepared(lam: Lambda) -> Lambda:
 
 
 def vjp(
-    b: Builder, lam: Lambda, wrt: Sequence[Var], seeds: Sequence[Atom | None]
+    b: Builder, lam: Lambda, wrt: Sequence[Var], seeds: Sequence[Atom | None], debug_nans: bool = False
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Results of the lambda, and adjoints of some of its parameters for adjoints of its results (None: zero)."""
-    return vjp_body(b, lam.body, wrt, seeds)
+    return vjp_body(b, lam.body, wrt, seeds, debug_nans)
 
 
-def jvp(b: Builder, lam: Lambda, tangents: dict[Var, Atom]) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
+def jvp(
+    b: Builder, lam: Lambda, tangents: dict[Var, Atom], lanes: tuple[Dim, ...] = ()
+) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Results of the lambda and their tangents, for tangents of some of its parameters (the others: zero)."""
-    return jvp_body(b, lam.body, tangents)
+    return jvp_body(b, lam.body, tangents, lanes)
 
 
 __all__ = ["Body", "jvp", "prepared", "vjp"]

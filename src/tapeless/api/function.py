@@ -13,6 +13,7 @@ import re
 import threading
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -57,7 +58,7 @@ class Function(Generic[P, R]):
     ) -> None:
         functools.update_wrapper(self, python)
         self.python = python
-        self.options = Options(check=check, unsafe=unsafe, fastmath=fastmath)
+        self.options = Options(check=check, unsafe=unsafe, fastmath=fastmath, debug_nans=debug_nans)
         self.threads = threads if threads is not None else default_threads()
         self.cache = cache
         # what to call, what it depends on, and the specialisation that it belongs to
@@ -261,8 +262,8 @@ def _repeated(args: tuple[Any, ...]) -> bool:
 def _loose(spec: Spec) -> Any:
     """The part of a spec that every specialisation is keyed on."""
     match spec:
-        case ArraySpec(dtype=dtype, labels=labels, writeable=writeable, same_as=same):
-            return (dtype, tuple(x == 1 for x in labels), writeable, same)
+        case ArraySpec(labels=labels):
+            return replace(spec, labels=tuple(x == 1 for x in labels))
         case StaticSpec(value=value):
             try:
                 hash(value)
@@ -292,7 +293,7 @@ def _weaken(specs: list[Spec], earlier: tuple[Any, ...]) -> list[Spec]:
             labels = tuple(
                 1 if x == 1 else pairs.setdefault((x, y), 2 + len(pairs)) for x, y in zip(spec.labels, old, strict=True)
             )
-            new.append(ArraySpec(spec.dtype, labels, spec.writeable, spec.same_as))
+            new.append(replace(spec, labels=labels))
         else:
             new.append(spec)
     return new
@@ -326,6 +327,6 @@ def _captures_fit(caller: Caller) -> bool:
             return False
         if any((d == 1) != (n == 1) for d, n in zip(shape, now.shape, strict=True)):
             return False
-        if bool(c.cell.readonly) == now.flags.writeable:
+        if bool(c.cell.readonly) == now.flags.writeable or c.cell.scattered == now.flags.c_contiguous:
             return False
     return True

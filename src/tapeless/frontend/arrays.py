@@ -5,11 +5,11 @@ Takes front-end values, emits Core. See Note [References] in values.py. Index sy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tapeless.frontend import layout, scalars
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.values import Array, Cell, Reshaped, Scalar, Sequence_, Strided, Value
+from tapeless.frontend.values import Array, Cell, Reshaped, Scalar, Sequence_, Strided, Value, parts_of
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import At, Axis, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, i64
@@ -129,27 +129,64 @@ def transpose(ctx: Context, array: Array, perm: Sequence[int]) -> Array:
 def reshape(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
     """A view where NumPy gives one, else a copy. Where that depends on run-time sizes the result cannot be written."""
     target = array.type.with_shape(shape)
-    dims, strides = layout.view_strides(ctx.state.cells[array.cell].type.shape, array.view, ctx.canon)
     try:
-        in_place = layout.regrouped(dims, strides, [ctx.canon(d) for d in shape]) is not None
+        in_place = layout.regrouped(*_strides(ctx, array), [ctx.canon(d) for d in shape]) is not None
     except layout.Unknown:
-        reason = (
-            "whether this reshaped array is a view depends on its sizes, so it is not known what a write would change"
-        )
-        cell = Cell(array.cell.name, {array.cell}, reason)
-        ctx.state.cells[cell] = ctx.b.reshape(read(ctx, array), shape)
-        return Array(cell, target)
+        return perhaps_view(ctx, array, shape)
     if in_place:
         view = view_of(array, Reshaped(tuple(shape)), target)
         read(ctx, view)  # here, where its sizes have been tested: loops that use it then find it made
         return view
-    return ctx.new_cell(ctx.b.copy(ctx.b.reshape(read(ctx, array), shape)), array.cell.name)
+    return separate(ctx, array, shape)
+
+
+def _strides(ctx: Context, array: Array) -> tuple[list[Dim], list[layout.Product]]:
+    shape = ctx.state.cells[array.cell].type.shape
+    return layout.view_strides(shape, array.view, ctx.canon, array.cell.scattered)
 
 
 def in_order(ctx: Context, array: Array) -> bool:
-    """Whether the view is one contiguous run of its array."""
-    shape = ctx.state.cells[array.cell].type.shape
-    return layout.contiguous(*layout.view_strides(shape, array.view, ctx.canon))
+    """Whether it is certain that the elements lie in one run in the order of their indices."""
+    return layout.contiguous(*_strides(ctx, array))
+
+
+def separate(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
+    """What NumPy copies to bring it into this shape, as its elements do not lie in order: only a transposed array is
+    certain not to, others may be parts that happen to be whole."""
+    complete = all(isinstance(s, Strided) and all(isinstance(a, Range) for a in s.axes) for s in array.view)
+    lengths = [set(map(ctx.canon, ctx.state.cells[array.cell].type.shape)), set(map(ctx.canon, array.type.shape))]
+    whole = (
+        complete
+        and lengths[0] == lengths[1]
+        and all(d != 1 and (isinstance(d, int) or d in ctx.sizes) for d in map(ctx.canon, array.type.shape))
+    )
+    if array.cell.scattered or not whole:
+        return perhaps_view(ctx, array, shape)
+    return ctx.new_cell(ctx.b.copy(ctx.b.reshape(read(ctx, array), shape)), array.cell.name)
+
+
+def perhaps_view(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
+    """The elements in another shape, where it shows only at run time whether NumPy copies them."""
+    what = "order in memory" if array.cell.scattered else "sizes"
+    reason = (
+        f"whether this reshaped array is a view depends on its {what}, so it is not known what a write would change"
+    )
+    cell = Cell(array.cell.name, array.cell.possible, reason)
+    ctx.state.cells[cell] = ctx.b.reshape(read(ctx, array), shape)
+    return Array(cell, array.type.with_shape(shape))
+
+
+def turned(array: Array) -> bool:
+    """Whether the axes may lie in memory in another order than that of the indices."""
+    if array.type.rank < 2:
+        return False
+    orders = [[o for o in s.order if o is not None] for s in array.view if isinstance(s, Strided)]
+    return array.cell.scattered or any(kept != sorted(kept) for kept in orders)
+
+
+def any_turned(operands: Iterable[Value]) -> bool:
+    """Whether NumPy may give a result of these operands another memory order, which it takes over from them."""
+    return any(turned(v) if isinstance(v, Array) else any_turned(parts_of(v)) for v in operands)
 
 
 # -- element-wise operations
@@ -183,7 +220,10 @@ def elementwise(ctx: Context, function: ScalarFunction, operands: Sequence[Value
         return function(*numeric)
     shape = broadcast_shapes(ctx, [shape_of(v) for v in numeric], what)
     values = [read(ctx, v) if isinstance(v, Array) else v for v in numeric]
-    return wrap(ctx, map_nest(ctx, function, values, shape))
+    made = wrap(ctx, map_nest(ctx, function, values, shape))
+    if isinstance(made, Array):
+        made.cell.scattered = len(shape) > 1 and any_turned(numeric)
+    return made
 
 
 def map_nest(ctx: Context, function: ScalarFunction, values: Sequence[Var | Scalar], shape: tuple[Dim, ...]) -> Var:

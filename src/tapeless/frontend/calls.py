@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tapeless.errors import CompileError
 from tapeless.frontend import source as sources
+from tapeless.frontend.arrays import any_turned
 from tapeless.frontend.context import Context, Frame, type_text
 from tapeless.frontend.expressions import evaluate
 from tapeless.frontend.fence import check_function
@@ -32,7 +34,9 @@ from tapeless.frontend.values import (
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Const
 
+DEEPEST = 200  # calls in calls
 _liveness: dict[ast.AST, Any] = {}
+IN_ORDER = ("copy", "flatten", "dot")  # methods whose results are in order whatever they are given
 
 
 def call(ctx: Context, node: ast.Call) -> Value:
@@ -66,13 +70,26 @@ def call_value(
         case Method(receiver=receiver, name=name):
             from tapeless.frontend.functions import call_method
 
-            return call_method(ctx, receiver, name, list(args), keywords)
+            with _memory_order(ctx, () if name in IN_ORDER else (receiver, *args)):
+                return call_method(ctx, receiver, name, list(args), keywords)
         case Static(value=target):
             from tapeless.frontend.functions import call_known
 
-            return call_known(ctx, target, list(args), keywords)
+            with _memory_order(ctx, args):
+                return call_known(ctx, target, list(args), keywords)
         case _:
             ctx.fail("TP104", f"{type_text(function)} cannot be called")
+
+
+@contextmanager
+def _memory_order(ctx: Context, args: Sequence[Value]) -> Iterator[None]:
+    """Arrays that a library function makes may take over the order of its arguments: Note [Memory order] in values.py."""
+    before = set(ctx.state.cells) if any_turned(args) else None
+    yield
+    if before is not None:
+        for cell, var in ctx.state.cells.items():
+            if cell not in before and var.type.rank > 1:
+                cell.scattered = True
 
 
 def python_function(ctx: Context, function: types.FunctionType) -> Closure:
@@ -124,7 +141,7 @@ def call_closure(ctx: Context, function: Closure, args: Sequence[Value], keyword
         bound = bind_arguments(ctx, function, args, keywords)
     kinds = (kind_of(ctx, function), *((name, kind_of(ctx, value)) for name, value in bound.items()))
     open_calls = [k for k in ctx.calls if k[0][0] is function.node]
-    if kinds in open_calls or len(open_calls) >= MAX_UNFOLDED:  # Note [Recursion]
+    if kinds in open_calls or len(open_calls) >= MAX_UNFOLDED or len(ctx.calls) > DEEPEST:  # Note [Recursion]
         ctx.fail("TP106", f"'{function.name}' calls itself: recursion cannot be compiled", "write it as a loop.")
     frame = enter_frame(ctx, function)
     frame.kinds = kinds
@@ -162,9 +179,11 @@ def kind_of(ctx: Context, value: Value) -> tuple[Any, ...]:
             return (type.dtype, type.rank)
         case Sequence_(items=items, kind=kind):
             return (kind, *(kind_of(ctx, item) for item in items))
-        case Closure(node=node, frame=frame, defaults=defaults):
+        case Closure(
+            node=node, frame=frame, defaults=defaults, python=python
+        ):  # of one `def` there may be several functions
             outer = ctx.frames[frame].kinds if frame in ctx.frames else ()
-            return (node, outer, *((name, kind_of(ctx, v)) for name, v in defaults))
+            return (node, python, outer, *((name, kind_of(ctx, v)) for name, v in defaults))
         case Static(value=known):
             return ("static", id(known))
         case Builtin(name=name):

@@ -64,6 +64,7 @@ class Options:
     check: bool = False
     unsafe: bool = False
     fastmath: bool = False
+    debug_nans: bool = False
 
 
 @dataclass

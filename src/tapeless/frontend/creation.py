@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tapeless.frontend import scalars
-from tapeless.frontend.arrays import broadcast_to, cast, elementwise, in_order, make_array, read, wrap
+from tapeless.frontend.arrays import broadcast_to, cast, elementwise, in_order, make_array, read, separate, wrap
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.registry import array, dtype, dtype_of, flag, integer, known, numeric, register, text
 from tapeless.frontend.scalars import apply, convert, select
@@ -164,8 +164,8 @@ def _spread(ctx: Context, value: Value) -> Value:
 @known("np.ascontiguousarray")
 def _ascontiguousarray(ctx: Context, a: Value, dtype: Value | None = None) -> Value:
     made = _asarray(ctx, a, dtype_argument(ctx, dtype))
-    if isinstance(made, Array) and made.view:
-        return made if in_order(ctx, made) else ctx.new_cell(ctx.b.copy(read(ctx, made)))
+    if isinstance(made, Array):
+        return made if in_order(ctx, made) else separate(ctx, made, made.type.shape)
     return at_least(ctx, made, 1)
 
 

@@ -214,7 +214,7 @@ def _part(ctx: Context, value: Value, name: str, rule: ScalarRule) -> Value:
 
 def borrowed(ctx: Context, made: Array, source: Array, reason: str) -> Array:
     """`made` as what NumPy would have as a view of `source`: read-only, and stale once `source` is written."""
-    cell = Cell(source.cell.name, {source.cell}, reason)
+    cell = Cell(source.cell.name, source.cell.possible, reason)
     ctx.state.cells[cell] = read(ctx, made)
     return Array(cell, made.type)
 

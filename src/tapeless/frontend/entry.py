@@ -44,6 +44,7 @@ class ArraySpec:
     labels: tuple[int, ...]
     writeable: bool = True
     same_as: int = -1  # position of an earlier argument that is the same array
+    ordered: bool = True  # its elements lie in one run, in the order of their indices
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,10 @@ def specs_of(leaves: Sequence[Any], function: Any = None, tree: Any = None) -> l
                 raise _unsupported(function, tree, k, "an array of more than 2**60 elements", "pass a smaller array.")
             axes = tuple(ONE if d == 1 else labels.setdefault(d, FIRST_LABEL + len(labels)) for d in leaf.shape)
             same = seen.setdefault(id(leaf), k)
-            specs.append(ArraySpec(dtype, axes, bool(leaf.flags.writeable), same if same != k else -1))
+            flags = leaf.flags
+            specs.append(
+                ArraySpec(dtype, axes, bool(flags.writeable), same if same != k else -1, bool(flags.c_contiguous))
+            )
         else:
             specs.append(_scalar_spec(leaf, function, tree, k))
     return specs
@@ -281,7 +285,7 @@ def _parameter(
             return number
         case ArraySpec(same_as=same) if same >= 0:
             return values[same]
-        case ArraySpec(dtype=dtype, labels=labels, writeable=writeable):
+        case ArraySpec(dtype=dtype, labels=labels, writeable=writeable, ordered=ordered):
             shape: list[Dim] = []
             for label in labels:
                 if label == ONE:
@@ -293,7 +297,7 @@ def _parameter(
                 shape.append(sizes[label])
             var = Var(name, Type(dtype, tuple(shape)))
             reason = "" if writeable else f"'{name}' is a read-only array"
-            cell = Cell(name, argument=True, readonly=reason)
+            cell = Cell(name, argument=True, readonly=reason, scattered=not ordered)
             ctx.state.cells[cell] = var
             cells[k] = cell
             return Array(cell, var.type)

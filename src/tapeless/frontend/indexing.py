@@ -11,7 +11,7 @@ from tapeless.frontend.arrays import broadcast_to, read, view_of, write
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.index_arrays import Item, gather, masked_write, scatter
 from tapeless.frontend.slices import compose, position_of, slice_of
-from tapeless.frontend.values import Array, Scalar, Sequence_, SliceValue, Static, Strided, Value
+from tapeless.frontend.values import Array, Reshaped, Scalar, Sequence_, SliceValue, Static, Step, Strided, Value
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import At, Axis, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type
@@ -62,7 +62,10 @@ def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
 def get_item(ctx: Context, array: Array, subscript: Value) -> Value:
     items = items_of(ctx, array, subscript)
     if any(isinstance(i, Array) for i in items):
-        return gather(ctx, array, items)
+        made = gather(ctx, array, items)
+        if isinstance(made, Array) and made.type.rank > 1:
+            made.cell.scattered = True  # NumPy makes no promise about their order in memory
+        return made
     view = _basic(ctx, array, items)
     if not view.type.shape:
         return Scalar(read(ctx, view))
@@ -88,6 +91,8 @@ def set_item(ctx: Context, array: Array, subscript: Value, value: Value) -> None
         scatter(ctx, array, items, numeric)
     else:
         view = _basic(ctx, array, items)
+        if isinstance(numeric, Array) and _tested(view):
+            read(ctx, view)  # a position outside is an error before a size that does not fit is one
         new = broadcast_to(ctx, numeric, ctx.dims(view.type.shape), array.type.dtype, "assignment")
         write(ctx, view, new)
 
@@ -135,13 +140,17 @@ def _basic(ctx: Context, array: Array, items: Sequence[Item]) -> Array:
     return Array(array.cell, Type(array.type.dtype, tuple(dims)), (*rest, Strided(tuple(final), order)))
 
 
-def _base_dims(ctx: Context, array: Array, rest: tuple[object, ...]) -> tuple[Dim, ...]:
-    from tapeless.frontend.values import Reshaped
-
-    last = rest[-1] if rest else None
-    if isinstance(last, Reshaped):
-        return last.shape
-    return ctx.state.cells[array.cell].type.shape
+def _base_dims(ctx: Context, array: Array, rest: tuple[Step, ...]) -> tuple[Dim, ...]:
+    """The shape that the last step of a view starts from: what the steps before it leave."""
+    match rest:
+        case ():
+            return ctx.state.cells[array.cell].type.shape
+        case (*_, Reshaped(shape=shape)):
+            return shape
+        case (*_, Strided(axes=axes, order=order)):
+            lengths = [a.length for a in axes if isinstance(a, Range)]
+            return tuple(1 if o is None else lengths[o] for o in order)
+    raise AssertionError("a step is strided or reshaped")
 
 
 def _index_new_axis(ctx: Context, item: Item, places: list[int | None], dims: list[Dim]) -> None:

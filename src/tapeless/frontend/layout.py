@@ -43,10 +43,12 @@ class Unknown(Exception):
     """Whether NumPy copies depends on sizes that are only known when the program runs."""
 
 
-def view_strides(shape: Sequence[Dim], view: Sequence[Step], canon: Canon) -> tuple[list[Dim], list[Product]]:
-    """Sizes and strides of what is seen through a view of a contiguous array."""
+def view_strides(
+    shape: Sequence[Dim], view: Sequence[Step], canon: Canon, scattered: bool = False
+) -> tuple[list[Dim], list[Product]]:
+    """Sizes and strides of what is seen through a view of a contiguous array, or of one with unknown strides."""
     dims = [canon(d) for d in shape]
-    strides = row_major(dims)
+    strides = [Product(1, (-1 - k,)) for k in range(len(dims))] if scattered else row_major(dims)
     for step in view:
         if isinstance(step, Reshaped):
             new = [canon(d) for d in step.shape]

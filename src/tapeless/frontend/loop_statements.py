@@ -312,9 +312,23 @@ def _zipped_items(ctx: Context, value: Zipped) -> list[Value]:
 
 
 def _unrolled(ctx: Context, s: ast.For, items: list[Value]) -> Flow:
-    """A loop over a tuple: one copy of the body for each element."""
+    """A loop over a tuple: one copy of the body for each element. A `break` in its `else` is not one of this loop."""
+    result = _copies(ctx, s, items)
+    if not s.orelse:
+        return _without_break(ctx, result)
+    if "break" not in result.kinds:
+        return guarded(ctx, result, lambda: _run_block(ctx, s.orelse))
+    kinds = result.kinds - {"break"}
+    if not kinds:
+        return NEXT
+    others = Flow(kinds, result.code if len(kinds) > 1 else None)
+    broke = scalars.compare_atoms(ctx, "eq", result.code, i64(CODES["break"]))
+    return branch(ctx, broke, lambda: NEXT, lambda: guarded(ctx, others, lambda: _run_block(ctx, s.orelse)))
+
+
+def _copies(ctx: Context, s: ast.For, items: list[Value]) -> Flow:
     if not items:
-        return _run_block(ctx, s.orelse)
+        return NEXT
     with ctx.at(s.target):
         assign(ctx, s.target, items[0])
     result = _run_block(ctx, s.body)
@@ -325,8 +339,7 @@ def _unrolled(ctx: Context, s: ast.For, items: list[Value]) -> Flow:
             code = scalars.select(ctx, is_continue, i64(0), result.atom)
             again = Flow(again.kinds, code) if len(again.kinds) > 1 else Flow(again.kinds)
         result = again
-    after = guarded(ctx, result, lambda: _unrolled(ctx, s, items[1:])) if "next" in result.kinds else result
-    return _without_break(ctx, after)
+    return guarded(ctx, result, lambda: _copies(ctx, s, items[1:])) if "next" in result.kinds else result
 
 
 def _without_break(ctx: Context, result: Flow) -> Flow:

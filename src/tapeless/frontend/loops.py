@@ -2,16 +2,24 @@
 
 Takes a way to run the body once; gives a Core `for` or `while`. A trial run finds what the body changes; when a
 guess (types, written arrays) was too small the body is compiled again with the larger one.
+
+Note [Arrays of the next iteration]
+A carried name starts each iteration with a cell of its own. What Python has there is the array that the name got at the end
+of the iteration before: an array of before the loop, or one that another name got too. So the cell lists these
+among those it `may_be`, and two names that may have got one array share a cell that stands for it. The sets grow until an
+iteration adds nothing; a write then makes stale what would miss it, as everywhere (Note [References] in values.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from tapeless.frontend import exchange, scalars
-from tapeless.frontend.arrays import cast, read
+from tapeless.frontend.arrays import cast, in_order, read
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.flow import RETURN
 from tapeless.frontend.merge import FALSE, TRUE
 from tapeless.frontend.values import (
     Array,
@@ -20,13 +28,17 @@ from tapeless.frontend.values import (
     Key,
     MaybeUndefined,
     Scalar,
-    Sequence_,
     State,
     Value,
     cells_of,
+    parts_of,
+    same_form,
+    with_parts,
 )
 from tapeless.ir.core import Body, For, Full, While
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64, zero_of
+
+Place = tuple[Key, int]  # a number or an array of a carried value: its name, its position there
 
 
 @dataclass
@@ -43,9 +55,11 @@ class Carried:
     """The guess of one attempt."""
 
     cells: list[Cell] = field(default_factory=list)  # arrays written in place
-    dtypes: dict[tuple[Key, int], tuple[DType, bool]] = field(default_factory=dict)  # widened scalars
+    dtypes: dict[Place, tuple[DType, bool]] = field(default_factory=dict)  # widened scalars
     fresh: dict[Key, Value] = field(default_factory=dict)  # first bound inside: shape of the value, as seen in a trial
     stale: dict[Cell, str] = field(default_factory=dict)  # what an iteration leaves unreadable for the next one
+    may_be: dict[Place, set[Cell]] = field(default_factory=dict)  # Note [Arrays of the next iteration]
+    scattered: set[Place] = field(default_factory=set)  # arrays that an iteration leaves so: Note [Memory order]
     exchanged: tuple[Key, ...] = ()  # names that hand their arrays around: Note [Exchanged arrays]
 
 
@@ -135,7 +149,7 @@ class _Attempt:
             if missed:
                 self.carried.cells.extend(missed)
                 raise Retry
-            handed = exchange.owners(tuple(numbers), {key: shapes[key].cells[0] for key in numbers}, end)
+            handed = exchange.owners(tuple(numbers), {key: shapes[key].starts[key, 0] for key in numbers}, end)
             if handed is None:
                 self.carried.exchanged = ()
                 raise Retry
@@ -147,6 +161,7 @@ class _Attempt:
                 raise Retry
             for shape in shapes.values():
                 shape.leave(end)
+            self._next_iteration(list(shapes.values()))
             for key in self.keys:
                 if key not in shapes and key in end.names:
                     self._first_bound(key, end.names[key])
@@ -170,10 +185,28 @@ class _Attempt:
         for key, shape in shapes.items():
             after.names[key] = shape.after(after, mapping)
 
+    def _next_iteration(self, shapes: list[_Shape]) -> None:
+        """Note [Arrays of the next iteration]: what was taken for another array than it may be."""
+        read = [s for s in shapes if s.key[1] != RETURN]  # nobody reads a result before the loop has been left
+        starts = {place: cell for s in read for place, cell in s.starts.items()}
+        ends = {place: cell for s in read for place, cell in s.ends.items()}
+        more: dict[Place, set[Cell]] = {}
+        for place, end in ends.items():
+            more[place] = {c for c in end.possible if c in self.before.cells} - starts[place].possible
+        for (p, end), (q, other) in combinations(ends.items(), 2):
+            if end.possible & other.possible and not starts[p].possible & starts[q].possible:
+                either = Cell(end.name)
+                more[p].add(either)
+                more[q].add(either)
+        if any(more.values()):
+            for place, cells in more.items():
+                self.carried.may_be.setdefault(place, set()).update(cells)
+            raise Retry
+
     def _bring_home(self, shapes: dict[Key, _Shape], numbers: dict[Key, Slot], mapping: dict[Var, Var]) -> None:
         """Note [Exchanged arrays]: what the caller's arrays hold after the loop."""
         ctx = self.ctx
-        if not any(shapes[key].cells[0] in ctx.written_cells for key in numbers):
+        if not any(shapes[key].starts[key, 0] in ctx.written_cells for key in numbers):
             return
         holders: list[tuple[Atom, Var]] = []
         for key, number in numbers.items():
@@ -198,7 +231,7 @@ class _Attempt:
         if value is None:
             if key not in self.carried.fresh:
                 return None
-            value = _undefined(self.ctx, self.carried.fresh[key], self.before)
+            value = _undefined(self.ctx, self.carried.fresh[key], self.before, key[1])
             if not key[1].startswith("<"):
                 value = MaybeUndefined(value, FALSE)
         shape = _Shape(self, key, value)
@@ -226,10 +259,8 @@ class _Shape:
         self.attempt, self.key, self.value = attempt, key, value
         self.leaves: list[Slot | None] = []
         self.flag: Slot | None = None
-        self.cells: list[
-            Cell
-        ] = []  # the carried arrays at the start of the body, and those they are bound to at its end
-        self.ends: list[Cell] = []
+        self.starts: dict[Place, Cell] = {}  # the arrays at the start of the body, and those at its end
+        self.ends: dict[Place, Cell] = {}
         self.template: Value = value
         self.weak: list[bool] = []
         self.count = 0
@@ -255,33 +286,34 @@ class _Shape:
                 self.weak.append(is_weak)
                 return Scalar(slot.param, is_weak)
             case Array(cell=cell):
+                place = (self.key, self.count)
                 self.count += 1
-                others = self._other_references(cell)
+                may_be = self._may_be(cell) | self.attempt.carried.may_be.get(place, set())
+                if self.key[1] == RETURN:
+                    may_be = set()
                 if cell in self.attempt.before.cells:  # in `entry` it may go around the loop already
                     ctx.state = self.attempt.before
                 var = read(ctx, value)
+                scattered = place in self.attempt.carried.scattered or not in_order(ctx, value)
                 ctx.state = entry
                 slot = self.attempt._slot(var, name)
                 self.leaves.append(slot)
                 self.weak.append(False)
-                new = Cell(name, cell.possible if others else set(), cell.readonly)
+                self.starts[place] = new = Cell(name, may_be, cell.readonly, scattered=scattered)
                 entry.cells[new] = slot.param
-                self.cells.append(new)
                 return Array(new, slot.param.type)
-            case Sequence_():
-                items = tuple(self._enter_value(v, entry) for v in value.items)
-                return Sequence_(items, value.kind, value.keys, value.cls)
             case _:
-                return value
+                return with_parts(value, [self._enter_value(v, entry) for v in parts_of(value)])
 
-    def _other_references(self, cell: Cell) -> bool:
-        """Whether anything but this name can see the array during the loop."""
+    def _may_be(self, cell: Cell) -> set[Cell]:
+        """The arrays of before that this may be, when anything else can see one of them during the loop."""
         if self.key in self.attempt.carried.exchanged:
-            return False
+            return set()
         if any(c.argument for c in cell.possible) or cell in self.attempt.carried.cells:
-            return True
-        names = self.attempt.before.names
-        return any(key != self.key and c.possible & cell.possible for key, v in names.items() for c in cells_of(v))
+            return cell.possible
+        values = {**self.attempt.before.names, self.key: self.value}.values()
+        seen = sum(not cell.possible.isdisjoint(c.possible) for v in values for c in cells_of(v))
+        return cell.possible if seen > 1 else set()
 
     # -- at the end of the body
 
@@ -294,12 +326,12 @@ class _Shape:
         slots = iter(self.leaves)
         places = iter(range(len(self.leaves)))
         target = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
-        self._leave_value(target, value, slots, places, end)
+        self._leave_value(target, value, slots, places)
 
-    def _leave_value(self, old: Value, new: Value | None, slots: object, places: object, end: State) -> None:
+    def _leave_value(self, old: Value, new: Value | None, slots: object, places: object) -> None:
         ctx = self.attempt.ctx
         name = self.key[1]
-        label = "the result" if name.startswith("<") else f"'{name}'"
+        label = _label(name)
         if isinstance(new, Conflict):
             ctx.fail("TP104", new.reason, new.hint)
         match old, new:
@@ -315,13 +347,19 @@ class _Shape:
                 slot.result = scalars.convert(ctx, new.atom, dtype)
             case Array(), Array():
                 slot = next(slots)  # type: ignore[call-overload]
-                next(places)  # type: ignore[call-overload]
-                self._leave_array(slot, new, end)
-            case Sequence_(), Sequence_() if len(old.items) == len(new.items) and old.kind == new.kind:
-                for p, q in zip(old.items, new.items, strict=True):
-                    self._leave_value(p, q, slots, places, end)
+                at = (self.key, next(places))  # type: ignore[call-overload]
+                self.ends[at] = new.cell
+                self._leave_array(slot, new)
+                if not self.starts[at].scattered and not in_order(ctx, new):
+                    self.attempt.carried.scattered.add(at)
+                    raise Retry
+            case _ if new is not None and parts_of(old) and same_form(old, new):
+                for p, q in zip(parts_of(old), parts_of(new), strict=True):
+                    self._leave_value(p, q, slots, places)
             case _ if new is not None and (old is new or old == new):
                 return
+            case Conflict(reason=reason, hint=hint), _:
+                ctx.fail("TP104", reason, hint)
             case _:
                 text = type_text(new) if new is not None else "unbound"
                 ctx.fail(
@@ -330,7 +368,7 @@ class _Shape:
                     "give it the same type before the loop and in it.",
                 )
 
-    def _leave_array(self, slot: Slot, new: Array, end: State) -> None:
+    def _leave_array(self, slot: Slot, new: Array) -> None:
         ctx = self.attempt.ctx
         want = slot.param.type
         if new.type.rank != want.rank:
@@ -357,30 +395,12 @@ class _Shape:
                 )  # fmt: skip
             ctx.same_size(a, b, f"'{self.key[1]}' must keep its size in a loop")
         slot.result = var
-        self.ends.append(new.cell)
-        outer = not new.cell.possible.isdisjoint(self.attempt.before.cells)
-        shared = new.cell not in self.cells and any(
-            c.possible & new.cell.possible
-            for key, v in end.names.items()
-            if key != self.key and key in self.attempt.keys
-            for c in cells_of(v)
-        )
-        if outer or shared:
-            for cell in self.cells:
-                if cell in ctx.written_cells or (outer and new.cell.possible & ctx.written_cells):
-                    ctx.fail(
-                        "TP105",
-                        f"'{self.key[1]}' refers to different arrays in different iterations, "
-                        "so it is not known which one is written",
-                        "copy the array (.copy()) where the name is bound, or copy elements with [:].",
-                    )
 
     # -- after the loop
 
     def after(self, state: State, mapping: dict[Var, Var]) -> Value:
         slots = iter(self.leaves)
         places = iter(range(len(self.leaves)))
-        self.ends.reverse()
         inner = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
         value = self._after_value(inner, slots, places, state, mapping)
         if self.flag is None:
@@ -395,43 +415,43 @@ class _Shape:
                 return Scalar(mapping[slot.param], self.weak[place])
             case Array(cell=cell):
                 slot = next(slots)  # type: ignore[call-overload]
-                next(places)  # type: ignore[call-overload]
-                may_be = cell.possible if self._other_references(cell) else set()
+                at = (self.key, next(places))  # type: ignore[call-overload]
+                start, end = self.starts[at], self.ends[at]
+                may_be = self._may_be(cell)
                 if self.key in self.attempt.carried.exchanged:
                     may_be = {
                         c for key in self.attempt.carried.exchanged for c in cells_of(self.attempt.before.names[key])
                     }
-                new = Cell(self.key[1], may_be | self.ends.pop().possible, cell.readonly)
+                new = Cell(self.key[1], may_be | end.possible, cell.readonly, scattered=start.scattered)
                 state.cells[new] = mapping[slot.param]
                 return Array(new, mapping[slot.param].type)
-            case Sequence_():
-                items = tuple(self._after_value(v, slots, places, state, mapping) for v in old.items)
-                return Sequence_(items, old.kind, old.keys, old.cls)
             case _:
-                return old
+                return with_parts(old, [self._after_value(v, slots, places, state, mapping) for v in parts_of(old)])
 
 
-def _undefined(ctx: Context, value: Value, before: State) -> Value:
+def _label(name: str) -> str:
+    return "the result" if name.startswith("<") else f"'{name}'"
+
+
+def _undefined(ctx: Context, value: Value, before: State, name: str) -> Value:
     """A stand-in, of the type that the body gives it, for a name that is not bound before the loop."""
     match value:
         case MaybeUndefined(value=inner):
-            return _undefined(ctx, inner, before)
+            return _undefined(ctx, inner, before, name)
         case Scalar(atom=atom, weak=is_weak):
             return Scalar(zero_of(atom.type.dtype), is_weak)
         case Array(cell=cell, type=type):
-            if cell in before.cells:
+            if cell in before.cells and not value.view:
                 return value
             dims = tuple(ctx.canon(d) for d in type.shape)
             if any(isinstance(d, Var) and d not in _known(ctx, before) for d in dims):
                 return Conflict(
-                    f"'{cell.name}' is made inside the loop with a size that is only known there, and used after it",
+                    f"{_label(name)} is made inside the loop with a size that is only known there, and used after it",
                     "allocate it before the loop.",
                 )
             return ctx.new_cell(ctx.b.let(Type(type.dtype, dims), Full(dims, zero_of(type.dtype)), cell.name))
-        case Sequence_():
-            return Sequence_(tuple(_undefined(ctx, v, before) for v in value.items), value.kind, value.keys, value.cls)
         case _:
-            return value
+            return with_parts(value, [_undefined(ctx, v, before, name) for v in parts_of(value)])
 
 
 def _known(ctx: Context, before: State) -> set[Var]:

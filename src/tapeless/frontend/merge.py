@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tapeless.frontend import scalars
-from tapeless.frontend.arrays import cast, read
+from tapeless.frontend.arrays import cast, in_order, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import (
     Array,
@@ -18,13 +18,15 @@ from tapeless.frontend.values import (
     MaybeUndefined,
     Reshaped,
     Scalar,
-    Sequence_,
     State,
     Static,
     Step,
     Strided,
     Value,
     cells_of,
+    parts_of,
+    same_form,
+    with_parts,
 )
 from tapeless.ir.core import At, Full, Range, Stm
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, zero_of
@@ -103,6 +105,12 @@ class Join:
         assert isinstance(result, Var | Const)
         return result
 
+    def _in_order(self, k: int, value: Array) -> bool:
+        saved, self.ctx.state = self.ctx.state, self.arms[k].state
+        found = in_order(self.ctx, value)
+        self.ctx.state = saved
+        return found
+
     def _value(self, x: Value | None, y: Value | None, name: str, after: State) -> Value:
         ctx = self.ctx
         if self.arms[0].diverges or self.arms[1].diverges:
@@ -123,13 +131,11 @@ class Join:
                 return Scalar(self._result(a, b, Type(dtype), _plain(name)), is_weak)
             case Array(), Array():
                 return self._arrays(x, y, name, after)
-            case Sequence_(), Sequence_() if (
-                len(x.items) == len(y.items) and x.kind == y.kind and x.keys == y.keys and x.cls is y.cls
-            ):
-                items = tuple(self._value(p, q, name, after) for p, q in zip(x.items, y.items, strict=True))
-                return Sequence_(items, x.kind, x.keys, x.cls)
             case Static(), Static() if x.value is y.value or (type(x.value) is type(y.value) and x.value == y.value):
                 return x
+            case _ if same_form(x, y) and parts_of(x):
+                pairs = zip(parts_of(x), parts_of(y), strict=True)
+                return with_parts(x, [self._value(p, q, name, after) for p, q in pairs])
         if x == y:
             return x
         label = "the result" if name.startswith("<") else f"'{name}'"
@@ -171,18 +177,15 @@ class Join:
                 pair = (var, other) if k == 0 else (other, var)
                 out = self._result(pair[0], pair[1], Type(var.type.dtype, shape), _plain(name))
                 assert isinstance(out, Var)
-                self.joined[place] = _in_state(after, out, name, cell.possible)
+                scattered = not self._in_order(k, value)
+                self.joined[place] = _in_state(after, out, name, cell.possible, scattered)
                 return self.joined[place]
-            case Sequence_():
-                return Sequence_(
-                    tuple(self._carry_out(k, v, name, after) for v in value.items), value.kind, value.keys, value.cls
-                )
             case MaybeUndefined(value=inner, defined=defined):
                 first, second = (defined, FALSE) if k == 0 else (FALSE, defined)
                 flag = self._result(first, second, Type(DType.bool), "defined")
                 return MaybeUndefined(self._carry_out(k, inner, name, after), flag)
             case _:
-                return value
+                return with_parts(value, [self._carry_out(k, v, name, after) for v in parts_of(value)])
 
     def _outer_view(self, k: int, value: Array) -> Array:
         """A view of an array of before, made in one arm: where it begins and ends has to be known outside."""
@@ -252,7 +255,8 @@ class Join:
         b = self._in_arm(1, lambda: cast(ctx, read(ctx, y), dtype))
         assert isinstance(a, Var) and isinstance(b, Var)
         out = self._array(a, b, name)
-        self.joined[place] = _in_state(after, out, name, x.cell.possible | y.cell.possible)
+        scattered = not (self._in_order(0, x) and self._in_order(1, y))
+        self.joined[place] = _in_state(after, out, name, x.cell.possible | y.cell.possible, scattered)
         return self.joined[place]
 
     def _array(self, a: Var, b: Var, name: str) -> Var:
@@ -313,7 +317,7 @@ def _dummy(ctx: Context, type: Type) -> Var:
     return ctx.b.let(type, Full(type.shape, zero_of(type.dtype)), "unused")
 
 
-def _in_state(state: State, var: Var, name: str, may_be: set[Cell]) -> Array:
-    cell = Cell(_plain(name), may_be)
+def _in_state(state: State, var: Var, name: str, may_be: set[Cell], scattered: bool) -> Array:
+    cell = Cell(_plain(name), may_be, scattered=scattered)
     state.cells[cell] = var
     return Array(cell, var.type)

@@ -184,7 +184,8 @@ def capture(ctx: Context, value: Any, get: Get, name: str) -> None:
             ctx.sizes.append(var)
             shape.append(var)
     param = Var(name.replace(".", "_"), Type(dtype, tuple(shape)))
-    cell = Cell(name, argument=True, readonly="" if value.flags.writeable else f"'{name}' is a read-only array")
+    reason = "" if value.flags.writeable else f"'{name}' is a read-only array"
+    cell = Cell(name, argument=True, readonly=reason, scattered=not value.flags.c_contiguous)
     ctx.captured[id(value)] = Captured(get, param, cell, name)
     ctx.state.cells[cell] = param
 

@@ -71,11 +71,8 @@ def convert(ctx: Context, atom: Atom, dtype: DType) -> Atom:
     if atom.type.dtype is dtype:
         return atom
     if isinstance(atom, Const):
-        return (
-            const(atom.value, dtype)
-            if not (atom.type.dtype.is_complex and not dtype.is_complex)
-            else const(atom.value.real, dtype)
-        )
+        keeps = dtype.is_complex or dtype is DType.bool  # 1j is true
+        return const(atom.value if keeps else atom.value.real, dtype)
     return ctx.b.let(Type(dtype), Apply("convert", (atom,)), "t")
 
 

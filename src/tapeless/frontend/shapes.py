@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import broadcast_to as broadcast_value
-from tapeless.frontend.arrays import cast, make_array, read, reshape, transpose
+from tapeless.frontend.arrays import cast, in_order, make_array, read, reshape, separate, transpose
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import at_least, check_order, dim_of, total_size
 from tapeless.frontend.creation import shape_of as shape_argument
@@ -95,7 +95,10 @@ def np_reshape(ctx: Context, a: Value, shape: Value, order: Value | None = None)
 @known("np.ravel")
 def ravel(ctx: Context, a: Value, order: Value | None = None) -> Value:
     check_order(ctx, "np.ravel", order)
-    return flat(ctx, array(ctx, "np.ravel", a))
+    value = array(ctx, "np.ravel", a)
+    if in_order(ctx, value):
+        return flat(ctx, value)
+    return separate(ctx, value, [ctx.atom_dim(total_size(ctx, value.type.shape))])
 
 
 @known("np.squeeze")

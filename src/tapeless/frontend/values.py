@@ -10,14 +10,19 @@ through whatever view, reads the new contents. Where paths bind a name to differ
 afterwards is a
 new cell that lists the ones it `may_be`. Such a cell can be read. A write to a cell makes every other one that may be
 the same array stale: reading those is refused. A write that may have to reach the caller's memory is refused.
+
+Note [Memory order]
+NumPy decides by strides whether `reshape` and the like give a view or a copy. Core keeps every array in order, so a cell
+says whether Python may have it otherwise (`scattered`): arguments by their flags, results that take over the order of a
+transposed operand, arrays that were views on one path. What is then made of it by `reshape` may be read, not written.
 """
 
 from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tapeless.ir.core import Axis
@@ -32,6 +37,7 @@ class Cell:
     may_be: set[Cell] = field(default_factory=set)
     readonly: str = ""
     argument: bool = False
+    scattered: bool = False  # Note [Memory order]
 
     @property
     def possible(self) -> set[Cell]:
@@ -216,14 +222,65 @@ def weak(value: bool | int | float | complex) -> Scalar:
     raise AssertionError(f"not a number: {value!r}")
 
 
+def parts_of(value: Value) -> tuple[Value, ...]:
+    """The values that a value is made of: elements, bounds, the defaults of a function, the receiver of a method."""
+    match value:
+        case Sequence_(items=parts):
+            return parts
+        case Zipped(parts=parts, start=start):
+            return parts if start is None else (start, *parts)
+        case RangeValue():
+            return (value.start, value.stop, value.step)
+        case SliceValue():
+            return tuple(Static(None) if p is None else p for p in (value.start, value.stop, value.step))
+        case Closure(defaults=defaults):
+            return tuple(v for _, v in defaults)
+        case Method(receiver=receiver):
+            return (receiver,)
+        case _:
+            return ()
+
+
+def with_parts(value: Value, parts: Sequence[Value]) -> Value:
+    """The value made of other parts. A part without a value leaves none to the whole, but for tuples and the like."""
+    if isinstance(value, Sequence_):
+        return replace(value, items=tuple(parts))
+    for part in parts:
+        if isinstance(part, Conflict):
+            return part
+    match value:
+        case Zipped(start=None):
+            return Zipped(tuple(parts))
+        case Zipped():
+            first, *rest = parts
+            assert isinstance(first, Scalar)
+            return Zipped(tuple(rest), first)
+        case RangeValue():
+            start, stop, step = parts
+            assert isinstance(start, Scalar) and isinstance(stop, Scalar) and isinstance(step, Scalar)
+            return replace(value, start=start, stop=stop, step=step)
+        case SliceValue():
+            return SliceValue(*(None if p == Static(None) else p for p in parts))
+        case Closure(defaults=defaults):
+            return replace(value, defaults=tuple((name, p) for (name, _), p in zip(defaults, parts, strict=True)))
+        case Method():
+            return replace(value, receiver=parts[0])
+        case _:
+            return value
+
+
+def same_form(a: Value, b: Value) -> bool:
+    """Whether two values differ in their parts only."""
+    parts = parts_of(a)
+    return type(a) is type(b) and len(parts) == len(parts_of(b)) and with_parts(b, parts) == a
+
+
 def cells_of(value: Value) -> list[Cell]:
     """The cells that a value refers to."""
     match value:
         case Array(cell=cell):
             return [cell]
-        case Sequence_(items=items) | Zipped(parts=items):
-            return [c for item in items for c in cells_of(item)]
         case MaybeUndefined(value=inner):
             return cells_of(inner)
         case _:
-            return []
+            return [c for part in parts_of(value) for c in cells_of(part)]

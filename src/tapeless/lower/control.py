@@ -12,7 +12,7 @@ from tapeless.ir.types import zero_of
 from tapeless.lower import loopir
 from tapeless.lower.code import ZERO, Loc
 from tapeless.lower.loopir import Alloc, Buffer, Space, Swap
-from tapeless.passes.places import in_place, updated_root, written_over
+from tapeless.passes.places import branch_roots, in_place, roots_of, written_over
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
@@ -26,21 +26,23 @@ def lower_if(lo: Lowerer, vars: tuple[Var, ...], exp: If) -> None:
     slots: dict[int, Var] = {}
     places: dict[int, Loc] = {}
     late: dict[int, Buffer] = {}  # arrays whose size only the taken arm knows
+    roots = branch_roots(exp)
+    from_outside = _handed_on(exp)
     for k, v in enumerate(vars):
         if not v.type.shape:
             slots[k] = code.declare(zero_of(v.type.dtype), v.name)
             lo.scalars[v] = slots[k]
             continue
-        root = _shared_root(lo, exp, k)
-        if root is not None:
+        root, _ = roots[k]
+        if root is not None and root in lo.arrays:
             places[k] = lo.loc(root)
             lo.wanted.pop(v, None)
         elif any(d in vars for d in v.type.shape):
             late[k] = Buffer(v.name, v.type.dtype, Space.heap)
         else:
             places[k] = lo.place(v)
-            for arm in (exp.then, exp.orelse):
-                if updated_root(arm, arm.results[k])[0] is None:
+            if k not in from_outside:
+                for arm in (exp.then, exp.orelse):
                     lo.plan(arm, {k: places[k]})
 
     def lower_arm(body: Body) -> None:
@@ -67,15 +69,10 @@ def lower_if(lo: Lowerer, vars: tuple[Var, ...], exp: If) -> None:
             lo.arrays[v] = Loc(late[k], v.type.dtype, shape, code.row_major(shape))
 
 
-def _shared_root(lo: Lowerer, exp: If, k: int) -> Var | None:
-    """The array of outside that an arm updates in place: the result then lies in its memory."""
-    for arm in (exp.then, exp.orelse):
-        root, updated = updated_root(arm, arm.results[k])
-        if root is not None and updated and root in lo.arrays:
-            return root
-    first, _ = updated_root(exp.then, exp.then.results[k])
-    second, _ = updated_root(exp.orelse, exp.orelse.results[k])
-    return first if first is not None and first is second and first in lo.arrays else None
+def _handed_on(exp: If) -> set[int]:
+    """The results that lie in memory of outside after one of the arms."""
+    arms = [roots_of(arm, arm.results) for arm in (exp.then, exp.orelse)]
+    return {k for roots in arms for k, (root, _) in enumerate(roots) if root is not None}
 
 
 def assign_together(lo: Lowerer, pairs: Sequence[tuple[Var, Atom]]) -> None:

@@ -11,6 +11,8 @@ iteration reads its own part.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tapeless.ir.core import (
     At,
     Atom,
@@ -33,47 +35,66 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.walk import free_in_exp, free_in_lambda
 
+Root = tuple[Var | None, bool]  # an array of outside, and whether it was updated on the way
+NONE: Root = (None, False)
+
 
 def in_place(body: Body, result: Atom, param: Var) -> bool:
     """Whether a result of the body is `param` or a later version of it, in its memory."""
-    return updated_root(body, result)[0] is param
+    return roots_of(body, [result])[0][0] is param
 
 
-def updated_root(body: Body, result: Atom, around: dict[Var, Stm] | None = None) -> tuple[Var | None, bool]:
-    """The variable of outside whose memory a result lies in, and whether it was updated on the way."""
+def branch_roots(exp: If) -> list[Root]:
+    """For each result of a branch the array of outside in whose memory it lies, whichever arm was taken.
+
+    One arm may update an array in place and the other make the result elsewhere: it is then copied there. That must
+    not overwrite another result, so nothing shares the memory of an array that two results lie in.
+    """
+    arms = [roots_of(arm, arm.results) for arm in (exp.then, exp.orelse)]
+    found: list[Root] = []
+    for k, ((first, first_updated), (second, second_updated)) in enumerate(zip(*arms, strict=True)):
+        updated = [r for r, u in ((first, first_updated), (second, second_updated)) if u]
+        root = updated[0] if updated else first if first is second else None
+        alone = all(r is not root for roots in arms for j, (r, _) in enumerate(roots) if j != k)
+        found.append((root, bool(updated)) if root is not None and alone else NONE)
+    return found
+
+
+def roots_of(body: Body, results: Iterable[Atom]) -> list[Root]:
+    """For each result the array of outside in whose memory it lies."""
     definitions = {v: s for s in body.stms for v in s.vars}
-    updated = False
-    while isinstance(result, Var):
-        stm = definitions.get(result)
-        if stm is None:
-            return (result if result.type.shape else None), updated
-        match stm.exp:
-            case Update(array=array):
-                result, updated = array, True
-            case For(params=params, inits=inits, body=inner) | While(params=params, inits=inits, body=inner):
-                k = stm.vars.index(result)
-                if not in_place(inner, inner.results[k], params[k]):
-                    return None, False
-                result, updated = inits[k], True
-            case If(then=then, orelse=orelse):
-                k = stm.vars.index(result)
-                a, first = updated_root(then, then.results[k])
-                b, second = updated_root(orelse, orelse.results[k])
-                if (a is None or not first) and (b is None or not second) and a is not b:
-                    return None, False
-                root = a if a is not None and first else b if b is not None and second else a
-                assert root is not None or a is b
-                if root is None:
-                    return None, False
-                result, updated = root, updated or first or second
-            case Hist(dests=arrays) | Scatter(dests=arrays) | WithAcc(arrays=arrays):
-                k = stm.vars.index(result)
-                if k >= len(arrays):
-                    return None, False
-                result, updated = arrays[k], True
-            case _:
-                return None, False
-    return None, False
+    branches: dict[int, list[Root]] = {}  # by statement: an `if` has many results
+
+    def root(result: Atom) -> Root:
+        updated = False
+        while isinstance(result, Var) and result.type.shape:
+            stm = definitions.get(result)
+            if stm is None:
+                return result, updated
+            k = stm.vars.index(result)
+            match stm.exp:
+                case Update(array=array):
+                    result, updated = array, True
+                case For(params=params, inits=inits, body=inner) | While(params=params, inits=inits, body=inner):
+                    if not in_place(inner, inner.results[k], params[k]):
+                        return NONE
+                    result, updated = inits[k], True
+                case If() as exp:
+                    if id(stm) not in branches:
+                        branches[id(stm)] = branch_roots(exp)
+                    below, changed = branches[id(stm)][k]
+                    if below is None:
+                        return NONE
+                    result, updated = below, updated or changed
+                case Hist(dests=arrays) | Scatter(dests=arrays) | WithAcc(arrays=arrays):
+                    if k >= len(arrays):
+                        return NONE
+                    result, updated = arrays[k], True
+                case _:
+                    return NONE
+        return NONE
+
+    return [root(r) for r in results]
 
 
 def written_over(body: Body, result: Atom, source: Var) -> bool:

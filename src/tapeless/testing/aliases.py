@@ -125,6 +125,52 @@ class Aliases(Operators):
             self.bind(name, t)
         return True
 
+    def array_pair(self) -> bool:
+        """Two arrays in a tuple that goes around a loop: exchanged, made anew, written, at times twice the same."""
+        found = [v for v in self.arrays() if v.type.dtype != "bool" and all(s > UNKNOWN for s in v.type.shape)]  # type: ignore[union-attr]
+        if not found or self.scope.loops >= 3:
+            return False
+        t = self.pick(found).type
+        assert isinstance(t, Arr)
+        p, i, name = self.name("p"), self.name("i"), self.name("b")
+        self.line(f"{p} = ({self.array(t, 1)}, {self.array(t, 1)})")
+        self.line(f"for {i} in range({1 + self.below(3)}):")
+        with self.block(leave=True) as inner:
+            inner.loops += 1
+            self.bind(i, INT, fixed=True)
+            for _ in range(1 + self.below(3)):
+                k = self.below(2)
+                texts = (
+                    f"{p} = ({p}[1], {p}[0])",
+                    f"{p}[{k}][:] = {self.filler(t)}",
+                    f"{p}[{k}][:] = {p}[{1 - k}] + {self.filler(t)}",
+                    f"{p} = ({p}[{k}], {self.array(t, 1)})",
+                    f"{p} = ({p}[1], {p}[{k}])",
+                )
+                test = f"if {self.number(BOOL)}: " if self.chance(30) else ""
+                self.line(test + self.pick(texts))
+        self.line(f"{name} = {p}[0] + {p}[1]")
+        self.bind(name, t, self.new_cell())
+        return True
+
+    def default(self) -> bool:
+        """A function that keeps an array of its surroundings as a default."""
+        found = self.targets()
+        if not found:
+            return False
+        v = self.pick(found)
+        assert isinstance(v.type, Arr)
+        g, p, q, name = self.name("g"), self.name("p"), self.name("p"), self.name("b")
+        self.line(f"{g} = lambda {p}, {q}={v.name}: {q}{self.pick(('', '[::-1]'))}")
+        if self.chance(50):
+            self.line(f"{self.place(v)} = {self.stored(v)}")
+            self.wrote(v.cell)
+        if self.chance(30):
+            self.line(f"{v.name} = {self.array(v.type, 1)}" if self.bold and not v.fixed else "pass")
+        self.line(f"{name} = {g}({self.number(INT, 1)}).copy()")
+        self.bind(name, v.type, self.new_cell())
+        return True
+
     def unrolled(self) -> bool:
         """A loop over a tuple of numbers or of arrays, which may be left."""
         if self.scope.loops >= 3:

@@ -318,7 +318,7 @@ class Expressions(Writer):
 
     def _narrower(self, shape: tuple[Size, ...]) -> tuple[Size, ...]:
         """A shape that is stretched to this one."""
-        if len(shape) == 2 and self.chance(25):
+        if len(shape) == 2 and self.chance(25) and all(s > UNKNOWN for s in shape):
             return self.pick((shape[1:], (1, shape[1]), (shape[0], 1)))
         if len(shape) == 1 and self.chance(5):
             return (1,)

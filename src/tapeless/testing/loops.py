@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tapeless.testing.aliases import Aliases
+from tapeless.testing.assignments import Assignments
 from tapeless.testing.scope import BOOL, INT, Arr, Num, Type, Variable
 
 
-class Loops(Aliases):
-    def assign_number(self) -> bool:
-        raise NotImplementedError
-
+class Loops(Assignments):
     def for_loop(self) -> bool:
         if self.scope.loops >= 3:
             return False

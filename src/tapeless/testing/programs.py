@@ -112,6 +112,11 @@ class Program:
         text = self.source.removeprefix(HEADER)
         return any(word in text for word in ("tp.", "for ", "while "))
 
+    @property
+    def untyped(self) -> bool:
+        """Whether something may be mapped over nothing: plain Python then does not know the type of the result."""
+        return "map(" in self.source and any(i.shape is not None and 0 in i.shape for i in self.inputs)
+
     def load(self) -> Callable[..., Any]:
         """The function, from a file, so that its source is found."""
         path = _directory() / f"program{len(list(_directory().iterdir()))}.py"
