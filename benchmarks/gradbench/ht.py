@@ -70,8 +70,7 @@ def vertices(theta, model):
     return tp.map(lambda m, place: m.reshape(3, 4) @ place + theta[3:6], blended, model["places"])
 
 
-def objective(theta, us, model, at, points):
-    hand = vertices(theta, model)
+def errors(hand, us, triangles, at, points):
     if us is None:
         return (points - hand[at]).reshape(-1)
 
@@ -79,19 +78,23 @@ def objective(theta, us, model, at, points):
         a, b, c = hand[corner[0]], hand[corner[1]], hand[corner[2]]
         return point - (u[0] * a + u[1] * b + (1.0 - u[0] - u[1]) * c)
 
-    return tp.map(error, model["triangles"][at], us, points).reshape(-1)
+    return tp.map(error, triangles[at], us, points).reshape(-1)
+
+
+def objective(theta, us, model, at, points):
+    return errors(vertices(theta, model), us, model["triangles"], at, points)
 
 
 def jacobian(theta, us, model, at, points):
     by_theta = tp.jacfwd(objective)(theta, us, model, at, points)
     if us is None:
         return by_theta
-    first, second = np.zeros(us.shape), np.zeros(us.shape)
-    first[:, 0] = 1.0
-    second[:, 1] = 1.0
+    hand = vertices(theta, model)
     found = np.empty((len(by_theta), 28))
-    found[:, 0] = tp.jvp(lambda u: objective(theta, u, model, at, points), (us,), (first,))[1]
-    found[:, 1] = tp.jvp(lambda u: objective(theta, u, model, at, points), (us,), (second,))[1]
+    for k in (0, 1):
+        seed = np.zeros(us.shape)
+        seed[:, k] = 1.0
+        found[:, k] = tp.jvp(lambda u: errors(hand, u, model["triangles"], at, points), (us,), (seed,))[1]
     found[:, 2:] = by_theta
     return found
 
