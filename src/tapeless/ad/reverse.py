@@ -5,7 +5,7 @@ regions are in modules of their own.
 
 Note [Scopes]
 Coming back into a region (a branch, a loop body, the lambda of a sweep), its forward part is run again from values that
-are still there or were kept: there is no tape. What the region adds to the adjoint of a scalar of outside is handed out
+are still there or were kept: there is no tape. (Costly scalars of a branch are kept: Note [Kept values].) What the region adds to the adjoint of a scalar of outside is handed out
 as a result. Arrays of outside have an accumulator there (`with_acc` around the region, or one further out), so that
 adding to an element costs an element. Everything that turns out not to be needed is dead code.
 
@@ -225,8 +225,7 @@ class Reverse:
             case While():
                 return loops.vjp_while(self, stm, exp)
             case If():
-                self.put(stm)
-                return lambda: control.vjp_if(self, stm, exp)
+                return control.vjp_if(self, stm, exp)
         self.b.add(stm)
         if isinstance(exp, Check | Print | Iota) or not any(v in self._active for v in stm.vars):
             return nothing
@@ -423,4 +422,4 @@ def _quiet(stm: Stm) -> Stm:
     return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
 
 
-__all__ = ["At", "Back", "Reverse", "nothing", "quiet", "vjp_body"]
+__all__ = ["At", "Back", "Reverse", "nothing", "quiet", "vjp_body", "with_span"]
