@@ -226,7 +226,10 @@ class _Checker:
             case WithAcc(arrays=arrays, lam=lam) as exp:
                 inner = self.of_all(free_in_exp(WithAcc((), lam)))
                 taken = self._take_all(arrays, later, owned, out, span, inner)
-                return WithAcc(taken, self.lam(lam, ()))
+                for p in lam.params:
+                    self.roots[p] = NONE
+                around = later | self.of_all(taken)  # it runs once, so it may take over what nobody needs afterwards
+                return WithAcc(taken, Lambda(lam.params, self._arm(lam.body, around, owned, span)))
             case If(cond=cond, then=then, orelse=orelse):
                 return If(cond, self._arm(then, later, owned, span), self._arm(orelse, later, owned, span))
             case For(index=index, bound=bound, params=params, inits=inits, body=body, plan=plan):
