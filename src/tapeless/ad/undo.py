@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder, indexed_type
-from tapeless.ir.core import At, Axis, Body, If, Index, Range, Stm, Update
+from tapeless.ir.core import Apply, At, Axis, Body, If, Index, Range, Stm, Update
 from tapeless.ir.types import Atom, Type, Var, zero_of
-from tapeless.ir.walk import all_stms
+from tapeless.ir.walk import Substitution, all_stms
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,14 @@ class Log:
         """Positions other than the loop's `index` that an iteration makes, or that it carries, are recorded too."""
         self.steps = steps
         self.local = (_bound(body) | params) - {index}
+        self.varying = frozenset({*self.local, index})
         self.types: list[Type] = []
+        self.again: list[Stm] = []  # positions that follow from the index are computed again, not recorded
+        for stm in body.stms:
+            if isinstance(stm.exp, Apply) and not any(a in self.local for a in stm.exp.args):
+                self.local -= set(stm.vars)
+                self.again.append(stm)
+        self.names = Substitution({})
 
     # -- forwards
 
@@ -147,7 +154,21 @@ class Log:
     def restore(self, b: Builder, array: Var, record: Sequence[Atom]) -> Var:
         """The array as it was before the iteration."""
         rest = list(record)
+        self.names = Substitution({}, refresh=True)
+        for stm in self._needed():
+            b.add(self.names.stm(stm))
         return self._restore(b, array, self._split(self.steps, rest))
+
+    def _needed(self) -> list[Stm]:
+        """Of the statements that may run again, those that positions depend on."""
+        wanted = {x for s in self.steps for x in _positions(s)}
+        found: list[Stm] = []
+        for stm in reversed(self.again):
+            if stm.vars[0] in wanted:
+                found.append(stm)
+                assert isinstance(stm.exp, Apply)
+                wanted.update(a for a in stm.exp.args if isinstance(a, Var))
+        return found[::-1]
 
     def _split(self, steps: Sequence[Step], rest: list[Atom]) -> list[Recorded]:
         """The record, step by step."""
@@ -177,14 +198,13 @@ class Log:
                 with b.region() as stms:
                     end = self._restore(b, array, arm)
                 bodies.append(Body(tuple(stms), (end,)))
-            cond = record[0] if record else exp.cond
+            cond = record[0] if record else self.names.atom(exp.cond)
             array = b.bind([Var(array.name, array.type)], If(cond, bodies[0], bodies[1]))[0]
         return array
 
     def _placed(self, axis: Axis, places: Iterator[Atom]) -> Axis:
         index = axis.index if isinstance(axis, At) else axis.start
-        if index in self.local:
-            index = next(places)
+        index = next(places) if index in self.local else self.names.atom(index)
         return At(index, axis.wrap) if isinstance(axis, At) else replace(axis, start=index)
 
     @property
@@ -197,7 +217,15 @@ class Log:
         if not isinstance(exp, Update):
             return all(self._fixed(s) for arm in step.arms for s in arm)
         ranges = [a for a in exp.axes if isinstance(a, Range)]
-        return not any(x in self.local for a in ranges for x in (a.length, a.step))
+        return not any(x in self.varying for a in ranges for x in (a.length, a.step))
+
+
+def _positions(step: Step) -> set[Atom]:
+    exp = step.stm.exp
+    if isinstance(exp, Update):
+        return {a.index if isinstance(a, At) else a.start for a in exp.axes}
+    assert isinstance(exp, If)
+    return {exp.cond, *(x for arm in step.arms for s in arm for x in _positions(s))}
 
 
 def _blank(b: Builder, type: Type) -> Atom:
