@@ -55,7 +55,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Dim, Type, Var, dim_atom, i64
-from tapeless.ir.walk import Substitution, free_in_body, map_exp
+from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp
 from tapeless.ops.partials import FIRST_WINS
 
 Back = Callable[[], None]
@@ -254,12 +254,11 @@ class Reverse:
 
     def _involved(self, stm: Stm) -> bool:
         """Whether a statement with regions has anything to do with the derivative: by a result, or an accumulator."""
-        if any(v in self._active for v in stm.vars):
-            return True
-        from tapeless.ir.walk import all_stms
+        return any(v in self._active for v in stm.vars) or self.accumulates(Body((stm,), ()))
 
-        inner = all_stms(Body((stm,), ()))
-        return any(isinstance(s.exp, UpdateAcc) and s.exp.acc in self.sums for s in inner)
+    def accumulates(self, body: Body) -> bool:
+        """Whether a body updates an accumulator of outside, at any depth."""
+        return any(isinstance(s.exp, UpdateAcc) and s.exp.acc in self.sums for s in all_stms(body))
 
     def plain(self, v: Var, exp: Exp) -> None:
         bar = self.adjoints.pop(v, None)

@@ -124,7 +124,7 @@ def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
             reverse.add(operators[k].neutral[0], bar)
         else:
             extrema.append((k, operators[k], bar))
-    if constant or rows:
+    if constant or rows or reverse.accumulates(exp.lam.body):
 
         def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
             found: list[Atom | None] = [None] * len(lam.body.results)
