@@ -92,6 +92,7 @@ CASES = {
     "square": Case(lambda x: x * x),
     "reciprocal": rounded(lambda x: 1 / x, NONZERO),
     "identity": Case(lambda x: x, SPECIALS),
+    "stop_gradient": Case(lambda x: x, SPECIALS),
     "min": Case(min, SPECIALS),
     "max": Case(max, SPECIALS),
     "minimum": Case(lambda a, b: NAN if a != a or b != b else min(a, b), SPECIALS),

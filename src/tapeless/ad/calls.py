@@ -251,14 +251,14 @@ OPTIONS = ("argnums", "has_aux", "memory", "recover")
 def _by_argument(
     traced: Traced, args: Sequence[Value], wrt: Sequence[int], single: bool, found: Sequence[Value]
 ) -> Value:
-    """Leaves put together as the arguments are."""
+    """Leaves, which come in the order of the arguments, put together as these are, in the order of argnums."""
     rest = list(found)
-    groups: list[Value] = []
-    for k in wrt:
+    groups: dict[int, Value] = {}
+    for k in sorted(set(wrt)):
         count = len(leaves_of(args[k]))
-        groups.append(rebuilt(args[k], rest[:count]))
+        groups[k] = rebuilt(args[k], rest[:count])
         rest = rest[count:]
-    return groups[0] if single else Sequence_(tuple(groups))
+    return groups[wrt[0]] if single else Sequence_(tuple(groups[k] for k in wrt))
 
 
 def _only_number(ctx: Context, value: Value, name: str) -> None:
@@ -328,7 +328,7 @@ def op_vjp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     def pullback(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
         if len(args) != 1 or keywords:
             ctx.fail("TP112", "a pullback takes one argument, the adjoint of the result")
-        _, adjoints = pull(traced, _seeds(ctx, traced, args[0], "adjoint"))
+        _, adjoints = pull(traced, _seeds(ctx, traced, results, args[0], "adjoint"))
         found = [value_of(ctx, a, traced.weak(k)) for k, a in enumerate(adjoints)]
         return _by_argument(traced, primals, wrt, False, found)
 
@@ -376,16 +376,34 @@ def _here(traced: Traced) -> tuple[Atom, ...]:
     return _derived(traced.ctx, run)[0]
 
 
-def _seeds(ctx: Context, traced: Traced, given: Value, what: str) -> list[Atom | None]:
-    """One for each number of the result."""
-    leaves = leaves_of(given)
-    if len(leaves) != len(traced.leaves):
-        ctx.fail("TP304", f"the {what} has {len(leaves)} leaves, the result {len(traced.leaves)}")
-    found: list[Atom | None] = []
-    for leaf, out in zip(leaves, traced.leaves, strict=True):
-        if isinstance(out, Scalar | Array):
-            found.append(fitted(ctx, leaf, type_of(out), what))
-    return found
+def _seeds(ctx: Context, traced: Traced, results: Sequence[Atom], given: Value, what: str) -> list[Atom | None]:
+    """One for each number of the result. `results` are those of the region here: their sizes are known here too."""
+    leaves = _leaves_like(ctx, given, traced.result, what)
+    numbers = [leaf for leaf, out in zip(leaves, traced.leaves, strict=True) if isinstance(out, Scalar | Array)]
+    return [fitted(ctx, leaf, result.type, what) for leaf, result in zip(numbers, results, strict=True)]
+
+
+def _leaves_like(ctx: Context, given: Value, like: Value, what: str) -> list[Value]:
+    """The leaves of a tangent or adjoint in the order of those of the value, whose structure it must have."""
+    if not isinstance(like, Sequence_):
+        if isinstance(given, Sequence_):
+            ctx.fail("TP304", f"the {what} is {type_text(given)} where the value is {type_text(like)}")
+        return [given]
+    if (
+        not isinstance(given, Sequence_)
+        or (given.kind, given.cls, len(given.items)) != (like.kind, like.cls, len(like.items))
+        or set(given.keys) != set(like.keys)
+    ):
+        ctx.fail("TP304", f"the {what} is {_structure(given)} where the value is {_structure(like)}")
+    named = dict(zip(given.keys, given.items, strict=True)) if given.keys else {}
+    items = [named[k] for k in like.keys] if named else given.items
+    return [leaf for g, v in zip(items, like.items, strict=True) for leaf in _leaves_like(ctx, g, v, what)]
+
+
+def _structure(value: Value) -> str:
+    if isinstance(value, Sequence_) and value.kind == "dict":
+        return f"a dict of {', '.join(map(repr, value.keys))}"
+    return type_text(value)
 
 
 def fitted(ctx: Context, leaf: Value, type: Type | None, what: str) -> Atom | None:
@@ -443,7 +461,7 @@ def op_jvp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     _constants(ctx, "jvp", keywords, ("memory", "recover"))
     function, primals, tangents = _primals(ctx, "jvp", args)
     traced = trace(ctx, function, primals, {}, range(len(primals)))
-    results, found = push(traced, _tangents(ctx, traced, tangents))
+    results, found = push(traced, _tangents(ctx, traced, primals, tangents))
     out = rebuilt(traced.result, results_of(traced, results))
     return Sequence_((out, rebuilt(traced.result, _tangent_values(traced, found))))
 
@@ -453,15 +471,13 @@ def _primals(ctx: Context, name: str, args: Arguments) -> tuple[Value, list[Valu
         ctx.fail("TP112", f"tp.{name} takes a function, a tuple of arguments and a tuple of tangents")
     function, primals, tangents = args
     assert isinstance(primals, Sequence_) and isinstance(tangents, Sequence_)
-    if len(primals.items) != len(tangents.items):
-        ctx.fail("TP304", f"{len(primals.items)} arguments and {len(tangents.items)} tangents were given")
     return function, list(primals.items), list(tangents.items)
 
 
-def _tangents(ctx: Context, traced: Traced, given: Sequence[Value]) -> list[Atom | None]:
-    leaves = [leaf for v in given for leaf in leaves_of(v)]
-    if len(leaves) != len(traced.inputs):
-        ctx.fail("TP304", f"the tangents have {len(leaves)} leaves, the arguments {len(traced.inputs)}")
+def _tangents(ctx: Context, traced: Traced, primals: Sequence[Value], given: Sequence[Value]) -> list[Atom | None]:
+    if len(primals) != len(given):
+        ctx.fail("TP304", f"{len(primals)} arguments and {len(given)} tangents were given")
+    leaves = [leaf for g, v in zip(given, primals, strict=True) for leaf in _leaves_like(ctx, g, v, "tangent")]
     return [fitted(ctx, leaf, type_of(x), "tangent") for leaf, x in zip(leaves, traced.inputs, strict=True)]
 
 
@@ -479,7 +495,7 @@ def op_linearize(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     out = rebuilt(traced.result, results_of(traced, _here(traced)))
 
     def forward(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
-        _, found = push(traced, _tangents(ctx, traced, args))
+        _, found = push(traced, _tangents(ctx, traced, primals, args))
         return rebuilt(traced.result, _tangent_values(traced, found))
 
     return Sequence_((out, Builtin("linear map", forward)))

@@ -12,7 +12,7 @@ from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Axis, Body, Lambda, Reduction, Stm, Sweep
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, one_of, zero_of
-from tapeless.ops.partials import PARTIALS
+from tapeless.ops.partials import PARTIALS, unbounded
 from tapeless.ops.table import op as row
 
 
@@ -60,6 +60,23 @@ class Emit:
             return None
         found = rule(self, result, *args)
         return found if isinstance(found, Var | Const) else const(found, args[k].type.dtype)
+
+    def term(self, name: str, k: int, result: Atom, args: Sequence[Atom], t: Atom) -> Atom | None:
+        """The slope of a row in its operand `k` times a tangent or adjoint; None for zero."""
+        factor = self.partial(name, k, result, args)
+        if factor is None:
+            return None
+        return self._slope_times(factor, t, unbounded(name, args))
+
+    def _slope_times(self, factor: Atom, t: Atom, guarded: bool) -> Atom:
+        if t.type.shape:
+            assert isinstance(t, Var)
+            return self.b.map(t.type.shape[0], [t], lambda _, e: (self._slope_times(factor, e, guarded),))[0]
+        product = self("mul", factor, t)
+        if not isinstance(product, Var) or product in (factor, t) or not guarded:
+            return product
+        nothing = self("and", self("eq", t, 0.0), self("isnan", product))  # Note [Zero times infinity]
+        return self("select", nothing, zero_of(product.type.dtype), product)
 
     # -- values of any rank
 

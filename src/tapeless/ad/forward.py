@@ -248,10 +248,11 @@ class Forward:
         total: Atom | None = None
         for k, a in enumerate(args):
             tangent = self.tangent(a)
-            factor = emit.partial(name, k, v, args) if tangent is not None else None
-            if tangent is None or factor is None:
+            if tangent is None:
                 continue
-            term = each("mul", factor, tangent)
+            term = emit.term(name, k, v, args, tangent)
+            if term is None:
+                continue
             total = term if total is None else each("add", total, term)
         return total
 

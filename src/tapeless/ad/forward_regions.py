@@ -57,14 +57,18 @@ def jvp_loop(forward: Forward, stm: Stm, exp: For | While) -> None:
 # -- sweeps
 
 
-def _pairs(forward: Forward, reduction: Reduction, wanted: Sequence[bool]) -> Reduction:
+def _starts(forward: Forward, reduction: Reduction, wanted: Sequence[bool]) -> list[Atom]:
+    """The tangents of the neutral elements, made where these are: outside of the sweep."""
+    return [forward.full_tangent(n) for n in _chosen(reduction.neutral, wanted)]
+
+
+def _pairs(forward: Forward, reduction: Reduction, wanted: Sequence[bool], starts: Sequence[Atom]) -> Reduction:
     """The operator on values and tangents: (left, left tangents, right, right tangents)."""
     k = len(reduction.neutral)
     op = reduction.op
     left, right = _twins(forward, op.params[:k], wanted), _twins(forward, op.params[k:], wanted)
     body = _with_tangents(forward, op.body, {**left, **right}, wanted)
     params = (*op.params[:k], *left.values(), *op.params[k:], *right.values())
-    starts = [forward.full_tangent(n) for n in _chosen(reduction.neutral, wanted)]
     return Reduction(Lambda(params, body), (*reduction.neutral, *starts), reduction.commutative)
 
 
@@ -93,16 +97,21 @@ def jvp_sweep(forward: Forward, stm: Stm, exp: Sweep) -> None:
     twins, tangents = _rows(forward, exp.lam, exp.arrays)
     inner = forward.inside(twins)
     groups = {"reduce": _Groups(), "scan": _Groups()}
-    operators = [r for r in (*exp.reduces, *exp.scans) for _ in r.neutral]
-    sums = {
-        v: forward.emit.sum_of(forward.lifted(r.neutral[0].type))
-        for v, r in zip(stm.vars, operators, strict=False)
-        if is_sum(r) and differentiable(r.neutral[0].type)
-    }
+    operators = [*(("reduce", r) for r in exp.reduces), *(("scan", s) for s in exp.scans)]
+    sums: dict[Var, Reduction] = {}
+    at = 0
+    starts: list[list[Atom]] = []
+    for _, operator in operators:
+        vars = stm.vars[at : at + len(operator.neutral)]
+        wanted = forward.wanted(vars)
+        starts.append(_starts(forward, operator, wanted))
+        if is_sum(operator) and any(wanted):
+            sums[vars[0]] = forward.emit.sum_of(forward.lifted(operator.neutral[0].type))
+        at += len(operator.neutral)
     with forward.b.region() as stms:
         inner.run(exp.lam.body)
         at = 0
-        for kind, operator in [*(("reduce", r) for r in exp.reduces), *(("scan", s) for s in exp.scans)]:
+        for (kind, operator), start in zip(operators, starts, strict=True):
             k = len(operator.neutral)
             vars, operands = stm.vars[at : at + k], exp.lam.body.results[at : at + k]
             wanted = forward.wanted(vars)
@@ -111,7 +120,7 @@ def jvp_sweep(forward: Forward, stm: Stm, exp: Sweep) -> None:
                 groups[kind].put(operator, operands, vars)
                 groups[kind].put(sums[vars[0]], more, _bind(forward, vars, wanted))
             else:
-                paired = _pairs(forward, operator, wanted) if any(wanted) else operator
+                paired = _pairs(forward, operator, wanted, start) if any(wanted) else operator
                 groups[kind].put(paired, [*operands, *more], [*vars, *_bind(forward, vars, wanted)])
             at += k
         mapped, vars = exp.lam.body.results[at:], stm.vars[at:]
@@ -144,7 +153,7 @@ def jvp_hist(forward: Forward, stm: Stm, exp: Hist) -> None:
         forward.b.add(stm)
         return
     dests, arrays, lam = _keyed(forward, exp, wanted)
-    operator = _pairs(forward, exp.op, wanted)
+    operator = _pairs(forward, exp.op, wanted, _starts(forward, exp.op, wanted))
     forward.b.bind((*stm.vars, *_bind(forward, stm.vars, wanted)), Hist(operator, dests, exp.width, arrays, lam))
 
 

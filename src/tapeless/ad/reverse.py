@@ -257,8 +257,8 @@ class Reverse:
         return any(v in self._active for v in stm.vars) or self.accumulates(Body((stm,), ()))
 
     def accumulates(self, body: Body) -> bool:
-        """Whether a body updates an accumulator of outside, at any depth."""
-        return any(isinstance(s.exp, UpdateAcc) and s.exp.acc in self.sums for s in all_stms(body))
+        """Whether it adds to, or sets, an array that has an adjoint."""
+        return any(isinstance(s.exp, UpdateAcc) and self.sums.get(s.exp.acc) is not None for s in all_stms(body))
 
     def plain(self, v: Var, exp: Exp) -> None:
         bar = self.adjoints.pop(v, None)
@@ -367,9 +367,7 @@ class Reverse:
             case _:
                 for k, a in enumerate(args):
                     if self.active(a):
-                        factor = emit.partial(name, k, v, args)
-                        if factor is not None:
-                            self.add(a, emit("mul", factor, bar))
+                        self.add(a, emit.term(name, k, v, args, bar))
 
     def _choose(self, cond: Atom, a: Atom, b: Atom, bar: Atom) -> None:
         """One of two operands gets the adjoint; the other gets 0, not 0 times a slope that may be infinite."""

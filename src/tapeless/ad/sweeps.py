@@ -8,6 +8,7 @@ the winner, have rules of their own; other reductions, scans and histograms have
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.span import NOWHERE
-from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
+from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, ba
     """The first of the winning elements gets the adjoint, and only that one is run backwards."""
     b, emit = reverse.b, reverse.emit
     where = _winner(reverse, exp, k, operator, result)
-    lam = reverse.fresh(exp.lam)
+    lam = reverse.fresh(Lambda(exp.lam.params, reverse.without_updates(exp.lam.body)))
     rows = dict(zip(lam.params[1:], exp.arrays, strict=True))
     free = reverse.free(lam.body, lam.params)
     scalars = [v for v in free if not v.type.shape]
@@ -198,13 +199,13 @@ def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, ba
 
 
 def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, result: Var) -> Var:
-    """The place of the element that the extremum is, -1 when there is none.
+    """The place of the element that the extremum is, -1 when there is none or it is the start value.
 
     That is the first one equal to the result. Where the operand is computed again it may differ in its last bits; then
     the operator is run again, on places too.
     """
     b, emit = reverse.b, reverse.emit
-    lam = reverse.fresh(exp.lam)
+    lam = reverse.fresh(Lambda(exp.lam.params, reverse.without_updates(exp.lam.body)))
     beyond = dim_atom(exp.width)
     with b.region() as stms:
         for s in lam.body.stms:
@@ -220,7 +221,11 @@ def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, result: V
     found = emit("lt", first, beyond)
     with b.region() as other:
         slow = _place_by_operator(reverse, exp, k, operator)
-    return b.bind([Var("where", I64)], If(found, Body((), (first,)), Body(tuple(other), (slow,))))[0]
+    where = b.bind([Var("where", I64)], If(found, Body((), (first,)), Body(tuple(other), (slow,))))[0]
+    start = operator.neutral[0]
+    if isinstance(start, Const) and math.isinf(start.value.real):
+        return where
+    return _array(emit("select", emit("eq", result, start), i64(-1), where))
 
 
 def _row_operator(name: str, neutral: Atom) -> Reduction:
@@ -231,7 +236,7 @@ def _row_operator(name: str, neutral: Atom) -> Reduction:
 
 def _place_by_operator(reverse: Reverse, exp: Sweep, k: int, operator: Reduction) -> Var:
     b, emit = reverse.b, reverse.emit
-    lam = reverse.fresh(exp.lam)
+    lam = reverse.fresh(Lambda(exp.lam.params, reverse.without_updates(exp.lam.body)))
     item = operator.neutral[0].type
     a, i, c, j = Var("a", item), Var("i", I64), Var("c", item), Var("j", I64)
     with b.region() as stms:

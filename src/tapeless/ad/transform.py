@@ -13,7 +13,7 @@ from tapeless.ad.reverse import vjp_body
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, Function, Lambda
 from tapeless.ir.types import Atom, Dim, Var
-from tapeless.ir.walk import free_in_lambda
+from tapeless.ir.walk import free_in_lambda, type_vars
 from tapeless.passes.fuse import fuse
 from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import optimize
@@ -23,8 +23,9 @@ from tapeless.passes.recognise import recognise_products
 
 def prepared(lam: Lambda) -> Lambda:
     """The same, in the form that derivatives are taken of."""
-    free = tuple(v for v in free_in_lambda(lam))
-    f = Function("region", (), (*free, *lam.params), lam.body)
+    outside = (*free_in_lambda(lam), *lam.params)
+    sizes = dict.fromkeys(d for v in outside for d in type_vars(v.type))
+    f = Function("region", tuple(sizes), tuple(v for v in outside if v not in sizes), lam.body)
     f = optimize(f)
     f = eliminate_checks(parallelise_marked(f))
     f = recognise_products(fuse(optimize(f)))

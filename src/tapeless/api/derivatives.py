@@ -11,12 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from tapeless.ad import calls, custom_calls
 from tapeless.api.function import Function
 from tapeless.frontend.context import Context
 from tapeless.frontend.names import from_python
 from tapeless.frontend.parallel import OPERATORS
 from tapeless.frontend.values import Value
+from tapeless.ir import pytree
 
 assert calls  # registers its handlers
 
@@ -83,10 +86,13 @@ def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., D
         **options: Any,
     ) -> Derived:
         _check(name, f)
+        numbers = (argnums,) if isinstance(argnums, int) else argnums
+        if not isinstance(numbers, tuple | list) or not all(type(k) is int for k in numbers):
+            raise TypeError(f"argnums of tp.{name} is an int or a tuple of ints, not {argnums!r}")
         unknown = [k for k in options if k not in extra]
         if unknown:
             raise TypeError(f"tp.{name} has no option '{unknown[0]}'")
-        chosen = {"argnums": argnums if isinstance(argnums, int) else tuple(argnums), "has_aux": has_aux, **options}
+        chosen = {"argnums": argnums if isinstance(argnums, int) else tuple(numbers), "has_aux": has_aux, **options}
         return Derived(Transform(name, f, chosen), **_options_of(f))
 
     transform.__name__ = transform.__qualname__ = name
@@ -118,11 +124,18 @@ def _once(name: str, f: Callable[..., Any], direct: bool = False) -> Derived:
     return known[name]
 
 
+def _kept(primals: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments as they are now: the caller may write his arrays before the derivative is asked for."""
+    leaves, tree = pytree.flatten(primals)
+    kept: tuple[Any, ...] = pytree.unflatten(tree, [v.copy() if isinstance(v, np.ndarray) else v for v in leaves])
+    return kept
+
+
 class Pullback:
     """Takes the adjoint of a result to those of the arguments; may be called many times."""
 
     def __init__(self, run: Derived, primals: tuple[Any, ...]) -> None:
-        self.run, self.primals = run, primals
+        self.run, self.primals = run, _kept(primals)
 
     def __call__(self, adjoint: Any) -> tuple[Any, ...]:
         found: tuple[Any, ...] = self.run(self.primals, adjoint)
@@ -131,8 +144,14 @@ class Pullback:
 
 def vjp(f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto") -> tuple[Any, Pullback]:
     """(f(*primals), pullback): `pullback(adjoint of the result)` gives the adjoints of the arguments."""
-    run = _once("pull", f)
+    run = _once("pull", _check("vjp", f))
     return _once("value", f)(*primals), Pullback(run, primals)
+
+
+def _tuples(name: str, primals: Any, tangents: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise TypeError(f"tp.{name} takes a tuple of arguments and a tuple of tangents: tp.{name}(f, (x,), (v,))")
+    return tuple(primals), tuple(tangents)
 
 
 def jvp(
@@ -144,7 +163,7 @@ def jvp(
     recover: str = "auto",
 ) -> tuple[Any, Any]:
     """(f(*primals), its derivative in the direction `tangents`)."""
-    found: tuple[Any, Any] = _once("jvp", f, True)(tuple(primals), tuple(tangents))
+    found: tuple[Any, Any] = _once("jvp", f, True)(*_tuples("jvp", primals, tangents))
     return found
 
 
@@ -157,16 +176,17 @@ def hvp(
     recover: str = "auto",
 ) -> tuple[Any, Any]:
     """(gradient, Hessian times `tangents`)."""
-    found: tuple[Any, Any] = _once("hvp", f, True)(tuple(primals), tuple(tangents))
+    found: tuple[Any, Any] = _once("hvp", f, True)(*_tuples("hvp", primals, tangents))
     return found
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """(f(*primals), the linear map from tangents of the arguments to that of the result)."""
-    run = _once("jvp", f, True)
+    run = _once("jvp", _check("linearize", f), True)
+    kept = _kept(primals)
 
     def linear(*tangents: Any) -> Any:
-        return run(primals, tangents)[1]
+        return run(kept, tangents)[1]
 
     return _once("value", f)(*primals), linear
 

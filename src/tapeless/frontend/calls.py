@@ -31,7 +31,7 @@ from tapeless.frontend.values import (
 )
 from tapeless.ir.span import NOWHERE
 
-DEEPEST = 200  # calls in calls
+DEEPEST = 2000  # calls in calls
 _liveness: dict[ast.AST, Any] = {}
 IN_ORDER = ("copy", "flatten", "dot")  # methods whose results are in order whatever they are given
 

@@ -257,7 +257,7 @@ class Lowerer:
         match stm.exp:
             case Apply(op=name, args=args):
                 v = stm.vars[0]
-                if name == "identity":
+                if name in ("identity", "stop_gradient"):
                     self.scalars[v] = self.atom(args[0])
                 else:
                     self.scalars[v] = code.let(name, v.type.dtype, *(self.atom(a) for a in args), label=v.name)

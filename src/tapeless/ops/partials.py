@@ -25,12 +25,18 @@ Where there is no slope, or more than one:
     xlogy                    log(y) in x, so -inf at y == 0; in y it is x / y, and 0 for x == 0, since 0 log y is 0
     logaddexp                1/2 each where both operands are the same infinity
     mod, fmod                the slope between jumps
+
+Note [Zero times infinity]
+What does not move has no influence, and what nobody asks for passes nothing on, however steep the row is there: where
+the tangent or the adjoint is 0, the product with an infinite factor is 0. So np.where(x > 0, np.sqrt(x), 0.0) has the
+slope 0 at 0. The product is replaced only where it is NaN, so that it can be differentiated everywhere else. This is
+done for the rows of `UNBOUNDED`, which take longer than the two comparisons; products of values are left alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tapeless.ir.types import Atom, Const, const
@@ -259,3 +265,21 @@ PARTIALS: dict[str, Partials] = {
     **dict.fromkeys(("real", "imag", "conj", "angle"), FLAT1),  # LINEAR_OR_SPECIAL
     "complex": FLAT2,  # LINEAR_OR_SPECIAL
 }
+
+
+# --- infinite slopes ---------------------------------------------------------------------------------------------
+
+# Rows whose factor may be infinite or NaN though the operands are finite.
+UNBOUNDED = frozenset({
+    "div", "mod", "fmod", "pow", "reciprocal", "sqrt", "rsqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10",
+    "log1p", "tan", "asin", "acos", "sinh", "cosh", "acosh", "atanh", "xlogy", "gamma", "gammaln", "digamma",
+    "polygamma", "logit",
+})  # fmt: skip
+
+
+def unbounded(name: str, args: Sequence[Atom]) -> bool:
+    """Whether the factors of a row with these operands can be infinite. Note [Zero times infinity]"""
+    last = args[-1]
+    if name in ("div", "pow") and isinstance(last, Const) and not last.dtype.is_complex:
+        return last.value.real == 0 if name == "div" else last.value.real < 1
+    return name in UNBOUNDED

@@ -78,7 +78,7 @@ def outcomes(
 
 
 def _called(caller: Caller, args: Any) -> Any:
-    return caller(_leaves(args))
+    return caller(leaves_of(args))
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def _pieces(eager: bool) -> Iterator[None]:
         work.PARALLEL_WORK = usual
 
 
-def _leaves(args: Sequence[Any]) -> list[Any]:
+def leaves_of(args: Sequence[Any]) -> list[Any]:
     return pytree.flatten((tuple(args), {}))[0]
 
 
@@ -114,8 +114,8 @@ def by_python(function: Callable[..., Any], arguments: Arguments) -> Outcome:
 
 def by_core(traced: Traced, core: Function, arguments: Arguments, **options: Any) -> Outcome:
     def run(args: Sequence[Any]) -> Any:
-        leaves = _leaves(args)
-        values = _parameters(traced, leaves)
+        leaves = leaves_of(args)
+        values = parameters_of(traced, leaves)
         results: list[Any] = list(evaluate(core, values, **options))
         plain = len(results) - len(core.written)
         for k, value in zip(core.written, results[plain:], strict=True):
@@ -129,8 +129,8 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
     core, program = traced.core, lowered.program
 
     def run(args: Sequence[Any]) -> Any:
-        leaves = _leaves(args)
-        values = _parameters(traced, leaves)
+        leaves = leaves_of(args)
+        values = parameters_of(traced, leaves)
         lengths = {
             d: n
             for p, v in zip(core.params, values, strict=True)
@@ -160,7 +160,7 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
     return _call(run, arguments)
 
 
-def _parameters(traced: Traced, leaves: Sequence[Any]) -> list[Any]:
+def parameters_of(traced: Traced, leaves: Sequence[Any]) -> list[Any]:
     """What Core takes: leaves of the arguments, then arrays of the surroundings."""
     return [*(leaves[k] for k in traced.arguments), *(c.get() for c in traced.captured)]
 

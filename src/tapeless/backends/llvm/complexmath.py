@@ -35,7 +35,7 @@ def apply_complex(w: Writer, name: str, dtype: DType, args: Sequence[Value]) -> 
             return args[0][:1]
         case "imag":
             return args[0][1:]
-        case "identity":
+        case "identity" | "stop_gradient":
             return args[0]
         case "add" | "sub":
             return tuple(w.fp(f"f{name}", kind, a, b) for a, b in zip(*args, strict=True))
