@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#pragma GCC optimize("no-tree-slp-vectorize") /* vectors of three: packing them costs more than it saves */
+
 static void cross(const double *restrict a, const double *restrict b, double *restrict out)
 {
     out[0] = a[1] * b[2] - a[2] * b[1];
@@ -17,7 +19,7 @@ static double dot(const double *restrict a, const double *restrict b)
 }
 
 typedef struct { /* of a rotation that is not zero */
-    double axis[3], turned[3], theta, c, s, part;
+    double axis[3], turned[3], inverse, c, s, part;
 } Turn;
 
 static int rotate(const double *restrict r, const double *restrict y, Turn *restrict turn, double *restrict z)
@@ -29,11 +31,12 @@ static int rotate(const double *restrict r, const double *restrict y, Turn *rest
             z[k] += y[k];
         return 0;
     }
-    turn->theta = sqrt(square);
-    turn->c = cos(turn->theta);
-    turn->s = sin(turn->theta);
+    const double theta = sqrt(square);
+    turn->c = cos(theta);
+    turn->s = sin(theta);
+    turn->inverse = 1.0 / theta;
     for (int k = 0; k < 3; k++)
-        turn->axis[k] = r[k] / turn->theta;
+        turn->axis[k] = r[k] * turn->inverse;
     turn->part = dot(turn->axis, y);
     cross(turn->axis, y, turn->turned);
     for (int k = 0; k < 3; k++)
@@ -62,9 +65,9 @@ static void rotate_back(const double *restrict r, const double *restrict y, cons
         y_bar[k] = turn->c * z_bar[k] + turn->s * z_cross[k] + along * rest * axis[k];
         axis_bar[k] = turn->s * y_cross[k] + rest * (turn->part * z_bar[k] + along * y[k]);
     }
-    const double radial = dot(axis, axis_bar), inverse = 1.0 / turn->theta;
+    const double radial = dot(axis, axis_bar);
     for (int k = 0; k < 3; k++)
-        r_bar[k] = (axis_bar[k] - axis[k] * radial) * inverse + axis[k] * theta_bar;
+        r_bar[k] = (axis_bar[k] - axis[k] * radial) * turn->inverse + axis[k] * theta_bar;
 }
 
 double ba_adjoint(int64_t n, int64_t m, int64_t p, const double *restrict cameras, const double *restrict points,

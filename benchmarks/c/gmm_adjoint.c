@@ -1,17 +1,24 @@
 /* Log posterior of a Gaussian mixture with a Wishart prior, and its gradient by alpha, mu, q and l.
  * The products are done for BLOCK points at once; z = Q (x - mu) of a block and all components is kept for the way
- * back, where Q's adjoint is a sum of outer products that vectorises over columns. */
+ * back, where Q's adjoint is a sum of outer products. */
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 16 };
+enum { BLOCK = 16, TILE = 4, WIDTH = 16 };
+
+typedef double Lanes __attribute__((vector_size(64)));
 
 static double *doubles(int64_t count)
 {
-    return malloc(sizeof(double) * (size_t)count);
+    return aligned_alloc(64, (sizeof(double) * (size_t)count + 63) / 64 * 64);
+}
+
+static double *zeros(int64_t count)
+{
+    return memset(doubles(count), 0, sizeof(double) * (size_t)count);
 }
 
 /* Q = exp(q) on the diagonal, l below it (packed by columns), row-major. Returns the sum of squares. */
@@ -55,33 +62,43 @@ static void forwards(int64_t d, const double *restrict Q, const double *restrict
         out[p] = total[p];
 }
 
-/* Adds to Q's adjoint and to that of z summed over points, from the points' shares of the component. */
-static void backwards(int64_t d, const double *restrict x, const double *restrict mu, const double *restrict z,
-                      const double *restrict share, double *restrict centred, double *restrict Q_bar,
-                      double *restrict z_sum)
+/* Adds to Q's adjoint and to that of z summed over points, from the points' shares of the component. The sum of outer
+ * products is done in tiles of TILE rows and WIDTH columns; rows of `centred` and Q_bar are `wide` numbers long. */
+static void backwards(int64_t d, int64_t wide, const double *restrict x, const double *restrict mu,
+                      const double *restrict z, const double *restrict share, double *restrict centred,
+                      double *restrict Q_bar, double *restrict z_sum)
 {
     for (int p = 0; p < BLOCK; p++)
         for (int64_t j = 0; j < d; j++)
-            centred[p * d + j] = x[p * d + j] - mu[j];
-    for (int64_t i = 0; i < d; i++) {
-        double *restrict row = Q_bar + i * d;
-        double z_bar[BLOCK], sum = 0.0;
-        for (int p = 0; p < BLOCK; p++) {
-            z_bar[p] = -share[p] * z[i * BLOCK + p];
-            sum += z_bar[p];
-        }
-        z_sum[i] += sum;
-        for (int p = 0; p < BLOCK; p += 8) {
-            const double *restrict c = centred + p * d, *restrict f = z_bar + p;
-#pragma omp simd
-            for (int64_t j = 0; j <= i; j++)
-                row[j] += f[0] * c[j] + f[1] * c[d + j] + f[2] * c[2 * d + j] + f[3] * c[3 * d + j]
-                          + f[4] * c[4 * d + j] + f[5] * c[5 * d + j] + f[6] * c[6 * d + j] + f[7] * c[7 * d + j];
+            centred[p * wide + j] = x[p * d + j] - mu[j];
+    for (int64_t first = 0; first < d; first += TILE) {
+        double z_bar[BLOCK][TILE] = {{0.0}};
+        for (int a = 0; a < TILE && first + a < d; a++)
+            for (int p = 0; p < BLOCK; p++) {
+                z_bar[p][a] = -share[p] * z[(first + a) * BLOCK + p];
+                z_sum[first + a] += z_bar[p][a];
+            }
+        for (int64_t left = 0; left < first + TILE && left < d; left += WIDTH) {
+            Lanes sum[TILE][2] = {{{0.0}}};
+            for (int p = 0; p < BLOCK; p++) {
+                const Lanes *row = (const Lanes *)(centred + p * wide + left);
+#pragma GCC unroll 4
+                for (int a = 0; a < TILE; a++) {
+                    sum[a][0] += z_bar[p][a] * row[0];
+                    sum[a][1] += z_bar[p][a] * row[1];
+                }
+            }
+#pragma GCC unroll 4
+            for (int a = 0; a < TILE; a++) {
+                Lanes *row = (Lanes *)(Q_bar + (first + a) * wide + left);
+                row[0] += sum[a][0];
+                row[1] += sum[a][1];
+            }
         }
     }
 }
 
-/* log sum exp(x); x becomes its gradient. */
+/* log sum exp(x); x becomes its gradient, where next to nothing is nothing: arithmetic near underflow is slow. */
 static double softmax(int64_t n, double *restrict x, int64_t stride)
 {
     double top = -DBL_MAX, sum = 0.0;
@@ -92,7 +109,7 @@ static double softmax(int64_t n, double *restrict x, int64_t stride)
         sum += x[i * stride];
     }
     for (int64_t i = 0; i < n; i++)
-        x[i * stride] /= sum;
+        x[i * stride] = x[i * stride] < 1e-290 ? 0.0 : x[i * stride] / sum;
     return top + log(sum);
 }
 
@@ -110,10 +127,11 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
                    double *restrict l_bar)
 {
     const int64_t packed = d * (d - 1) / 2;
+    const int64_t wide = (d + WIDTH - 1) / WIDTH * WIDTH, tall = (d + TILE - 1) / TILE * TILE;
     double *Q = doubles(k * d * d), *bias = doubles(k);
-    double *Q_bar = calloc((size_t)(k * d * d), sizeof(double));
-    double *z_sum = calloc((size_t)(k * d), sizeof(double));
-    double *shares = calloc((size_t)k, sizeof(double)); /* of the components, summed over points */
+    double *Q_bar = zeros(k * tall * wide);
+    double *z_sum = zeros(k * d);
+    double *shares = zeros(k); /* of the components, summed over points */
     double prior = 0.0, likelihood = 0.0;
 
     for (int64_t c = 0; c < k; c++) {
@@ -128,10 +146,11 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
 #pragma omp parallel reduction(+ : likelihood)
     {
         double *xs = doubles(BLOCK * d), *xt = doubles(d * BLOCK), *centred = doubles(d * BLOCK);
+        double *rows = zeros(BLOCK * wide);
         double *z = doubles(k * d * BLOCK), *score = doubles(k * BLOCK);
-        double *my_Q_bar = calloc((size_t)(k * d * d), sizeof(double));
-        double *my_z_sum = calloc((size_t)(k * d), sizeof(double));
-        double *my_shares = calloc((size_t)k, sizeof(double));
+        double *my_Q_bar = zeros(k * tall * wide);
+        double *my_z_sum = zeros(k * d);
+        double *my_shares = zeros(k);
 #pragma omp for schedule(static)
         for (int64_t first = 0; first < n; first += BLOCK) {
             const int64_t count = n - first < BLOCK ? n - first : BLOCK;
@@ -157,13 +176,13 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
                 const double *restrict share = score + c * BLOCK;
                 for (int p = 0; p < BLOCK; p++)
                     my_shares[c] += share[p];
-                backwards(d, xs, mu + c * d, z + c * d * BLOCK, share, centred, my_Q_bar + c * d * d,
+                backwards(d, wide, xs, mu + c * d, z + c * d * BLOCK, share, rows, my_Q_bar + c * tall * wide,
                           my_z_sum + c * d);
             }
         }
 #pragma omp critical
         {
-            for (int64_t i = 0; i < k * d * d; i++)
+            for (int64_t i = 0; i < k * tall * wide; i++)
                 Q_bar[i] += my_Q_bar[i];
             for (int64_t i = 0; i < k * d; i++)
                 z_sum[i] += my_z_sum[i];
@@ -175,6 +194,7 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
         free(my_Q_bar);
         free(score);
         free(z);
+        free(rows);
         free(centred);
         free(xt);
         free(xs);
@@ -184,7 +204,7 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
     const double normal = softmax(k, alpha_bar, 1), square = gamma * gamma;
     memset(mu_bar, 0, sizeof(double) * (size_t)(k * d));
     for (int64_t c = 0; c < k; c++) {
-        const double *restrict Qc = Q + c * d * d, *restrict Qc_bar = Q_bar + c * d * d;
+        const double *restrict Qc = Q + c * d * d, *restrict Qc_bar = Q_bar + c * tall * wide;
         double *restrict lc_bar = l_bar + c * packed;
         alpha_bar[c] = shares[c] - (double)n * alpha_bar[c];
         for (int64_t i = 0; i < d; i++)
@@ -192,9 +212,9 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
                 mu_bar[c * d + j] -= Qc[i * d + j] * z_sum[c * d + i];
         for (int64_t j = 0; j < d; j++) {
             const double e = Qc[j * d + j];
-            q_bar[c * d + j] = shares[c] + (double)m + e * (Qc_bar[j * d + j] - square * e);
+            q_bar[c * d + j] = shares[c] + (double)m + e * (Qc_bar[j * wide + j] - square * e);
             for (int64_t i = j + 1; i < d; i++, lc_bar++)
-                *lc_bar = Qc_bar[i * d + j] - square * Qc[i * d + j];
+                *lc_bar = Qc_bar[i * wide + j] - square * Qc[i * d + j];
         }
     }
     free(shares);
