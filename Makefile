@@ -30,7 +30,7 @@ fuzz: $(DEV) ## run generated programs; TAPELESS_FUZZ_EXAMPLES says how many a p
 bench-primal: $(BENCH) ## time compiled functions against Numba and NumPy
 	@$(BIN)/python -m benchmarks.primal
 
-bench-grad: $(BENCH) ## time gradients against C, and against JAX, PyTorch and autograd where installed
+bench-grad: $(DEV) ## time gradients against C, and against JAX, PyTorch and autograd where installed
 	@$(BIN)/python -m benchmarks.grad
 
 format: $(DEV) ## format the code and mend what the linter can mend
