@@ -8,8 +8,10 @@ prints seconds; `--gradient` is that of its loss, `--cold` leaves the disk cache
 import argparse
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 
@@ -38,6 +40,7 @@ def main() -> None:
     from benchmarks.gradients import GRADIENT_OF
     from benchmarks.workloads import BY_NAME
 
+    function: Callable[..., Any]
     if options.gradient:
         gradient = GRADIENT_OF[options.workload]
         args = gradient.make_inputs()

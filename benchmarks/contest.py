@@ -115,7 +115,11 @@ def line_up(
 
     def checked(make: Callable[[], Runner]) -> Runner:
         runner = make()
-        entry.agree(runner.run(args), reference)
+        try:
+            entry.agree(runner.run(args), reference)
+        except Exception:
+            runner.close()
+            raise
         return runner
 
     runners = []

@@ -21,6 +21,9 @@ class Library(ABC):
     xp: Any
 
     @abstractmethod
+    def __init__(self, threads: int) -> None: ...
+
+    @abstractmethod
     def value_and_grad(self, loss: Loss, args: Sequence[Any], argnums: Sequence[int]) -> Callable[[], Any]:
         """What computes `loss(self, *args)` and its gradients by some arguments, as (value, tuple of arrays)."""
 

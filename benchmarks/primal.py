@@ -47,7 +47,11 @@ def lineup(workload: Workload, args: Sequence[Any], threads: int) -> Lineup:
     if threads == 1:
         made[C_FAST] = lambda: workload.c(fast=True)
     made[NUMPY] = workload.numpy  # last: the threads of its BLAS keep a core busy for a while after a call
-    return {label: lambda label=label, make=make: Runner(label, threads, make()) for label, make in made.items()}
+    return {label: partial(runner, label, threads, make) for label, make in made.items()}
+
+
+def runner(label: str, threads: int, make: Callable[[], Implementation]) -> Runner:
+    return Runner(label, threads, make())
 
 
 def run(workload: Workload, options: argparse.Namespace, failures: Failures) -> Measured:
