@@ -234,3 +234,15 @@ def test_errors_of_the_function_keep_their_place() -> None:
 
     problem = refused("TP103", "np.unique", lambda: tp.grad(wrong)(X))
     assert problem.file == __file__ and problem.line == wrong.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize("options", [{"recover": "nonsense"}, {"memory": "lots"}])
+def test_unknown_recoveries_and_budgets(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        tp.grad(lambda x: x, **options)
+
+
+@pytest.mark.parametrize("options", [{"recover": "invert"}, {"memory": "64MB"}])
+def test_recoveries_and_budgets_that_are_not_there_yet(options):
+    with pytest.raises(tp.RecoveryError, match="not available yet"):
+        tp.grad(lambda x: x, **options)

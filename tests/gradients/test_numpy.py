@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import special
 
+import tapeless as tp
 from tests.gradients.jacobians import Case, Cases
 
 case = Cases()
@@ -298,6 +299,21 @@ def transform_by_hand(x):
             s += x[k] * np.exp(-2j * np.pi * j * k / n)
         y[j] = s.real
     return y
+
+
+def test_complex_arguments() -> None:
+    """As in JAX: of a real result the gradient is du/dx - i du/dy; of a holomorphic function the pullback is a product."""
+    z = 1.0 + 2.0j
+    assert tp.grad(lambda z: z.real**2 + z.imag**2)(z) == 2 - 4j
+    np.testing.assert_allclose(tp.grad(lambda z: abs(z))(z), np.conj(z) / abs(z))
+    np.testing.assert_allclose(tp.grad(lambda z: (z * z * 1j).real)(z), 2j * z)
+    (pulled,) = tp.vjp(lambda z: np.exp(z) * z, z)[1](1.0 + 0.5j)
+    np.testing.assert_allclose(pulled, np.exp(z) * (1 + z) * (1.0 + 0.5j))
+    out, tangent = tp.jvp(lambda z: np.exp(z) * z, (z,), (1.0 - 0.5j,))
+    np.testing.assert_allclose(tangent, np.exp(z) * (1 + z) * (1.0 - 0.5j))
+    a = np.array([1 + 2j, -0.5j, 3.0])
+    np.testing.assert_allclose(tp.grad(lambda a: np.sum(np.abs(a) ** 2))(a), 2 * np.conj(a))
+    np.testing.assert_allclose(tp.grad(lambda a: np.sum(a * np.conj(a)).real)(a), 2 * np.conj(a))
 
 
 # -- single precision

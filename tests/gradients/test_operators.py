@@ -1,9 +1,8 @@
-"""Parallel operators: maps, reductions, scans, histograms, scatters, parallel loops; with tuples, free variables, nested."""
+"""Parallel operators: maps, reductions, scans, histograms, scatters; with tuples, free variables, nested."""
 
 import math
 
 import numpy as np
-import pytest
 
 import tapeless as tp
 from tests.gradients.jacobians import Case, Cases
@@ -264,44 +263,6 @@ def scatter_of_rows(a, x):
     return tp.scatter(a, np.array([1]), (x * a[0]).reshape(1, 3))
 
 
-# -- parallel loops
-
-
-@case(X, 0.5)
-def own_cells(x, c):
-    y = np.zeros(len(x))
-    for i in tp.prange(len(x)):
-        y[i] = x[i] * c + x[0]
-    return y
-
-
-@case(X, Y)
-def sums_in_a_parallel_loop(x, y):
-    s = 1.0
-    h = np.zeros(3)
-    for i in tp.prange(len(x)):
-        s += x[i] * y[i]
-        h[KEYS[i]] += x[i] * y[0]
-    return s, h
-
-
-@case(A)
-def parallel_loop_in_place(a):
-    for i in tp.prange(a.shape[0]):
-        for j in range(1, a.shape[1]):
-            a[i, j] = a[i, j] * a[i, j - 1]
-    return a
-
-
-@case(A)
-def nested_parallel_loops(a):
-    t = np.zeros((a.shape[1], a.shape[0]))
-    for i in tp.prange(a.shape[0]):
-        for j in tp.prange(a.shape[1]):
-            t[j, i] = a[i, j] ** 2 * a[0, 0]
-    return t
-
-
 # -- vmap
 
 
@@ -341,21 +302,3 @@ def softmax_by_rows(x, y):
 @case.all
 def test_jacobian(program: Case) -> None:
     program.check()
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_enough_elements_for_threads(threads: int) -> None:
-    """Sums of many adjoints into one scalar and into few cells."""
-    n = 200_000
-    x = np.linspace(-1, 1, n)
-    keys = np.arange(n) % 7
-
-    @tp.function(threads=threads)
-    def f(x, c, w):
-        return np.sum(tp.map(lambda e, k: math.sin(c * e) * w[k], x, keys))
-
-    w = np.arange(1.0, 8.0)
-    gx, gc, gw = tp.grad(f, argnums=(0, 1, 2))(x, 0.5, w)
-    np.testing.assert_allclose(gx, np.cos(0.5 * x) * 0.5 * w[keys])
-    np.testing.assert_allclose(gc, np.sum(np.cos(0.5 * x) * x * w[keys]))
-    np.testing.assert_allclose(gw, np.bincount(keys, np.sin(0.5 * x)), atol=1e-9)

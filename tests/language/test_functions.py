@@ -382,6 +382,37 @@ def test_recursion_is_refused(f):
     assert caught.value.code == "TP106"
 
 
+def twice(f, x):
+    return f(f(x))
+
+
+def power(x, n):
+    return 1.0 if n == 0 else x * power(x, n - 1)
+
+
+def product(numbers):
+    if len(numbers) == 1:
+        return numbers[0]
+    return numbers[0] * product(numbers[1:])
+
+
+def grows(numbers):
+    return grows((numbers, 1.0))
+
+
+def test_recursion_that_ends_at_compile_time():
+    nested = tp.function(lambda x: twice(lambda y: twice(lambda z: z + 1.0, y), x))
+    assert nested(1.0) == 5.0
+    assert tp.function(lambda x: power(x, 3))(2.0) == 8.0
+    assert tp.function(lambda a, b, c: product((a, b, c)))(2.0, 3.0, 4.0) == 24.0
+
+
+def test_recursion_that_grows_is_refused():
+    with pytest.raises(tp.CompileError) as caught:
+        tp.function(lambda x: grows((x,)))(1.0)
+    assert caught.value.code == "TP106"
+
+
 def test_the_options_of_the_decorator():
     @tp.function(threads=1, check=True)
     def f(x):

@@ -140,7 +140,7 @@ def test_sweeps_lose_operators_outputs_and_arrays() -> None:
     assert alive(code, "m") == r"m: [n]f64 = map n (\i row -> u: f64 = row[1] in u) w in m"
 
 
-def test_operators_of_several_values_stay_whole() -> None:
+def test_values_that_an_operator_reduces_together_stay_while_others_need_them() -> None:
     code = r"""
         r: f64, l: i64 = reduce n (\p q p1 q1 ->
           less: bool = lt p p1
@@ -149,6 +149,22 @@ def test_operators_of_several_values_stay_whole() -> None:
           in (m, o)) (0.0, 0) x h
     """
     stays("h: [n]i64 = iota n\n" + code.replace("\n        ", "\n"), "l")
+    assert alive("h: [n]i64 = iota n\n" + code.replace("\n        ", "\n"), "r") == (
+        r"r: f64 = reduce n (\p p1 -> less: bool = lt p p1 m: f64 = select less p1 p in m) 0.0 x in r"
+    )
+
+
+def test_the_test_of_a_position_does_not_need_the_array() -> None:
+    code = """
+        f: [n]f64 = full [n] a
+        g: [n]f64 = update f[k] = b
+        t: f64 = g[k?]
+    """
+    assert alive(code, "b") == (
+        "t: i64 = neg n t_1: bool = ge k t t_2: bool = lt k n t_3: bool = and t_1 t_2"
+        ' check t_3 IndexError "index {0} is out of bounds for axis 0 with size {1}" k n in b'
+    )
+    stays("f: [n]f64 = full [n] a; t: f64 = f[k!]", "f")
 
 
 def test_hist_is_all_or_nothing() -> None:

@@ -1,20 +1,102 @@
-"""Reverse mode of branches: the arm that was taken, run again and backwards. The other one contributes nothing."""
+"""Reverse mode of branches: the arm that was taken, run again and backwards. The other one contributes nothing.
+
+Note [Kept values]
+Running an arm again costs the most where it divides or calls functions. Such scalars, and the slopes there, are results
+of the branch on the way forwards, 0 where the other arm is taken, and are not computed again. Those that the way back
+does not need are dead code.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
-from tapeless.ir.core import Body, If, Lambda, Stm
-from tapeless.ir.types import Atom, Var
+from tapeless.ad.reverse import Back, Reverse, quiet, with_span
+from tapeless.ir.core import Apply, Body, If, Lambda, Stm
+from tapeless.ir.types import Atom, Const, Var, zero_of
+from tapeless.ops.partials import FIRST_WINS, unbounded
+from tapeless.ops.table import CHEAP, TABLE
 from tapeless.passes.places import roots_of
 
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
+
+@dataclass
+class Arm:
+    """An arm forwards, with what it keeps: variables inside, and those they are results of the branch as."""
+
+    body: Body  # to be run again
+    stms: tuple[Stm, ...] = ()  # to be run forwards
+    inside: list[Atom] = field(default_factory=list)
+    outside: list[Var] = field(default_factory=list)
+    values: dict[int, Atom] = field(default_factory=dict)  # by the number of the statement in `body`
+    slopes: dict[int, dict[int, Atom]] = field(default_factory=dict)  # and by that of the operand
+
+    def keep(self, value: Atom) -> Atom:
+        """The value as it is seen outside."""
+        if isinstance(value, Const):
+            return value
+        self.inside.append(value)
+        self.outside.append(Var(value.name, value.type))
+        return self.outside[-1]
 
 
-def vjp_if(reverse: Reverse, stm: Stm, exp: If) -> None:
+def vjp_if(reverse: Reverse, stm: Stm, exp: If) -> Back:
+    then, orelse = (_forwards(reverse, arm) for arm in (exp.then, exp.orelse))
+    results = (*exp.then.results, *then.inside, *(zero_of(v.type.dtype) for v in orelse.outside))
+    others = (*exp.orelse.results, *(zero_of(v.type.dtype) for v in then.outside), *orelse.inside)
+    new = If(exp.cond, Body(then.stms, results), Body(orelse.stms, others))
+    reverse.put(Stm((*stm.vars, *then.outside, *orelse.outside), new, stm.span))
+    return lambda: _back(reverse, stm, exp, then, orelse)
+
+
+def _forwards(reverse: Reverse, body: Body) -> Arm:
+    b, arm = reverse.b, Arm(quiet(body))
+    with b.region() as stms:
+        for s in body.stms:
+            b.add(s)
+        for k, s in enumerate(arm.body.stms):
+            if not _worth_keeping(s):
+                continue
+            v, e = s.vars[0], s.exp
+            assert isinstance(e, Apply)
+            arm.values[k] = arm.keep(v)
+            if reverse.active(v):
+                slopes = {
+                    n: reverse.emit.partial(e.op, n, v, e.args) for n, a in enumerate(e.args) if reverse.active(a)
+                }
+                arm.slopes[k] = {n: arm.keep(slope) for n, slope in slopes.items() if slope is not None}
+    arm.stms = tuple(stms)
+    return arm
+
+
+def _worth_keeping(s: Stm) -> bool:
+    if not isinstance(s.exp, Apply) or s.exp.op in FIRST_WINS or not s.vars[0].type.dtype.is_float:
+        return False
+    return TABLE[s.exp.op].cost > CHEAP and all(a.type.dtype.is_float for a in s.exp.args)
+
+
+def _again(inner: Reverse, arm: Arm, body: Body) -> list[tuple[Stm, Back]]:
+    """The arm forwards once more, with the values that were kept."""
+    backs: list[tuple[Stm, Back]] = []
+
+    def sloped(s: Stm, slopes: dict[int, Atom]) -> None:
+        bar = inner.adjoints.pop(s.vars[0], None)
+        if bar is not None and isinstance(s.exp, Apply):
+            guarded = unbounded(s.exp.op, s.exp.args)
+            for n, slope in slopes.items():
+                inner.add(s.exp.args[n], inner.emit.slope_times(slope, bar, guarded))
+
+    for k, s in enumerate(body.stms):
+        if k in arm.values:
+            inner.b.bind(s.vars, Apply("identity", (arm.values[k],)))
+            slopes = arm.slopes.get(k, {})
+            backs.append((s, lambda s=s, slopes=slopes: sloped(s, slopes)))  # type: ignore[misc]
+        else:
+            with_span(inner.b, s, lambda s=s: backs.append((s, inner.stm(s))))  # type: ignore[misc]
+    return backs
+
+
+def _back(reverse: Reverse, stm: Stm, exp: If, *given: Arm) -> None:
     bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
-    arms = [reverse.fresh(Lambda((), arm)).body for arm in (exp.then, exp.orelse)]
+    arms = [reverse.fresh(Lambda((), arm.body)).body for arm in given]
     free = list(dict.fromkeys(v for arm in arms for v in reverse.free(arm, ())))
     handed = [
         v for v in free if v.type.shape and v not in reverse.accs and _updated_by(v, arms)
@@ -22,10 +104,10 @@ def vjp_if(reverse: Reverse, stm: Stm, exp: If) -> None:
     scalars = [v for v in free if not v.type.shape]
     arrays = [v for v in free if v.type.shape and v not in handed]
 
-    def arm_adjoint(arm: Body, accs: dict[Var, Var]) -> Body:
+    def arm_adjoint(arm: Body, kept: Arm, accs: dict[Var, Var]) -> Body:
         inner = reverse.inside(accs)
         with reverse.b.region() as stms:
-            backs = inner.forward(arm)
+            backs = _again(inner, kept, arm)
             for r, bar in zip(arm.results, bars, strict=True):
                 inner.add(r, bar)
             inner.backward(backs)
@@ -33,12 +115,12 @@ def vjp_if(reverse: Reverse, stm: Stm, exp: If) -> None:
         return Body(tuple(stms), tuple(results))
 
     def both(accs: dict[Var, Var]) -> list[Atom]:
-        then, orelse = (arm_adjoint(arm, accs) for arm in arms)
+        then, orelse = (arm_adjoint(arm, kept, accs) for arm, kept in zip(arms, given, strict=True))
         vars = [Var(f"{v.name}_bar", v.type) for v in (*scalars, *handed)]
         return list(reverse.b.bind(vars, If(exp.cond, then, orelse)))
 
-    given = reverse.with_accumulators(arrays, both)
-    for v, bar in zip((*scalars, *handed), given, strict=True):
+    adjoints = reverse.with_accumulators(arrays, both)
+    for v, bar in zip((*scalars, *handed), adjoints, strict=True):
         reverse.add(v, bar)
 
 

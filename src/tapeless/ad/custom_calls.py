@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tapeless.ad import custom
-from tapeless.ad.calls import Arguments, Keywords, fitted, leaves_of, rebuilt, type_of, value_of
 from tapeless.ad.emit import differentiable
+from tapeless.ad.traced import Arguments, Keywords, fitted, leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text

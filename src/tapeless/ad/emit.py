@@ -66,12 +66,12 @@ class Emit:
         factor = self.partial(name, k, result, args)
         if factor is None:
             return None
-        return self._slope_times(factor, t, unbounded(name, args))
+        return self.slope_times(factor, t, unbounded(name, args))
 
-    def _slope_times(self, factor: Atom, t: Atom, guarded: bool) -> Atom:
+    def slope_times(self, factor: Atom, t: Atom, guarded: bool) -> Atom:
         if t.type.shape:
             assert isinstance(t, Var)
-            return self.b.map(t.type.shape[0], [t], lambda _, e: (self._slope_times(factor, e, guarded),))[0]
+            return self.b.map(t.type.shape[0], [t], lambda _, e: (self.slope_times(factor, e, guarded),))[0]
         product = self("mul", factor, t)
         if not isinstance(product, Var) or product in (factor, t) or not guarded:
             return product

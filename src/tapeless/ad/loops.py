@@ -118,6 +118,8 @@ class Kept:
 def _length(reverse: Reverse, bound: Atom) -> Dim:
     if isinstance(bound, Const):
         return max(0, int(bound.value.real))
+    if bound in reverse.sizes:
+        return bound
     found = reverse.emit("max", bound, 0, label="trips")
     return atom_dim(found)
 

@@ -5,7 +5,7 @@ regions are in modules of their own.
 
 Note [Scopes]
 Coming back into a region (a branch, a loop body, the lambda of a sweep), its forward part is run again from values that
-are still there or were kept: there is no tape. What the region adds to the adjoint of a scalar of outside is handed out
+are still there or were kept: there is no tape. (Costly scalars of a branch are kept: Note [Kept values].) What the region adds to the adjoint of a scalar of outside is handed out
 as a result. Arrays of outside have an accumulator there (`with_acc` around the region, or one further out), so that
 adding to an element costs an element. Everything that turns out not to be needed is dead code.
 
@@ -55,7 +55,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Dim, Type, Var, dim_atom, i64
-from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp
+from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, type_vars
 from tapeless.ops.partials import FIRST_WINS
 
 Back = Callable[[], None]
@@ -70,6 +70,7 @@ def vjp_body(
     body = unfold(body, active)
     active = varied(body, wrt) & useful(body, wanted)
     reverse = Reverse(b, active, debug_nans)
+    reverse.sizes = sizes_in(body)
     backs = reverse.forward(body)
     for r, seed in zip(body.results, seeds, strict=True):
         if seed is not None and isinstance(r, Var):
@@ -83,13 +84,14 @@ class Reverse:
         self.b, self.emit, self._active, self.debug_nans = b, Emit(b), active, debug_nans
         self.adjoints: dict[Var, Atom] = {}
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
+        self.sizes: set[Var] = set()  # of arrays: never negative
         self.sums: dict[Var, Atom | None] = {}  # accumulators of the program: adjoints of the arrays they end as
 
     def inside(self, accs: Mapping[Var, Var]) -> Reverse:
         """For a region, whose adjoints start from nothing."""
         inner = Reverse(self.b, self._active, self.debug_nans)
         inner.accs = {**self.accs, **accs}
-        inner.sums = self.sums
+        inner.sums, inner.sizes = self.sums, self.sizes
         return inner
 
     def fresh(self, lam: Lambda) -> Lambda:
@@ -223,8 +225,7 @@ class Reverse:
             case While():
                 return loops.vjp_while(self, stm, exp)
             case If():
-                self.put(stm)
-                return lambda: control.vjp_if(self, stm, exp)
+                return control.vjp_if(self, stm, exp)
         self.b.add(stm)
         if isinstance(exp, Check | Print | Iota) or not any(v in self._active for v in stm.vars):
             return nothing
@@ -383,6 +384,12 @@ class Reverse:
         return self.emit.convert(bar, operand.type.dtype)
 
 
+def sizes_in(body: Body) -> set[Var]:
+    """Variables that are sizes of arrays."""
+    vars = [*free_in_body(body), *(v for s in all_stms(body) for v in s.vars)]
+    return {d for v in vars for d in type_vars(v.type)}
+
+
 def nothing() -> None:
     pass
 
@@ -415,4 +422,4 @@ def _quiet(stm: Stm) -> Stm:
     return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
 
 
-__all__ = ["At", "Back", "Reverse", "nothing", "quiet", "vjp_body"]
+__all__ = ["At", "Back", "Reverse", "nothing", "quiet", "vjp_body", "with_span"]

@@ -33,6 +33,7 @@ from tapeless.ir.core import (
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
+from tapeless.passes.rewrite import REGIONS
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Back, Reverse
@@ -202,9 +203,14 @@ def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, result: V
     """The place of the element that the extremum is, -1 when there is none or it is the start value.
 
     That is the first one equal to the result. Where the operand is computed again it may differ in its last bits; then
-    the operator is run again, on places too.
+    the operator is run again, on places too. So it is at once where an operand is much work: the result itself may not
+    be needed, and then each operand is computed once.
     """
     b, emit = reverse.b, reverse.emit
+    start = operator.neutral[0]
+    never_wins = isinstance(start, Const) and math.isinf(start.value.real)
+    if never_wins and any(isinstance(s.exp, REGIONS) for s in exp.lam.body.stms):
+        return _place_by_operator(reverse, exp, k, operator)
     lam = reverse.fresh(Lambda(exp.lam.params, reverse.without_updates(exp.lam.body)))
     beyond = dim_atom(exp.width)
     with b.region() as stms:
@@ -222,8 +228,7 @@ def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, result: V
     with b.region() as other:
         slow = _place_by_operator(reverse, exp, k, operator)
     where = b.bind([Var("where", I64)], If(found, Body((), (first,)), Body(tuple(other), (slow,))))[0]
-    start = operator.neutral[0]
-    if isinstance(start, Const) and math.isinf(start.value.real):
+    if never_wins:
         return where
     return _array(emit("select", emit("eq", result, start), i64(-1), where))
 

@@ -15,6 +15,7 @@ from tapeless.ir.core import Body, Function, Lambda
 from tapeless.ir.types import Atom, Dim, Var
 from tapeless.ir.walk import free_in_lambda, type_vars
 from tapeless.passes.fuse import fuse
+from tapeless.passes.own_cells import own_cells
 from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import optimize
 from tapeless.passes.ranges import eliminate_checks
@@ -28,6 +29,7 @@ def prepared(lam: Lambda) -> Lambda:
     f = Function("region", tuple(sizes), tuple(v for v in outside if v not in sizes), lam.body)
     f = optimize(f)
     f = eliminate_checks(parallelise_marked(f))
+    f = own_cells(optimize(f))
     f = recognise_products(fuse(optimize(f)))
     return Lambda(lam.params, optimize(f).body)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tapeless.ad import calls, custom_calls
-from tapeless.api.function import Function
+from tapeless.api.function import MEMORY, Function
+from tapeless.api.operators import check_recover
+from tapeless.errors import RecoveryError
 from tapeless.frontend.context import Context
 from tapeless.frontend.names import from_python
 from tapeless.frontend.parallel import OPERATORS
@@ -64,6 +65,15 @@ def _check(name: str, function: Any) -> Any:
     return function
 
 
+def _refuse_plans(memory: str | None, recover: str) -> None:
+    """Budgets and recoveries of the user's choice are not there yet: better an error than a promise not kept."""
+    check_recover(recover)
+    if memory is not None and not MEMORY.fullmatch(str(memory)):
+        raise ValueError(f"memory={memory!r}: a size like '64MB'")
+    if memory is not None or recover != "auto":
+        raise RecoveryError("memory budgets and recoveries other than 'auto' are not available yet")
+
+
 def _options_of(function: Any) -> dict[str, Any]:
     """Compiled derivatives inherit the options of a tp.function."""
     if isinstance(function, Function):
@@ -86,6 +96,7 @@ def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., D
         **options: Any,
     ) -> Derived:
         _check(name, f)
+        _refuse_plans(memory, recover)
         numbers = (argnums,) if isinstance(argnums, int) else argnums
         if not isinstance(numbers, tuple | list) or not all(type(k) is int for k in numbers):
             raise TypeError(f"argnums of tp.{name} is an int or a tuple of ints, not {argnums!r}")
@@ -109,16 +120,11 @@ jacobian = _family("jacobian", "The Jacobian, by whichever mode needs fewer runs
 hessian = _family("hessian", "The second derivatives of a function that returns one number.", ("sparse",))
 
 
-_made: WeakKeyDictionary[Any, dict[str, Derived]] = WeakKeyDictionary()
-
-
 def _once(name: str, f: Callable[..., Any], direct: bool = False) -> Derived:
     """One for each function, so that what was compiled for an earlier call serves again."""
     _check(name, f)
-    try:
-        known = _made.setdefault(f, {})
-    except TypeError:  # something that cannot be referred to weakly
-        known = {}
+    own = getattr(f, "__dict__", {})
+    known: dict[str, Derived] = own.setdefault("__tapeless_derived__", {}) if isinstance(own, dict) else {}
     if name not in known:
         known[name] = Derived(Transform(name, f, {}, direct), **_options_of(f))
     return known[name]
@@ -144,6 +150,7 @@ class Pullback:
 
 def vjp(f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto") -> tuple[Any, Pullback]:
     """(f(*primals), pullback): `pullback(adjoint of the result)` gives the adjoints of the arguments."""
+    _refuse_plans(memory, recover)
     run = _once("pull", _check("vjp", f))
     return _once("value", f)(*primals), Pullback(run, primals)
 
@@ -163,6 +170,7 @@ def jvp(
     recover: str = "auto",
 ) -> tuple[Any, Any]:
     """(f(*primals), its derivative in the direction `tangents`)."""
+    _refuse_plans(memory, recover)
     found: tuple[Any, Any] = _once("jvp", f, True)(*_tuples("jvp", primals, tangents))
     return found
 
@@ -176,6 +184,7 @@ def hvp(
     recover: str = "auto",
 ) -> tuple[Any, Any]:
     """(gradient, Hessian times `tangents`)."""
+    _refuse_plans(memory, recover)
     found: tuple[Any, Any] = _once("hvp", f, True)(*_tuples("hvp", primals, tangents))
     return found
 

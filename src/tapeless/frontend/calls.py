@@ -20,16 +20,19 @@ from tapeless.frontend.expressions import evaluate
 from tapeless.frontend.fence import check_function
 from tapeless.frontend.liveness import analyse, assigned
 from tapeless.frontend.values import (
+    Array,
     Builtin,
     Closure,
     Conflict,
     MaybeUndefined,
     Method,
+    Scalar,
     Sequence_,
     Static,
     Value,
 )
 from tapeless.ir.span import NOWHERE
+from tapeless.ir.types import Const
 
 DEEPEST = 2000  # calls in calls
 _liveness: dict[ast.AST, Any] = {}
@@ -136,13 +139,15 @@ def call_closure(ctx: Context, function: Closure, args: Sequence[Value], keyword
     """Compiles the body of `function` here, with its parameters bound to the arguments."""
     with ctx.at_span(ctx.span if ctx.span is not NOWHERE else function.source.span(function.node)):
         bound = bind_arguments(ctx, function, args, keywords)
-    self = (function.node, function.python or function.node)  # of one `def` there may be several functions
-    if self in ctx.calls or len(ctx.calls) > DEEPEST:
+    kinds = (kind_of(ctx, function), *((name, kind_of(ctx, value)) for name, value in bound.items()))
+    open_calls = [k for k in ctx.calls if k[0][0] is function.node]
+    if kinds in open_calls or len(open_calls) >= MAX_UNFOLDED or len(ctx.calls) > DEEPEST:  # Note [Recursion]
         ctx.fail("TP106", f"'{function.name}' calls itself: recursion cannot be compiled", "write it as a loop.")
     frame = enter_frame(ctx, function)
+    frame.kinds = kinds
     caller = ctx.frame
     span = ctx.span
-    ctx.calls.append(self)
+    ctx.calls.append(kinds)
     ctx.frame = frame.number
     try:
         for name, value in bound.items():
@@ -154,6 +159,37 @@ def call_closure(ctx: Context, function: Closure, args: Sequence[Value], keyword
         ctx.span = ctx.b.span = span
         for key in [k for k in ctx.state.names if k[0] == frame.number]:
             del ctx.state.names[key]
+
+
+# Note [Recursion]
+# A call is compiled into its caller, so a function that calls itself never ends, unless what is known at compile time
+# changes from call to call: the functions it gets, constants, the lengths of tuples. A call is refused when an open
+# call of the same function has arguments of the same kinds; and when it goes too deep, for arguments that grow.
+MAX_UNFOLDED = 32
+
+
+def kind_of(ctx: Context, value: Value) -> tuple[Any, ...]:
+    """What is known of a value at compile time."""
+    match value:
+        case Scalar(atom=Const(value=number), weak=weak):
+            return (value.dtype, weak, number)
+        case Scalar(weak=weak):
+            return (value.dtype, weak)
+        case Array(type=type):
+            return (type.dtype, type.rank)
+        case Sequence_(items=items, kind=kind):
+            return (kind, *(kind_of(ctx, item) for item in items))
+        case Closure(
+            node=node, frame=frame, defaults=defaults, python=python
+        ):  # of one `def` there may be several functions
+            outer = ctx.frames[frame].kinds if frame in ctx.frames else ()
+            return (node, python, outer, *((name, kind_of(ctx, v)) for name, v in defaults))
+        case Static(value=known):
+            return ("static", id(known))
+        case Builtin(name=name):
+            return ("builtin", name)
+        case _:
+            return (type_text(value),)
 
 
 def enter_frame(ctx: Context, function: Closure) -> Frame:

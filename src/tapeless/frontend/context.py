@@ -56,6 +56,7 @@ class Frame:
     closure: dict[str, Any]
     outer: int = -1
     locals: frozenset[str] = frozenset()
+    kinds: tuple[Any, ...] = ()  # of the function and its arguments
 
 
 @dataclass
@@ -80,7 +81,7 @@ class Context:
     captured: dict[int, Captured] = field(default_factory=dict)
     sizes: list[Var] = field(default_factory=list)
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
-    calls: list[object] = field(default_factory=list)
+    calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
     written_cells: set[Cell] = field(default_factory=set)
     inside_prelude: int = 0
     transforms: int = 0  # derivatives that are being taken of what is traced now

@@ -23,7 +23,7 @@ from tapeless.frontend.reductions import fold, max_, min_, over_lanes, sum_, wid
 from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, optional_number
 from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.shapes import flat, reshaped, stack
-from tapeless.frontend.statistics import absolute_square
+from tapeless.frontend.statistics import absolute_square, root
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.core import Library
 from tapeless.ir.types import Atom, DType, Var, const
@@ -236,7 +236,7 @@ Norm = Callable[[Context, Var, DType], Atom]
 
 
 def _euclidean(ctx: Context, lane: Var, kind: DType) -> Atom:
-    return apply(ctx, "sqrt", fold(ctx, "add", [lane], lambda x: absolute_square(ctx, convert(ctx, x, kind))))
+    return root(ctx, fold(ctx, "add", [lane], lambda x: absolute_square(ctx, convert(ctx, x, kind))))
 
 
 def _size(ctx: Context, x: Atom, kind: DType) -> Atom:

@@ -70,6 +70,15 @@ def variance(ctx: Context, lane: Var, kind: DType, ddof: float) -> Atom:
     return apply(ctx, "div", total, count)
 
 
+def root(ctx: Context, squares: Atom) -> Atom:
+    """The square root of a sum of squares. Like |x|, it has slope 0 where that is 0; `sqrt` alone would have inf times 0."""
+    if not ctx.transforms:
+        return apply(ctx, "sqrt", squares)
+    dtype = squares.type.dtype
+    zero = apply(ctx, "eq", squares, zero_of(dtype))
+    return select(ctx, zero, zero_of(dtype), apply(ctx, "sqrt", select(ctx, zero, one_of(dtype), squares)))
+
+
 def absolute_square(ctx: Context, x: Atom) -> Atom:
     if x.type.dtype.is_complex:
         parts = [apply(ctx, p, x) for p in ("real", "imag")]
@@ -95,7 +104,7 @@ def _spread(name: str, finish: Callable[[Context, Atom], Atom]) -> Callable[...,
 
 
 var = _spread("np.var", lambda ctx, x: x)
-std = _spread("np.std", lambda ctx, x: apply(ctx, "sqrt", x))
+std = _spread("np.std", root)
 
 
 @known("np.average")

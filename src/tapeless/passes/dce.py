@@ -6,8 +6,13 @@ variable comes from, one that marks what is needed, one that drops the rest.
 Note [Marking]
 A variable is needed if a result of the function, an effect, or a needed variable depends on it. A region statement
 depends, result by result, on what the region gives there: a carried value that only serves itself is not needed
-although it is used, and goes with its parameter. An effect needs the statements around it: the branch taken, the
+although it is used, and goes with its parameter. So does one of several values that an operator reduces together, if
+the others do not depend on it. An effect needs the statements around it: the branch taken, the
 trips made. Updates of an accumulator are effects on its array, and needed if that is.
+
+Note [Tests of positions]
+An index whose element nobody uses is there for its test only, which needs the position and the size but not what the
+array holds. If the array is not needed otherwise, the test is put in the place of the index.
 """
 
 from __future__ import annotations
@@ -18,14 +23,18 @@ from itertools import accumulate, pairwise
 from operator import is_
 from typing import TypeVar
 
+from tapeless.ir.builder import Builder
 from tapeless.ir.core import (
     Apply,
+    At,
     Body,
+    Check,
     Exp,
     For,
     Function,
     Hist,
     If,
+    Index,
     Lambda,
     Reduction,
     Scatter,
@@ -35,7 +44,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.types import Atom, Var, dim_atom
+from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64
 from tapeless.ir.walk import type_vars
 from tapeless.passes.facts import is_effect, used_by
 from tapeless.passes.rewrite import REGIONS
@@ -80,6 +89,7 @@ class Needs:
         self.pending: list[Var] = []
         self.results: dict[Var, Origin] = {}  # the statement that binds a variable, and which of its results it is
         self.params: dict[Var, Origin] = {}  # the statement whose region has the parameter, and which one it is
+        self.operands: dict[Var, Origin] = {}  # the sweep whose operator has the parameter, and of which result
         self.updates: dict[Var, list[tuple[Stm, tuple[Stm, ...]]]] = {}  # those of an accumulator, with what is around
 
     def collect(self, body: Body, around: tuple[Stm, ...]) -> None:
@@ -95,6 +105,10 @@ class Needs:
                 bound, bodies = _regions(exp)
                 for k, p in enumerate(bound):
                     params[p] = stm, k
+                if isinstance(exp, Sweep):
+                    for r, (start, _) in zip((*exp.reduces, *exp.scans), _groups(exp), strict=True):
+                        for k, p in enumerate(r.op.params):
+                            self.operands[p] = stm, start + k % len(r.neutral)
                 for inner in bodies:
                     self.collect(inner, (*around, stm))
             elif isinstance(exp, UpdateAcc):
@@ -104,7 +118,7 @@ class Needs:
 
     def effect(self, stm: Stm, around: Iterable[Stm]) -> None:
         self.stms.add(id(stm))
-        self.mark(used_by(stm.exp))
+        self.mark(_tested(stm.exp) if isinstance(stm.exp, Index) else used_by(stm.exp))
         for outer in around:
             if id(outer) not in self.stms:
                 self.stms.add(id(outer))
@@ -132,6 +146,8 @@ class Needs:
                     self.mark(used_by(stm.exp))
             elif origin := self.params.get(var):
                 self.param(origin[0].exp, var, origin[1])
+            elif origin := self.operands.get(var):
+                self.mark([origin[0].vars[origin[1]]])
 
     def control(self, stm: Stm) -> None:
         """What the statement needs to run at all."""
@@ -160,8 +176,8 @@ class Needs:
             case Sweep():
                 for operator, (start, stop) in zip((*exp.reduces, *exp.scans), _groups(exp), strict=True):
                     if start <= k < stop:
-                        self.operator(operator)
-                        self.mark(exp.lam.body.results[start:stop])
+                        self.mark((operator.neutral[k - start], operator.op.body.results[k - start]))
+                        self.mark(exp.lam.body.results[k : k + 1])
                         return
                 self.mark([exp.lam.body.results[k]])
             case WithAcc(arrays, lam):
@@ -211,6 +227,28 @@ def _groups(sweep: Sweep) -> list[tuple[int, int]]:
     return list(pairwise(ends))
 
 
+# -- Note [Tests of positions]
+
+
+def _tested(exp: Index) -> list[Atom]:
+    """What the tests of an index need: all but the array, and the sizes of tested axes."""
+    sizes = [dim_atom(n) for a, n in zip(exp.axes, exp.array.type.shape, strict=True) if isinstance(a, At) and a.check]
+    return [*used_by(exp)[1:], *sizes]
+
+
+def _test(stm: Stm, exp: Index) -> list[Stm]:
+    b = Builder(stm.span)
+    for k, (a, length) in enumerate(zip(exp.axes, exp.array.type.shape, strict=True)):
+        if isinstance(a, At) and a.check:
+            size = dim_atom(length)
+            lowest = b.let(I64, Apply("neg", (size,))) if a.wrap else i64(0)
+            low, high = b.let(BOOL, Apply("ge", (a.index, lowest))), b.let(BOOL, Apply("lt", (a.index, size)))
+            inside = b.let(BOOL, Apply("and", (low, high)))
+            message = f"index {{0}} is out of bounds for axis {k} with size {{1}}"
+            b.effect(Check(inside, "IndexError", message, (a.index, size)))
+    return b.stms
+
+
 # -- dropping the rest
 
 
@@ -218,6 +256,7 @@ class Trim:
     def __init__(self, needs: Needs) -> None:
         self.vars = needs.vars
         self.stms = needs.stms
+        self.bound = needs.results.keys() | needs.params.keys()
 
     def body(self, body: Body, keep: Callable[[int], bool] | None = None) -> Body:
         """`keep` tells which results stay; all if it is left out."""
@@ -229,7 +268,12 @@ class Trim:
                 if stm.vars[0] in needed:
                     stms.append(stm)
             elif id(stm) in self.stms or not needed.isdisjoint(stm.vars):
-                stms.append(self.stm(stm, exp) if isinstance(exp, REGIONS) else stm)
+                if isinstance(exp, REGIONS):
+                    stms.append(self.stm(stm, exp))
+                elif isinstance(exp, Index) and exp.array not in needed and exp.array in self.bound:
+                    stms.extend(_test(stm, exp))  # Note [Tests of positions]
+                else:
+                    stms.append(stm)
         results = body.results if keep is None else _kept(body.results, keep)
         if len(stms) == len(body.stms) and results is body.results and all(map(is_, stms, body.stms)):
             return body
@@ -282,8 +326,12 @@ class Trim:
     def carried(self, params: Sequence[Var]) -> Callable[[int], bool]:
         return lambda k: params[k] in self.vars
 
-    def operator(self, r: Reduction) -> Reduction:
-        op = self.lam(r.op)
+    def operator(self, r: Reduction, keep: Callable[[int], bool] | None = None) -> Reduction:
+        op = self.lam(r.op, keep)
+        if keep is not None and (neutral := _kept(r.neutral, keep)) is not r.neutral:
+            number = len(r.neutral)
+            params = _kept(op.params, lambda k: keep(k % number))
+            return Reduction(Lambda(params, op.body), neutral, r.commutative)
         return r if op is r.op else Reduction(op, r.neutral, r.commutative)
 
     def rows(
@@ -301,19 +349,18 @@ class Trim:
         )
 
     def sweep(self, vars: tuple[Var, ...], exp: Sweep) -> tuple[tuple[Var, ...], Exp]:
-        groups = _groups(exp)
-        dead = {k for start, stop in groups if self.vars.isdisjoint(vars[start:stop]) for k in range(start, stop)}
-        mapped = groups[-1][1] if groups else 0
-
         def keep(k: int) -> bool:
-            return k not in dead if k < mapped else vars[k] in self.vars
+            return vars[k] in self.vars
 
+        operators: list[Reduction | None] = []
+        for r, (start, stop) in zip((*exp.reduces, *exp.scans), _groups(exp), strict=True):
+            dead = self.vars.isdisjoint(vars[start:stop])
+            operators.append(None if dead else self.operator(r, lambda k, start=start: keep(start + k)))  # type: ignore[misc]
         number = len(exp.reduces)
-        live = [start not in dead for start, _ in groups]
-        reduces = tuple([self.operator(r) for r, x in zip(exp.reduces, live[:number], strict=True) if x])
-        scans = tuple([self.operator(r) for r, x in zip(exp.scans, live[number:], strict=True) if x])
+        reduces = tuple([r for r in operators[:number] if r is not None])
+        scans = tuple([r for r in operators[number:] if r is not None])
         arrays, lam = self.rows(exp.arrays, exp.lam, keep)
-        same = all(live) and all(map(is_, (*reduces, *scans), (*exp.reduces, *exp.scans)))
+        same = all(map(is_, operators, (*exp.reduces, *exp.scans)))
         if same and lam is exp.lam:
             return vars, exp
         return _kept(vars, keep), Sweep(exp.width, arrays, lam, reduces, scans)

@@ -56,7 +56,7 @@ def compile_program(program: Program, level: int = 3) -> Native:
     with optimize.timed(times, "optimize"):
         optimize.optimize(module, level, vectorize=level > 1)
     with optimize.timed(times, "codegen"):
-        data = optimize.to_object(module)
+        data = optimize.to_object(module, level)
     return Native(program.name, emitted.text, data, emitted.externals, times)
 
 

@@ -48,6 +48,7 @@ MAX_VECTOR_BODY = 1500  # instructions; the loop vectoriser takes more than line
 MAX_INTERLEAVED_BODY = 80  # several copies of a vectorised body only pay in small ones without calls
 MAX_SCOPES = 128
 OUT_OF_MEMORY = -1
+LARGE, MADV_HUGEPAGE = 4 << 20, 14  # bytes of an allocation that is worth a system call
 LIKELY, UNLIKELY = 1 << 20, 1
 
 
@@ -404,6 +405,27 @@ class Code:
         pointer = w.let(f"call noalias align 64 ptr {callee}(i64 64, i64 {size})", stm.buffer.name)
         w.do(f"store ptr {pointer}, ptr {slot}, align 8")
         self.fail_unless(w.let(f"icmp ne ptr {pointer}, null"), OUT_OF_MEMORY, [])
+        large, ready = w.label("large"), w.label("ready")
+        w.branch(w.let(f"icmp uge i64 {size}, {LARGE}"), large, ready, w.weights(UNLIKELY, LIKELY))
+        w.open(large)
+        w.do(f"call void {self.module.helper('tapeless.large', self.large_helper)}(ptr {pointer}, i64 {size})")
+        w.jump(ready)
+        w.open(ready)
+
+    def large_helper(self) -> str:
+        """Asks for large pages, as NumPy does: the first touch of each page costs as much as filling it."""
+        advise = self.module.declare("madvise", "i32 @(ptr captures(none), i64, i32) nounwind willreturn")
+        return f"""
+define internal void @tapeless.large(ptr captures(none) %p, i64 %size) noinline cold nounwind willreturn {{
+  %a = ptrtoint ptr %p to i64
+  %rest = sub i64 0, %a
+  %skip = and i64 %rest, 4095
+  %start = getelementptr i8, ptr %p, i64 %skip
+  %left = sub i64 %size, %skip
+  %length = and i64 %left, -4096
+  %done = call i32 {advise}(ptr %start, i64 %length, i32 {MADV_HUGEPAGE})
+  ret void
+}}"""
 
     def free_slot(self, slot: str) -> None:
         callee = self.module.declare(

@@ -50,8 +50,10 @@ def optimize(module: Any, level: int = 3, machine: Any = None, vectorize: bool =
     builder.getModulePassManager().run(module, builder)
 
 
-def to_object(module: Any) -> bytes:
-    data: bytes = _machine().emit_object(module)
+def to_object(module: Any, level: int = 3) -> bytes:
+    """Level 0 takes the fast way to machine code too."""
+    machine = host.machine(opt=0) if level == 0 else _machine()
+    data: bytes = machine.emit_object(module)
     return data
 
 

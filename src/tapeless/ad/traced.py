@@ -1,0 +1,300 @@
+"""A function traced apart, for transforms: a region over fresh names of what it is differentiated by.
+
+Gives `Traced` with `pull` and `push`, which put derivatives of the region where the builder stands, and readers of arguments,
+tangents and adjoints. Fresh names keep a variable that is also seen through a closure a constant there. The arrays of the
+caller never change: the function works on references of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tapeless.ad.custom import inlined
+from tapeless.ad.emit import Emit, differentiable, whole
+from tapeless.ad.transform import jvp, prepared, vjp
+from tapeless.frontend.arrays import read
+from tapeless.frontend.calls import call_value
+from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.values import Array, Cell, Scalar, Sequence_, Value
+from tapeless.ir.core import Apply, Body, Lambda
+from tapeless.ir.types import Atom, Dim, DType, Type, Var, dim_atom
+from tapeless.ir.walk import Substitution
+
+Arguments = list[Value]
+Keywords = dict[str, Value]
+Pair = tuple[tuple[Atom, ...], tuple[Atom | None, ...]]
+
+
+# -- containers of values
+
+
+def leaves_of(value: Value) -> list[Value]:
+    if isinstance(value, Sequence_):
+        return [leaf for item in value.items for leaf in leaves_of(item)]
+    return [value]
+
+
+def rebuilt(value: Value, leaves: Sequence[Value]) -> Value:
+    """The container of `value` with other leaves."""
+    rest = list(leaves)
+
+    def build(v: Value) -> Value:
+        if isinstance(v, Sequence_):
+            return Sequence_(tuple(build(item) for item in v.items), v.kind, v.keys, v.cls)
+        return rest.pop(0)
+
+    return build(value)
+
+
+def type_of(value: Value) -> Type | None:
+    match value:
+        case Scalar(atom=atom):
+            return atom.type
+        case Array(type=type):
+            return type
+        case _:
+            return None
+
+
+def _numeric(ctx: Context, value: Value, what: str) -> Scalar | Array:
+    if not isinstance(value, Scalar | Array):
+        ctx.fail("TP301", f"{what} is {type_text(value)}, which has no derivative")
+    return value
+
+
+def atom_of(ctx: Context, value: Scalar | Array) -> Atom:
+    return value.atom if isinstance(value, Scalar) else read(ctx, value)
+
+
+def value_of(ctx: Context, atom: Atom, weak: bool = False) -> Value:
+    if atom.type.shape:
+        assert isinstance(atom, Var)
+        return ctx.new_cell(atom)
+    return Scalar(atom, weak)
+
+
+# -- tracing a function apart
+
+
+@dataclass
+class Traced:
+    """A function for some arguments: a region over fresh names of the differentiated ones."""
+
+    ctx: Context
+    lam: Lambda
+    params: list[Var]  # the differentiated leaves
+    inputs: list[Scalar | Array]  # what they stand for
+    result: Value  # its leaves are the results of the region, in order
+    leaves: list[Value]
+
+    def copy(self) -> Lambda:
+        """The region, to be put somewhere: with names of its own."""
+        return Lambda((), Substitution({}, refresh=True).body(self.lam.body))
+
+    def weak(self, k: int) -> bool:
+        leaf = self.inputs[k]
+        return isinstance(leaf, Scalar) and leaf.weak
+
+
+def trace(ctx: Context, function: Value, args: Sequence[Value], keywords: Keywords, wrt: Sequence[int]) -> Traced:
+    """`wrt`: the positions of the arguments to differentiate; their leaves must be numbers with derivatives."""
+    params: list[Var] = []
+    inputs: list[Scalar | Array] = []
+    new_args: list[Value] = []
+    cells: dict[Cell, Array] = {}
+
+    def apart(leaf: Value) -> Value:
+        """A reference of its own to an array."""
+        if not isinstance(leaf, Array):
+            return leaf
+        if leaf.view or leaf.cell not in cells:
+            made = ctx.new_cell(read(ctx, leaf), leaf.cell.name)
+            if leaf.view:
+                return made
+            cells[leaf.cell] = made
+        return cells[leaf.cell]
+
+    def fresh(leaf: Value, position: int) -> Value:
+        found = _numeric(ctx, leaf, f"argument {position + 1}")
+        type = type_of(found)
+        assert type is not None
+        if not differentiable(type):
+            ctx.fail(
+                "TP301",
+                f"argument {position + 1} is {type_text(found)}: integers and truth values have no gradient",
+                "pass a float, or leave the argument out of argnums.",
+            )
+        inputs.append(found)
+        if isinstance(found, Scalar):
+            p = ctx.b.let(type, Apply("identity", (found.atom,)), getattr(found.atom, "name", "x"))
+            params.append(p)
+            return Scalar(p, found.weak)
+        p = ctx.b.index(read(ctx, found), whole(type), found.cell.name)
+        params.append(p)
+        return ctx.new_cell(p, found.cell.name)
+
+    state, written = ctx.state.copy(), set(ctx.written_cells)
+    ctx.transforms += 1
+    for k, arg in enumerate(args):
+        made = [fresh(leaf, k) if k in wrt else apart(leaf) for leaf in leaves_of(arg)]
+        new_args.append(rebuilt(arg, made))
+    new_keywords = {k: rebuilt(v, [apart(leaf) for leaf in leaves_of(v)]) for k, v in keywords.items()}
+    with ctx.b.region() as stms:
+        result = call_value(ctx, function, new_args, new_keywords)
+        leaves = leaves_of(result)
+        atoms = [atom_of(ctx, leaf) for leaf in leaves if isinstance(leaf, Scalar | Array)]
+    ctx.state, ctx.written_cells = state, written
+    ctx.transforms -= 1
+    lam = prepared(Lambda(tuple(params), Body(tuple(stms), tuple(atoms))))
+    return Traced(ctx, lam, params, inputs, result, leaves)
+
+
+def results_of(traced: Traced, atoms: Sequence[Atom], leaves: Sequence[Value] | None = None) -> list[Value]:
+    """Values of a region's results; what is not a number is itself."""
+    given = iter(atoms)
+    found: list[Value] = []
+    for leaf in traced.leaves if leaves is None else leaves:
+        if isinstance(leaf, Scalar | Array):
+            found.append(value_of(traced.ctx, next(given), isinstance(leaf, Scalar) and leaf.weak))
+        else:
+            found.append(leaf)
+    return found
+
+
+def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
+    """What `run` emits; outside of all transforms, functions with rules that are left become themselves."""
+    try:
+        with ctx.b.region() as stms:
+            found = run()
+    except NotImplementedError as problem:
+        ctx.fail("TP303", str(problem))
+    for s in stms if ctx.transforms else inlined(Body(tuple(stms), ())).stms:
+        ctx.b.add(s)
+    return found
+
+
+# -- running derivatives of a region here
+
+
+def pull(traced: Traced, seeds: Sequence[Atom | None]) -> tuple[tuple[Atom, ...], list[Atom]]:
+    """The results and the adjoints of the differentiated leaves."""
+    ctx = traced.ctx
+
+    def run() -> Pair:
+        return vjp(ctx.b, traced.copy(), traced.params, seeds, ctx.options.debug_nans)
+
+    results, adjoints = _derived(ctx, run)
+    emit = Emit(ctx.b)
+    return results, [emit.zero(p.type) if a is None else a for a, p in zip(adjoints, traced.params, strict=True)]
+
+
+def push(
+    traced: Traced, tangents: Sequence[Atom | None], lanes: tuple[Dim, ...] = ()
+) -> tuple[tuple[Atom, ...], list[Atom]]:
+    """The results and their tangents."""
+    ctx = traced.ctx
+    given = {p: t for p, t in zip(traced.params, tangents, strict=True) if t is not None}
+
+    def run() -> Pair:
+        return jvp(ctx.b, traced.copy(), given, lanes)
+
+    results, found = _derived(ctx, run)
+    emit = Emit(ctx.b)
+    types = [Type(r.type.dtype, (*r.type.shape, *lanes)) for r in results]
+    return results, [emit.zero(type) if t is None else t for type, t in zip(types, found, strict=True)]
+
+
+def here(traced: Traced) -> tuple[Atom, ...]:
+    """The region's results without derivatives."""
+
+    def run() -> Pair:
+        copy = traced.copy()
+        for s in copy.body.stms:
+            traced.ctx.b.add(s)
+        return copy.body.results, ()
+
+    return _derived(traced.ctx, run)[0]
+
+
+# -- tangents and adjoints
+
+
+def seeds_of(ctx: Context, traced: Traced, results: Sequence[Atom], given: Value, what: str) -> list[Atom | None]:
+    """One for each number of the result. `results` are those of the region here: their sizes are known here too."""
+    leaves = leaves_like(ctx, given, traced.result, what)
+    numbers = [leaf for leaf, out in zip(leaves, traced.leaves, strict=True) if isinstance(out, Scalar | Array)]
+    return [fitted(ctx, leaf, result.type, what) for leaf, result in zip(numbers, results, strict=True)]
+
+
+def leaves_like(ctx: Context, given: Value, like: Value, what: str) -> list[Value]:
+    """The leaves of a tangent or adjoint in the order of those of the value, whose structure it must have."""
+    if not isinstance(like, Sequence_):
+        if isinstance(given, Sequence_):
+            ctx.fail("TP304", f"the {what} is {type_text(given)} where the value is {type_text(like)}")
+        return [given]
+    if (
+        not isinstance(given, Sequence_)
+        or (given.kind, given.cls, len(given.items)) != (like.kind, like.cls, len(like.items))
+        or set(given.keys) != set(like.keys)
+    ):
+        ctx.fail("TP304", f"the {what} is {_structure(given)} where the value is {_structure(like)}")
+    named = dict(zip(given.keys, given.items, strict=True)) if given.keys else {}
+    items = [named[k] for k in like.keys] if named else given.items
+    return [leaf for g, v in zip(items, like.items, strict=True) for leaf in leaves_like(ctx, g, v, what)]
+
+
+def _structure(value: Value) -> str:
+    if isinstance(value, Sequence_) and value.kind == "dict":
+        return f"a dict of {', '.join(map(repr, value.keys))}"
+    return type_text(value)
+
+
+def fitted(ctx: Context, leaf: Value, type: Type | None, what: str) -> Atom | None:
+    """A tangent or adjoint of this type; None for one of something without derivatives."""
+    from tapeless.frontend.registry import numeric
+
+    assert type is not None
+    if not differentiable(type):
+        return None
+    given = numeric(ctx, what, leaf)
+    found = type_of(given)
+    assert found is not None
+    if found.rank != type.rank:
+        ctx.fail("TP304", f"the {what} is {type_text(given)}, which does not have the shape of the value")
+    atom = atom_of(ctx, given)
+    if found.shape != type.shape:
+        assert isinstance(atom, Var)
+        atom = _resized(ctx, atom, type, what)
+    if atom.type.dtype is type.dtype:
+        return atom
+    if atom.type.dtype.is_complex and not type.dtype.is_complex:
+        ctx.fail("TP304", f"the {what} is complex, the value is real")
+    return _converted(ctx, atom, type.dtype)
+
+
+def _converted(ctx: Context, atom: Atom, dtype: DType) -> Atom:
+    emit = Emit(ctx.b)
+    if not atom.type.shape:
+        return emit.convert(atom, dtype)
+    assert isinstance(atom, Var)
+    return ctx.b.map(atom.type.shape[0], [atom], lambda _, row: (_converted(ctx, row, dtype),))[0]
+
+
+def _resized(ctx: Context, atom: Var, type: Type, what: str) -> Var:
+    """The array with the sizes of `type`, after a test that they are equal."""
+    from tapeless.ir.core import Check
+    from tapeless.ir.types import BOOL
+
+    for have, want in zip(atom.type.shape, type.shape, strict=True):
+        if have is not want and have != want:
+            same = ctx.b.let(BOOL, Apply("eq", (dim_atom(have), dim_atom(want))))
+            ctx.b.effect(
+                Check(
+                    same,
+                    "ShapeError",
+                    f"the {what} has size {{0}} where the value has {{1}}",
+                    (dim_atom(have), dim_atom(want)),
+                )
+            )
+    return ctx.b.reshape(atom, type.shape)
