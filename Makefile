@@ -10,7 +10,7 @@ TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: demo test check fuzz bench-primal format clean help
+.PHONY: demo test check fuzz bench-primal bench-grad format clean help
 
 demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
@@ -29,6 +29,9 @@ fuzz: $(DEV) ## run generated programs; TAPELESS_FUZZ_EXAMPLES says how many a p
 
 bench-primal: $(BENCH) ## time compiled functions against Numba and NumPy
 	@$(BIN)/python -m benchmarks.primal
+
+bench-grad: $(DEV) ## time gradients against C, and against JAX, PyTorch and autograd where installed
+	@$(BIN)/python -m benchmarks.grad
 
 format: $(DEV) ## format the code and mend what the linter can mend
 	@$(BIN)/ruff check --fix-only .

@@ -76,6 +76,12 @@ def at_least(good: float) -> Judge:
     return lambda value: "green" if value >= good else "yellow"
 
 
+COMPILE_TIMES = (
+    Column("cold compile s", "{:.2f}", at_most(1.0, 1.0)),
+    Column("from cache ms", "{:.0f}", at_most(60.0, 60.0)),
+)
+
+
 def _version(package: str) -> str:
     try:
         return f"{package} {version(package)}"
@@ -83,9 +89,9 @@ def _version(package: str) -> str:
         return f"no {package}"
 
 
-def environment() -> list[str]:
-    """What the numbers depend on, one line each."""
-    packages = ("tapeless", "numba", "llvmlite", "numpy", "scipy")
+def environment(others: Iterable[str]) -> list[str]:
+    """What the numbers depend on, one line each; `others` are the packages to compare with."""
+    packages = ("tapeless", *others, "llvmlite", "numpy", "scipy")
     return [
         f"CPU: {native.cpu_model()}",
         f"Python {platform.python_version()}, " + ", ".join(map(_version, packages)),
@@ -99,8 +105,8 @@ def show(console: Console, tables: Iterable[Table]) -> None:
         console.print(table.rich())
 
 
-def page(command: str, tables: Iterable[Table], notes: Iterable[str]) -> str:
+def page(command: str, tables: Iterable[Table], notes: Iterable[str], packages: Iterable[str]) -> str:
     """The tables as a Markdown page that says how they were made."""
-    facts = "\n".join(f"* {line}" for line in (f"Command: `{command}`", *environment(), *notes))
+    facts = "\n".join(f"* {line}" for line in (f"Command: `{command}`", *environment(packages), *notes))
     body = "\n\n".join(f"## {table.title}\n\n{table.markdown()}" for table in tables)
     return f"# Benchmark results\n\n{facts}\n\n{body}\n"

@@ -43,6 +43,9 @@ class Runner:
             if stop >= end:
                 return
 
+    def close(self) -> None:
+        """No more turns."""
+
 
 def race(runners: Sequence[Runner], args: Sequence[Any], *, rounds: int, budget: float) -> None:
     """Give each runner `rounds` turns; one whose `budget` of seconds is spent sits the others out."""

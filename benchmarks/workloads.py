@@ -23,7 +23,9 @@ INTS = np.ctypeslib.ndpointer(np.int64, flags="C_CONTIGUOUS")
 
 @dataclass(frozen=True)
 class CFunction:
-    """A C function. `pack` takes the workload's inputs and gives C's arguments and output (None: what it returns)."""
+    """A C function. `pack` takes the workload's inputs and gives C's arguments and its output: None for what it
+    returns; else arrays, after what it returns if it does.
+    """
 
     argtypes: tuple[Any, ...]
     pack: Callable[..., tuple[tuple[Any, ...], Any]]
@@ -32,12 +34,14 @@ class CFunction:
     def bind(self, name: str, *, fast: bool = False) -> Implementation:
         function = getattr(native.load(name, fast=fast), name)
         function.argtypes, function.restype = self.argtypes, self.restype
-        pack = self.pack
+        pack, both = self.pack, self.restype is not None
 
         def call(*args: Any) -> Any:
             c_args, output = pack(*args)
             returned = function(*c_args)
-            return returned if output is None else output
+            if output is None:
+                return returned
+            return (returned, output) if both else output
 
         return call
 
