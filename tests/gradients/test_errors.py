@@ -246,3 +246,14 @@ def test_unknown_recoveries_and_budgets(options):
 def test_recoveries_and_budgets_that_are_not_there_yet(options):
     with pytest.raises(tp.RecoveryError, match="not available yet"):
         tp.grad(lambda x: x, **options)
+
+
+def test_a_transform_called_from_python_is_refused_where_its_function_is_written():
+    def count(x, n):
+        return x * n
+
+    with pytest.raises(tp.CompileError) as refusal:
+        tp.grad(tp.grad(count, argnums=0), argnums=1)(1.0, 3)
+    text = str(refusal.value)
+    assert f"{__file__}:{count.__code__.co_firstlineno}" in text
+    assert "def count(x, n):" in text

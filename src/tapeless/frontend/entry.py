@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from tapeless.frontend.names import NewCapture, capture, from_python
 from tapeless.frontend.values import (
     Array,
     Cell,
+    Closure,
     RangeValue,
     Scalar,
     Sequence_,
@@ -31,6 +32,7 @@ from tapeless.frontend.values import (
 )
 from tapeless.ir import pytree
 from tapeless.ir.core import Body, Function
+from tapeless.ir.span import Span
 from tapeless.ir.types import FROM_NUMPY, LARGEST_SIZE, SCALAR, Atom, Dim, DType, Type, Var
 
 
@@ -219,7 +221,8 @@ def _trace(
         capture(ctx, c.value, c.get, c.name)
     closure = calls.python_function(ctx, python)
     transform = getattr(python, "__tapeless_transform__", None)  # called instead, with all of the arguments
-    names = _leaf_names(_parameters(ctx, transform) or closure.node.args, tree)
+    base = _base(ctx, transform)
+    names = _leaf_names((base or closure).node.args, tree)
     sizes: dict[int, Var] = {}
     params: list[Var] = []
     arguments: list[int] = []
@@ -242,15 +245,28 @@ def _trace(
     if transform is None:
         result = calls.call_closure(ctx, closure, positional, keywords)
     else:
-        result = calls.call_value(ctx, Static(transform), positional, keywords)
+        with ctx.at_span(_header(ctx, base) if base is not None else ctx.span):
+            result = calls.call_value(ctx, Static(transform), positional, keywords)
     return _finish(ctx, python.__name__, result, params, arguments, cells, sizes)
 
 
-def _parameters(ctx: Context, transform: Any) -> ast.arguments | None:
-    """Those of the function that a transform is of."""
+def _base(ctx: Context, transform: Any) -> Closure | None:
+    """The function that a transform is of, or that the innermost of several transforms is of."""
     base = getattr(transform, "function", None)
     base = getattr(base, "python", base)
-    return calls.python_function(ctx, base).node.args if isinstance(base, types.FunctionType) else None
+    inner = getattr(base, "__tapeless_transform__", None)
+    if inner is not None:
+        return _base(ctx, inner)
+    return calls.python_function(ctx, base) if isinstance(base, types.FunctionType) else None
+
+
+def _header(ctx: Context, function: Closure) -> Span:
+    """Where a function is written: what is wrong with a transform of it is shown there."""
+    source = function.source
+    whole: Span = source.span(function.node)
+    ctx.sources[source.file] = source
+    end = whole.end_column if whole.end_line == whole.line else len(source.text(whole.line))
+    return replace(whole, end_line=whole.line, end_column=end)
 
 
 def _leaf_names(parameters: ast.arguments, tree: Any) -> list[str]:
