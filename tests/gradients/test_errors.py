@@ -257,3 +257,13 @@ def test_a_transform_called_from_python_is_refused_where_its_function_is_written
     text = str(refusal.value)
     assert f"{__file__}:{count.__code__.co_firstlineno}" in text
     assert "def count(x, n):" in text
+
+
+def test_an_element_type_that_is_not_supported_names_the_parameter():
+    def total(x):
+        return np.sum(x)
+
+    with pytest.raises(tp.CompileError) as refusal:
+        tp.grad(total)(np.ones(3, np.float16))
+    assert "'x' is an array of float16" in str(refusal.value)
+    assert f"{__file__}:{total.__code__.co_firstlineno}" in str(refusal.value)

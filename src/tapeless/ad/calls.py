@@ -78,7 +78,7 @@ def op_vjp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     if not args:
         ctx.fail("TP112", "tp.vjp is missing the function")
     primals = args[1:]
-    wrt = _all_with_derivatives(ctx, primals, "vjp")
+    wrt = list(range(len(primals)))
     traced = trace(ctx, args[0], primals, {}, wrt)
     results = here(traced)
     out = rebuilt(traced.result, results_of(traced, results))
@@ -118,10 +118,6 @@ def op_value(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     return Builtin("function", run)
 
 
-def _all_with_derivatives(ctx: Context, primals: Sequence[Value], name: str) -> list[int]:
-    return list(range(len(primals)))
-
-
 def op_jvp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     """(out, tangent)"""
     constants(ctx, "jvp", keywords, ("memory", "recover"))
@@ -129,7 +125,7 @@ def op_jvp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     traced = trace(ctx, function, primals, {}, range(len(primals)))
     results, found = push(traced, _tangents(ctx, traced, primals, tangents))
     out = rebuilt(traced.result, results_of(traced, results))
-    return Sequence_((out, rebuilt(traced.result, _tangent_values(traced, found))))
+    return Sequence_((out, rebuilt(traced.result, results_of(traced, found))))
 
 
 def _primals(ctx: Context, name: str, args: Arguments) -> tuple[Value, list[Value], list[Value]]:
@@ -147,10 +143,6 @@ def _tangents(ctx: Context, traced: Traced, primals: Sequence[Value], given: Seq
     return [fitted(ctx, leaf, type_of(x), "tangent") for leaf, x in zip(leaves, traced.inputs, strict=True)]
 
 
-def _tangent_values(traced: Traced, found: Sequence[Atom]) -> list[Value]:
-    return results_of(traced, found)
-
-
 def op_linearize(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     """(out, function of the tangents)"""
     constants(ctx, "linearize", keywords, ("memory", "recover"))
@@ -162,7 +154,7 @@ def op_linearize(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
 
     def forward(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
         _, found = push(traced, _tangents(ctx, traced, primals, args))
-        return rebuilt(traced.result, _tangent_values(traced, found))
+        return rebuilt(traced.result, results_of(traced, found))
 
     return Sequence_((out, Builtin("linear map", forward)))
 

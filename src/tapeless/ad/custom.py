@@ -73,24 +73,10 @@ def rule_of(exp: Library) -> Rule:
     return RULES[number]
 
 
-def _put(b: Builder, lam: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
-    body = apply_lambda(lam, args)
-    for s in body.stms:
-        b.add(s)
-    return body.results
-
-
 def bind_results(b: Builder, vars: Sequence[Var], values: Sequence[Atom]) -> None:
     """Other names for values."""
-    from tapeless.ad.emit import whole
-    from tapeless.ir.core import Index
-
     for v, value in zip(vars, values, strict=True):
-        if v.type.shape:
-            assert isinstance(value, Var)
-            b.bind([v], Index(value, whole(v.type)))
-        else:
-            b.bind([v], Apply("identity", (value,)))
+        b.alias(v, value)
 
 
 # -- derivatives
@@ -109,7 +95,7 @@ def jvp_custom(forward: Forward, stm: Stm, exp: Library) -> None:
     tangent = rule.tangent
 
     def one(lane: Callable[[Atom], Atom]) -> list[Atom | None]:
-        found = _put(forward.b, tangent, [*args, *map(lane, moving), *outside])
+        found = forward.b.inline(tangent, [*args, *map(lane, moving), *outside])
         if not forward.lanes:
             bind_results(forward.b, stm.vars, found[:count])
         return list(found[count:])
@@ -132,7 +118,7 @@ def vjp_custom(reverse: Reverse, stm: Stm, exp: Library) -> Back:
     if rule.backward is None:
         return _transposed(reverse, stm, rule, args, outside)
     assert rule.forward is not None
-    found = _put(reverse.b, rule.forward, [*args, *outside])
+    found = reverse.b.inline(rule.forward, [*args, *outside])
     bind_results(reverse.b, stm.vars, found[:count])
     residuals = found[count:]
     backward = rule.backward
@@ -146,7 +132,7 @@ def vjp_custom(reverse: Reverse, stm: Stm, exp: Library) -> Back:
             for v, bar in zip(stm.vars, bars, strict=True)
             if differentiable(v.type)
         ]
-        adjoints = iter(_put(reverse.b, backward, [*residuals, *given, *outside]))
+        adjoints = iter(reverse.b.inline(backward, [*residuals, *given, *outside]))
         for a in args:
             if differentiable(a.type):
                 reverse.add(a, next(adjoints))
@@ -189,7 +175,7 @@ def inlined(body: Body) -> Body:
     for s in body.stms:
         if isinstance(s.exp, Library) and s.exp.name == "custom":
             b = Builder(s.span)
-            found = _put(b, rule_of(s.exp).function, s.exp.args)
+            found = b.inline(rule_of(s.exp).function, s.exp.args)
             bind_results(b, s.vars, found)
             stms.extend(inlined(Body(tuple(b.stms), ())).stms)
         elif isinstance(s.exp, Apply):

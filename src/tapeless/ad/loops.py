@@ -7,6 +7,7 @@ nothing. A loop whose adjoints do not change from step to step (sums) need not g
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -125,9 +126,9 @@ def _length(reverse: Reverse, bound: Atom) -> Dim:
 
 
 def _forward_loop(reverse: Reverse, stm: Stm, exp: For, plan: Plan, body: Body) -> Kept:
-    b, emit = reverse.b, reverse.emit
+    b = reverse.b
     stored, logged = plan.of(STORE), plan.of(UNDO)
-    exp = replace(exp, body=reverse.without_updates(body), plan=_note(exp.plan, plan))
+    exp = replace(exp, body=reverse.without_updates(body), plan=exp.plan or plan.text())
     if not stored and not logged:
         b.bind(stm.vars, exp)
         return Kept({}, {})
@@ -154,12 +155,7 @@ def _forward_loop(reverse: Reverse, stm: Stm, exp: For, plan: Plan, body: Body) 
     for p in logged:
         kept.logs[p] = ends[at : at + len(plan.records[p])]
         at += len(plan.records[p])
-    _ = emit
     return kept
-
-
-def _note(before: str, plan: Plan) -> str:
-    return before or plan.text()
 
 
 # -- backwards
@@ -187,7 +183,7 @@ def _backward(reverse: Reverse, stm: Stm, exp: For, region: Region, plan: Plan, 
         reverse.add(v, bar)
 
 
-def _with(reverse: Reverse, region: Region, run) -> list[Atom]:  # type: ignore[no-untyped-def]
+def _with(reverse: Reverse, region: Region, run: Callable[[dict[Var, Var]], list[Atom]]) -> list[Atom]:
     """The accumulators of the region around it."""
     if not region.accs:
         return list(run({}))
@@ -217,7 +213,7 @@ def _as_sweep(reverse: Reverse, exp: For, region: Region, body: Body, ends: dict
     b = reverse.b
     with b.region() as stms:
         for k, end in region.ends.items():
-            _alias(reverse, end, ends[k])
+            b.alias(end, ends[k])
         for s in body.stms:
             b.add(s)
     sums = body.results[len(region.ends) :]
@@ -226,16 +222,6 @@ def _as_sweep(reverse: Reverse, exp: For, region: Region, body: Body, ends: dict
     width = _length(reverse, exp.bound)
     lam = Lambda((region.index,), Body(tuple(stms), sums))
     return list(b.bind(vars, Sweep(width, (), lam, operators)))
-
-
-def _alias(reverse: Reverse, new: Var, old: Atom) -> None:
-    """Another name for a value of outside."""
-    b = reverse.b
-    if new.type.shape:
-        assert isinstance(old, Var)
-        b.bind([new], Index(old, whole(new.type)))
-    else:
-        b.bind([new], Apply("identity", (old,)))
 
 
 def _as_loop(
@@ -258,9 +244,9 @@ def _as_loop(
         }
         befores: list[Var] = []
         for p, array in zip(logged, arrays, strict=True):
-            before = _restored(b, plan, p, exp, region, array, records[p])
+            before = plan.logs[p].restore(b, array, records[p], region.index)
             befores.append(before)
-            _alias(reverse, mine[p], before)
+            b.alias(mine[p], before)
         for s in _whole_body(region, body, [p for p in logged if changed[p]], exp).stms:
             b.add(s)
         count = len(region.ends)
@@ -270,7 +256,7 @@ def _as_loop(
             if changed[p]:
                 result = region.results[exp.params.index(p)]
                 assert isinstance(result, Var)
-                ends.append(_restored(b, plan, p, exp, region, result, records[p]))
+                ends.append(plan.logs[p].restore(b, result, records[p], region.index))
             else:
                 ends.append(before)
     results = (*body.results[:count], *sums, *ends)
@@ -282,21 +268,6 @@ def _as_loop(
     bound = trips if isinstance(trips, Var) else i64(trips)
     found = b.bind(vars, For(step, bound, params, inits, Body(tuple(stms), results)))
     return list(found[: count + len(totals)])
-
-
-def _restored(b, plan: Plan, p: Var, exp: For, region: Region, array: Var, record) -> Var:  # type: ignore[no-untyped-def]
-    found = plan.logs[p].restore(b, array, record)
-    # positions that are the loop's index are written with its name in the forward loop
-    return _renamed(b, found, {exp.index: region.index})
-
-
-def _renamed(b, found: Var, names: dict[Var, Var]) -> Var:  # type: ignore[no-untyped-def]
-    from tapeless.ir.walk import Substitution
-
-    renamed = Substitution(names)
-    stms = b.stms
-    stms[:] = [renamed.stm(s) for s in stms]
-    return found
 
 
 def _whole_body(region: Region, body: Body, kept: list[Var], exp: For) -> Body:

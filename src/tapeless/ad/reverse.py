@@ -26,7 +26,6 @@ from tapeless.ir.builder import Builder
 from tapeless.ir.core import (
     Apply,
     ArrayLit,
-    At,
     Axis,
     Body,
     Broadcast,
@@ -420,6 +419,3 @@ def _quiet(stm: Stm) -> Stm:
         case _:
             exp = map_exp(exp, lambda a: a, quiet, lambda lam: Lambda(lam.params, quiet(lam.body)))
     return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
-
-
-__all__ = ["At", "Back", "Reverse", "nothing", "quiet", "vjp_body", "with_span"]

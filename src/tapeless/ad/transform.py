@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tapeless.ad.forward import jvp_body
 from tapeless.ad.reverse import vjp_body
 from tapeless.ir.builder import Builder
-from tapeless.ir.core import Body, Function, Lambda
+from tapeless.ir.core import Function, Lambda
 from tapeless.ir.types import Atom, Dim, Var
 from tapeless.ir.walk import free_in_lambda, type_vars
 from tapeless.passes.fuse import fuse
@@ -46,6 +46,3 @@ def jvp(
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Results of the lambda and their tangents, for tangents of some of its parameters (the others: zero)."""
     return jvp_body(b, lam.body, tangents, lanes)
-
-
-__all__ = ["Body", "jvp", "prepared", "vjp"]

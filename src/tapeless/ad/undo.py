@@ -87,10 +87,9 @@ class Log:
 
     def __init__(self, body: Body, steps: Sequence[Step], params: set[Var], index: Var) -> None:
         """Positions other than the loop's `index` that an iteration makes, or that it carries, are recorded too."""
-        self.steps = steps
+        self.steps, self.index = steps, index
         self.local = (_bound(body) | params) - {index}
         self.varying = frozenset({*self.local, index})
-        self.types: list[Type] = []
         self.again: list[Stm] = []  # positions that follow from the index are computed again, not recorded
         for stm in body.stms:
             if isinstance(stm.exp, Apply) and not any(a in self.local for a in stm.exp.args):
@@ -102,9 +101,7 @@ class Log:
 
     def record(self, body: Body) -> tuple[Body, list[Atom]]:
         """The body with reads of what will be overwritten, and the record."""
-        new, record = self._record(body, self.steps)
-        self.types = [a.type for a in record]
-        return new, record
+        return self._record(body, self.steps)
 
     def _record(self, body: Body, steps: Sequence[Step]) -> tuple[Body, list[Atom]]:
         at = {id(s.stm): s for s in steps}
@@ -151,10 +148,10 @@ class Log:
 
     # -- backwards
 
-    def restore(self, b: Builder, array: Var, record: Sequence[Atom]) -> Var:
-        """The array as it was before the iteration."""
+    def restore(self, b: Builder, array: Var, record: Sequence[Atom], index: Var) -> Var:
+        """The array as it was before the iteration of this index."""
         rest = list(record)
-        self.names = Substitution({}, refresh=True)
+        self.names = Substitution({self.index: index}, refresh=True)
         for stm in self._needed():
             b.add(self.names.stm(stm))
         return self._restore(b, array, self._split(self.steps, rest))
@@ -236,6 +233,3 @@ def _blank(b: Builder, type: Type) -> Atom:
 
 def _bound(body: Body) -> set[Var]:
     return {v for s in all_stms(body) for v in s.vars}
-
-
-__all__ = ["Log", "Step", "trace_updates"]

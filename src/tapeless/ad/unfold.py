@@ -13,7 +13,7 @@ from tapeless.ad.operators import EXTREMA, is_sum, single_row
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Body, Exp, For, Full, Hist, If, Lambda, Reduction, Stm, Sweep
 from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64
-from tapeless.ir.walk import apply_lambda, map_exp
+from tapeless.ir.walk import map_exp
 
 
 def unfold(body: Body, active: set[Var]) -> Body:
@@ -74,8 +74,8 @@ def _loop(stm: Stm, exp: Sweep, r: Reduction, scan: bool, places: Sequence[int])
     totals = [Var("total", n.type) for n in r.neutral]
     outs = [Var(v.name, v.type) for v in results] if scan else []
     with b.region() as stms:
-        operands = _put(b, exp.lam, [i, *_rows(b, exp.arrays, i)])
-        new = _put(b, r.op, [*totals, *(operands[k] for k in places)])
+        operands = b.inline(exp.lam, [i, *_rows(b, exp.arrays, i)])
+        new = b.inline(r.op, [*totals, *(operands[k] for k in places)])
         written = [b.update(o, (At(i), *full_axes(n.type.shape)), n) for o, n in zip(outs, new, strict=False)]
     body = Body(tuple(stms), (*new, *written))
     inits: list[Atom] = list(r.neutral)
@@ -95,14 +95,14 @@ def _hist(stm: Stm, exp: Hist) -> Stm:
     i = Var("i", I64)
     dests = tuple(Var(d.name, d.type) for d in exp.dests)
     with b.region() as stms:
-        key, *values = _put(b, exp.lam, [i, *_rows(b, exp.arrays, i)])
+        key, *values = b.inline(exp.lam, [i, *_rows(b, exp.arrays, i)])
         size = dim_atom(exp.dests[0].type.shape[0])
         low = b.let(BOOL, Apply("ge", (key, i64(0))))
         high = b.let(BOOL, Apply("lt", (key, size)))
         inside = b.let(BOOL, Apply("and", (low, high)))
         with b.region() as then:
             old = [b.index(d, (At(key), *full_axes(d.type.row().shape))) for d in dests]
-            new = _put(b, exp.op.op, [*old, *values])
+            new = b.inline(exp.op.op, [*old, *values])
             put = [b.update(d, (At(key), *full_axes(n.type.shape)), n) for d, n in zip(dests, new, strict=True)]
         vars = [Var(d.name, d.type) for d in dests]
         found = b.bind(vars, If(inside, Body(tuple(then), tuple(put)), Body((), dests)))
@@ -111,10 +111,3 @@ def _hist(stm: Stm, exp: Hist) -> Stm:
 
 def _rows(b: Builder, arrays: Sequence[Var], i: Var) -> list[Var]:
     return [b.row(a, i, a.name) for a in arrays]
-
-
-def _put(b: Builder, lam: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
-    body = apply_lambda(lam, args)
-    for s in body.stms:
-        b.add(s)
-    return body.results

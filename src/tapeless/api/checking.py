@@ -39,7 +39,7 @@ def check_grads(
         raise AssertionError(text)
 
 
-def _varied(leaf: Any) -> bool:
+def _is_number(leaf: Any) -> bool:
     return isinstance(leaf, float) or (isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind == "f")
 
 
@@ -60,10 +60,6 @@ def _moved(leaves: list[Any], k: int, place: tuple[int, ...], by: float) -> list
 
 def _numbers(tree: Any) -> list[Any]:
     return [np.asarray(leaf) for leaf in pytree.flatten(tree)[0] if _is_number(leaf)]
-
-
-def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, float) or (isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind == "f")
 
 
 def _problems(
@@ -105,7 +101,7 @@ def _problems(
 
 def _refuse(args: tuple[Any, ...]) -> None:
     for k, a in enumerate(args):
-        if not all(map(_varied, pytree.flatten(a)[0])):
+        if not all(map(_is_number, pytree.flatten(a)[0])):
             raise ValueError(
                 f"tp.check_grads: argument {k + 1} is not made of floats; close over it: check_grads(lambda x: f(x, n), (x,))"
             )

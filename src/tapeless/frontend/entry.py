@@ -144,7 +144,7 @@ DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
 def _unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> CompileError:
     """The refusal of an argument, pointing at its parameter where the source is known."""
     label, where = f"argument {k + 1}", {}
-    python = getattr(function, "python", function)
+    python = _written(getattr(function, "python", function))
     if isinstance(python, types.FunctionType) and tree is not None:
         try:
             source, node = sources.find(calls.unwrap(python))
@@ -250,13 +250,16 @@ def _trace(
     return _finish(ctx, python.__name__, result, params, arguments, cells, sizes)
 
 
+def _written(function: Any) -> Any:
+    """The function that was written, under transforms and tp.function."""
+    function = getattr(function, "python", function)
+    transform = getattr(function, "__tapeless_transform__", None)
+    return function if transform is None else _written(transform.function)
+
+
 def _base(ctx: Context, transform: Any) -> Closure | None:
     """The function that a transform is of, or that the innermost of several transforms is of."""
-    base = getattr(transform, "function", None)
-    base = getattr(base, "python", base)
-    inner = getattr(base, "__tapeless_transform__", None)
-    if inner is not None:
-        return _base(ctx, inner)
+    base = _written(getattr(transform, "function", None))
     return calls.python_function(ctx, base) if isinstance(base, types.FunctionType) else None
 
 

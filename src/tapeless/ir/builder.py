@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import (
+    Apply,
     ArrayLit,
     At,
     Axis,
@@ -34,6 +35,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var
+from tapeless.ir.walk import apply_lambda
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,6 +135,20 @@ class Builder:
 
     def copy(self, array: Var, name: str = "") -> Var:
         return self.let(array.type, Copy(array), name or array.name)
+
+    def alias(self, new: Var, old: Atom) -> None:
+        """Another name for a value, which simplification takes away."""
+        if new.type.shape:
+            assert isinstance(old, Var)
+            self.bind([new], Index(old, tuple(full_axes(new.type.shape))))
+        else:
+            self.bind([new], Apply("identity", (old,)))
+
+    def inline(self, lam: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+        """The body of a lambda here, with names of its own; its results."""
+        body = apply_lambda(lam, args)
+        self.stms.extend(body.stms)
+        return body.results
 
     # -- regions as expressions
 

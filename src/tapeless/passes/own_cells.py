@@ -166,27 +166,16 @@ def _settled(stm: Stm, exp: WithAcc, zeros: set[Var]) -> list[Stm]:
         out.extend(rest)
         b = Builder(stm.span)
         for v, r in zip((*stm.vars[count:], *parts), inner_results, strict=True):
-            _alias(b, v, r)
+            b.alias(v, r)
         out.extend(b.stms)
     b = Builder(stm.span)
     for k, part in zip(made, parts, strict=True):
         start, result = exp.arrays[k], stm.vars[k]
         if exp.lam.params[k].type.acc == "set" or start in zeros:
-            _alias(b, result, part)
+            b.alias(result, part)
         else:
-            _alias(b, result, _sum(b, start, part))
+            b.alias(result, _sum(b, start, part))
     return [*out, *b.stms]
-
-
-def _alias(b: Builder, new: Var, old: Atom) -> None:
-    """Another name, which simplification takes away."""
-    from tapeless.ir.core import Index
-
-    if new.type.shape:
-        assert isinstance(old, Var)
-        b.bind([new], Index(old, tuple(full_axes(new.type.shape))))
-    else:
-        b.bind([new], Apply("identity", (old,)))
 
 
 def _sum(b: Builder, x: Var, y: Var) -> Var:
