@@ -141,6 +141,9 @@ class InversionDrift(UserWarning):
     code = "TP410"
 
 
+WARNINGS = frozenset({"InversionDrift"})  # checks that fail with these let the program go on
+
+
 class DeviceError(TapelessError):
     """A device is missing or refused the work."""
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tapeless.backends.cpu.compile import Native, compile_program
 from tapeless.ir.types import I64, SCALAR, Const, DType, Var, i64
-from tapeless.lower.loopir import Buffer, Let, Program, Space
+from tapeless.lower.loopir import RECORDS, Buffer, Let, Program, Space
 
 CTYPE = {DType.bool: ctypes.c_int8, DType.i32: ctypes.c_int32, DType.i64: ctypes.c_int64, DType.f32: ctypes.c_float,
          DType.f64: ctypes.c_double}  # fmt: skip
@@ -63,7 +63,7 @@ def call(prog, native, function, *args, threads=1):
             values += [complex(a).real, complex(a).imag]
         else:
             values.append(a.item() if isinstance(a, np.generic) else a)
-    results, err = np.zeros(64, np.int64), np.zeros(4, np.int64)
+    results, err = np.zeros(64, np.int64), np.zeros(RECORDS, np.int64)
     function(*values, threads, results.ctypes.data, err.ctypes.data)
     scalars, slot = [], 0
     for d in prog.scalar_results:

@@ -242,11 +242,6 @@ def test_unknown_recoveries_and_budgets(options):
         tp.grad(lambda x: x, **options)
 
 
-@pytest.mark.parametrize("options", [{"recover": "invert"}, {"memory": "64MB"}])
-def test_recoveries_and_budgets_that_are_not_there_yet(options):
-    with pytest.raises(tp.RecoveryError, match="not available yet"):
-        tp.grad(lambda x: x, **options)
-
 
 def test_a_transform_called_from_python_is_refused_where_its_function_is_written():
     def count(x, n):

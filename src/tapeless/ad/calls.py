@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from tapeless.ad.emit import Emit, differentiable
 from tapeless.ad.jacobians import jacobian_like, op_hessian
-from tapeless.ad.options import by_argument, constants, function_and_options, only_number, positions
+from tapeless.ad.options import by_argument, constants, function_and_options, only_number, policy_from, positions
 from tapeless.ad.traced import (
     Arguments,
     Keywords,
@@ -46,7 +46,7 @@ def grad_like(name: str, with_value: bool) -> Callable[[Context, Arguments, Keyw
 
         def run(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
             wrt, single = positions(ctx, options.get("argnums", 0), len(args))
-            traced = trace(ctx, function, args, keywords, wrt)
+            traced = trace(ctx, function, args, keywords, wrt, policy_from(ctx, options))
             value = traced.result
             if has_aux:
                 if not isinstance(value, Sequence_) or len(value.items) != 2:
@@ -74,12 +74,12 @@ def grad_like(name: str, with_value: bool) -> Callable[[Context, Arguments, Keyw
 
 def op_vjp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     """(out, pullback)"""
-    constants(ctx, "vjp", keywords, ("memory", "recover"))
+    options = constants(ctx, "vjp", keywords, ("memory", "recover"))
     if not args:
         ctx.fail("TP112", "tp.vjp is missing the function")
     primals = args[1:]
     wrt = list(range(len(primals)))
-    traced = trace(ctx, args[0], primals, {}, wrt)
+    traced = trace(ctx, args[0], primals, {}, wrt, policy_from(ctx, options))
     results = here(traced)
     out = rebuilt(traced.result, results_of(traced, results))
 
@@ -95,12 +95,12 @@ def op_vjp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
 
 def op_pull(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     """A function of the arguments (a tuple) and the adjoint of the result."""
-    function = args[0]
+    function, options = args[0], keywords
 
     def run(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
         primals, adjoint = args
         assert isinstance(primals, Sequence_)
-        found = op_vjp(ctx, [function, *primals.items], {})
+        found = op_vjp(ctx, [function, *primals.items], options)
         assert isinstance(found, Sequence_)
         return call_value(ctx, found.items[1], [adjoint])
 
@@ -164,7 +164,7 @@ def op_hvp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     constants(ctx, "hvp", keywords, ("memory", "recover"))
     function, primals, tangents = _primals(ctx, "hvp", args)
     wrt = Sequence_(tuple(Scalar(Const(k, DType.i64), True) for k in range(len(primals))))
-    gradient = grad_like("grad", False)(ctx, [function], {"argnums": wrt})
+    gradient = grad_like("grad", False)(ctx, [function], {**keywords, "argnums": wrt})
     both = op_jvp(ctx, [gradient, Sequence_(tuple(primals)), Sequence_(tuple(tangents))], {})
     if len(primals) > 1:
         return both

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ad.emit import Emit, differentiable, whole
-from tapeless.ad.options import by_argument, constant, function_and_options, positions
+from tapeless.ad.options import by_argument, constant, function_and_options, policy_from, positions
 from tapeless.ad.traced import (
     Arguments,
     Keywords,
@@ -62,7 +62,7 @@ def jacobian_like(name: str, forward: bool | None) -> Callable[[Context, Argumen
 
         def run(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
             wrt, single = positions(ctx, options.get("argnums", 0), len(args))
-            traced = trace(ctx, function, args, keywords, wrt)
+            traced = trace(ctx, function, args, keywords, wrt, policy_from(ctx, options))
             value: Value = traced.result
             if has_aux:
                 if not isinstance(value, Sequence_) or len(value.items) != 2:
@@ -215,6 +215,6 @@ def _array_columns(traced: Traced, j: int, shapes: Sequence[tuple[Dim, ...]]) ->
 
 
 def op_hessian(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
-    inner = {k: v for k, v in keywords.items() if k in ("argnums", "has_aux")}
+    inner = {k: v for k, v in keywords.items() if k in ("argnums", "has_aux", "memory", "recover")}
     gradient = jacobian_like("hessian", False)(ctx, args[:1], dict(inner))
     return jacobian_like("hessian", True)(ctx, [gradient], dict(inner))

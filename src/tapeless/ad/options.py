@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.ad.emit import differentiable
+from tapeless.ad.policy import Policy, policy_of
 from tapeless.ad.traced import Arguments, Keywords, Traced, leaves_of, rebuilt, type_of
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Scalar, Sequence_, Static, Value
@@ -18,9 +19,16 @@ def constants(ctx: Context, name: str, keywords: Keywords, allowed: Sequence[str
         if key not in allowed:
             ctx.fail("TP112", f"tp.{name} has no option '{key}'")
         found[key] = constant(ctx, name, key, value)
-    if found.get("memory") is not None or found.get("recover", "auto") != "auto":
-        ctx.fail("TP303", "memory budgets and recoveries other than 'auto' are not available yet", "leave them out.")
     return found
+
+
+def policy_from(ctx: Context, options: dict[str, object]) -> Policy:
+    """What a transform, or else the function that is compiled, says about recoveries."""
+    memory = options.get("memory")
+    try:
+        return policy_of(ctx.options.memory if memory is None else memory, options.get("recover", "auto"))
+    except ValueError as problem:
+        ctx.fail("TP112", str(problem))
 
 
 def constant(ctx: Context, name: str, key: str, value: Value) -> object:

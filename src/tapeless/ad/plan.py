@@ -1,11 +1,16 @@
 """How the values that a backward loop needs come back: one recovery for each carried value.
 
-`plan_loop` takes a loop and the carried values whose old contents the backward loop reads; gives a `Plan`. The choice
-is made here only, and written into the loop's `plan` for people to read.
+`plan_loop` takes a loop, the carried values whose old contents the backward loop reads, and what the user wishes; gives
+a `Plan`. The choice is made here only, and written into the loop's `plan` for people and for `explain` to read.
 
-    none   its derivative does not use it
-    undo   an array that iterations update in place: a log of the overwritten cells, put back on the way
-    store  one slot an iteration
+    none        its derivative does not use it
+    closed      computed from the loop's index (taken out of the loop before: `ad.closed`)
+    live        an array each of whose cells is written once, before it is read: the final one serves (`ad.live`)
+    undo        what iterations overwrite in place is logged, and put back on the way (`ad.undo`)
+    invert      the iteration is solved for the values at its start (`ad.invert`)
+    store       one slot an iteration
+    checkpoint  some states, and running again between them (`ad.strips`, `ad.treeverse`)
+    recompute   running again from the start, for each iteration
 """
 
 from __future__ import annotations
@@ -13,41 +18,82 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tapeless.ad.invert import Inverse, invert
+from tapeless.ad.iteration import Region
+from tapeless.ad.live import is_live
+from tapeless.ad.policy import AUTO, CLOSED, INVERT, KEEP, LIVE, NONE, STORE, UNDO, NoRecovery, Wish
 from tapeless.ad.undo import Log, trace_updates
-from tapeless.ir.core import Atom, Body
-from tapeless.ir.types import Var
-
-NONE, UNDO, STORE = "none", "undo", "store"
+from tapeless.ir.core import Body, For
+from tapeless.ir.span import Span
+from tapeless.ir.types import Atom, Var
 
 
 @dataclass
 class Plan:
-    """The recovery of each carried value that has a derivative or is needed by one."""
+    """The recovery of each carried value. `records` are the variables of the forward body that a log consists of."""
 
     recovery: dict[Var, str] = field(default_factory=dict)
+    closed: list[str] = field(default_factory=list)  # names of counters, which the loop does not carry any more
     logs: dict[Var, Log] = field(default_factory=dict)
     records: dict[Var, list[Atom]] = field(default_factory=dict)
+    inverse: Inverse | None = None
+    body: Body | None = None  # with what has to be logged
 
-    def text(self) -> str:
-        return ", ".join(f"{v.name}: {how}" for v, how in self.recovery.items())
+    def text(self, instead: str = "") -> str:
+        """`instead`: what the values that would be kept are, where the whole loop has another way."""
+        kept = {UNDO, STORE}
+        found = {v.name: instead if instead and how in kept else how for v, how in self.recovery.items()}
+        return ", ".join(f"{name}: {how}" for name, how in {**found, **dict.fromkeys(self.closed, CLOSED)}.items())
 
-    def of(self, how: str) -> list[Var]:
-        return [v for v, h in self.recovery.items() if h == how]
+    def of(self, *hows: str) -> list[Var]:
+        return [v for v, h in self.recovery.items() if h in hows]
+
+    @property
+    def keeps(self) -> bool:
+        return bool(self.of(STORE, UNDO))
 
 
-def plan_loop(index: Var, params: Sequence[Var], body: Body, needed: set[Var]) -> tuple[Plan, Body]:
-    """The plan, and the body with what has to be logged for it."""
-    plan = Plan()
-    for p, result in zip(params, body.results, strict=True):
-        if p not in needed:
-            plan.recovery[p] = NONE
+def plan_loop(exp: For, region: Region, wish: Wish, span: Span, inactive: Sequence[Var] = ()) -> Plan:
+    """`inactive`: carried values without derivatives, which may be solved for exactly if they are integers."""
+    plan, body = Plan(), exp.body
+    needed = {exp.params[k] for k in region.needed}
+    plan.recovery = dict.fromkeys(exp.params, NONE)
+    if not needed:
+        return plan
+    if wish.kind == CLOSED:
+        refuse(wish, needed, "no closed form in the loop's index is known for it", span)
+    if wish.kind == INVERT:
+        found = invert(exp, needed, exact=False)
+        if isinstance(found, str):
+            raise NoRecovery(f"recover='invert' does not apply: {found}", span)
+        plan.inverse = found
+        plan.recovery.update(dict.fromkeys(found.state, INVERT))
+        return plan
+    for p in [p for p in exp.params if p in needed]:
+        if wish.kind in (AUTO, KEEP, UNDO) and p.type.shape and is_live(exp, region, p):
+            plan.recovery[p] = LIVE
             continue
-        steps = trace_updates(body, result, p) if p.type.shape else None
-        if steps:
-            log = Log(body, steps, set(params), index)
-            if log.possible:
-                body, plan.records[p] = log.record(body)
-                plan.recovery[p], plan.logs[p] = UNDO, log
-                continue
+        if wish.kind in (AUTO, KEEP, UNDO) and (log := _log(exp, body, p)) is not None:
+            body, plan.records[p] = log.record(body)
+            plan.recovery[p], plan.logs[p] = UNDO, log
+            continue
+        if wish.kind == UNDO and p.type.shape:
+            refuse(wish, {p}, "it is replaced as a whole, not updated in place", span)
         plan.recovery[p] = STORE
-    return plan, body
+    plan.body = body
+    return plan
+
+
+def _log(exp: For, body: Body, p: Var) -> Log | None:
+    if not p.type.shape:
+        return None
+    steps = trace_updates(body, body.results[exp.params.index(p)], p)
+    if not steps:
+        return None
+    log = Log(body, steps, set(exp.params), exp.index)
+    return log if log.possible else None
+
+
+def refuse(wish: Wish, values: set[Var], reason: str, span: Span) -> None:
+    names = ", ".join(f"'{v.name}'" for v in values)
+    raise NoRecovery(f"recover='{wish}' does not apply to {names}: {reason}", span)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tapeless.ad.activity import useful, varied
 from tapeless.ad.emit import Emit, differentiable, unchecked, whole
+from tapeless.ad.policy import ANY, Policy
 from tapeless.ad.unfold import unfold
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import (
@@ -61,14 +62,19 @@ Back = Callable[[], None]
 
 
 def vjp_body(
-    b: Builder, body: Body, wrt: Sequence[Var], seeds: Sequence[Atom | None], debug_nans: bool = False
+    b: Builder,
+    body: Body,
+    wrt: Sequence[Var],
+    seeds: Sequence[Atom | None],
+    debug_nans: bool = False,
+    policy: Policy = ANY,
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Emits the body and its adjoint for the adjoints `seeds` of its results; its results and the adjoints of `wrt`."""
     wanted = [r for r, s in zip(body.results, seeds, strict=True) if s is not None]
     active = varied(body, wrt) & useful(body, wanted)
     body = unfold(body, active)
     active = varied(body, wrt) & useful(body, wanted)
-    reverse = Reverse(b, active, debug_nans)
+    reverse = Reverse(b, active, debug_nans, policy)
     reverse.sizes = sizes_in(body)
     backs = reverse.forward(body)
     for r, seed in zip(body.results, seeds, strict=True):
@@ -79,8 +85,11 @@ def vjp_body(
 
 
 class Reverse:
-    def __init__(self, b: Builder, active: set[Var], debug_nans: bool = False) -> None:
+    def __init__(self, b: Builder, active: set[Var], debug_nans: bool = False, policy: Policy = ANY) -> None:
         self.b, self.emit, self._active, self.debug_nans = b, Emit(b), active, debug_nans
+        self.policy = policy
+        self.budget: Atom | None = None if policy.memory is None else i64(policy.memory)  # bytes for what is kept
+        self.loops = 0  # that share it
         self.adjoints: dict[Var, Atom] = {}
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
         self.sizes: set[Var] = set()  # of arrays: never negative
@@ -88,9 +97,17 @@ class Reverse:
 
     def inside(self, accs: Mapping[Var, Var]) -> Reverse:
         """For a region, whose adjoints start from nothing."""
-        inner = Reverse(self.b, self._active, self.debug_nans)
+        inner = Reverse(self.b, self._active, self.debug_nans, self.policy)
         inner.accs = {**self.accs, **accs}
-        inner.sums, inner.sizes = self.sums, self.sizes
+        inner.sums, inner.sizes, inner.budget = self.sums, self.sizes, self.budget
+        return inner
+
+    def sharing(self) -> Reverse:
+        """For loops inside a loop: they have half of what is left of its share."""
+        if self.budget is None:
+            return self
+        inner = self.inside({})
+        inner.budget = self.emit("floordiv", self.budget, 2 * max(1, self.loops))
         return inner
 
     def fresh(self, lam: Lambda) -> Lambda:
@@ -166,28 +183,38 @@ class Reverse:
         bound = set(params)
         return [v for v in free_in_body(body) if v in self._active and v not in bound and differentiable(v.type)]
 
-    def with_accumulators(self, arrays: Sequence[Var], make: Callable[[dict[Var, Var]], Sequence[Atom]]) -> list[Atom]:
-        """Runs `make` with accumulators for the adjoints of arrays that have none yet; what it gives."""
+    def with_accumulators(
+        self,
+        arrays: Sequence[Var],
+        make: Callable[[dict[Var, Var]], Sequence[Atom]],
+        accs: dict[Var, Var] | None = None,
+    ) -> list[Atom]:
+        """Runs `make` with accumulators for the adjoints of arrays that have none yet (`accs`, if they have names
+        already); what it gives.
+        """
         missing = [a for a in arrays if a not in self.accs]
         if not missing:
             return list(make({}))
         starts = [self.full_adjoint(a) for a in missing]
-        accs = {a: Var(f"{a.name}_acc", Type(a.type.dtype, a.type.shape, "add")) for a in missing}
+        if accs is None:
+            accs = {a: Var(f"{a.name}_acc", Type(a.type.dtype, a.type.shape, "add")) for a in missing}
         with self.b.region() as stms:
             results = tuple(make(accs))
-        lam = Lambda(tuple(accs.values()), Body(tuple(stms), results))
+        bound = {v for s in stms for v in s.vars}
+        made = {r: Var("t", r.type) for r in results if isinstance(r, Var) and r in bound}
+        lam = Lambda(tuple(accs.values()), Body(tuple(stms), tuple(made)))
         ends = [Var(f"{a.name}_bar", a.type) for a in missing]
-        vars = [Var("t", r.type) for r in results]
-        self.b.bind([*ends, *vars], WithAcc(tuple(s for s in starts if isinstance(s, Var)), lam))
+        self.b.bind([*ends, *made.values()], WithAcc(tuple(s for s in starts if isinstance(s, Var)), lam))
         for a, end in zip(missing, ends, strict=True):
             self.adjoints[a] = end
-        return list(vars)
+        return [made.get(r, r) if isinstance(r, Var) else r for r in results]
 
     # -- statements
 
     def forward(self, body: Body) -> list[tuple[Stm, Back]]:
         """Emits the statements; what to do on the way back."""
         backs: list[tuple[Stm, Back]] = []
+        self.loops = sum(isinstance(s.exp, For | While) and self._involved(s) for s in body.stms)
         for stm in body.stms:
             with_span(self.b, stm, lambda stm=stm: backs.append((stm, self.stm(stm))))  # type: ignore[misc]
         return backs

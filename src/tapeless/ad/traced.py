@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tapeless.ad.custom import inlined
 from tapeless.ad.emit import Emit, differentiable, whole
+from tapeless.ad.policy import ANY, NoRecovery, Policy
 from tapeless.ad.transform import jvp, prepared, vjp
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
@@ -87,6 +88,7 @@ class Traced:
     inputs: list[Scalar | Array]  # what they stand for
     result: Value  # its leaves are the results of the region, in order
     leaves: list[Value]
+    policy: Policy = ANY
 
     def copy(self) -> Lambda:
         """The region, to be put somewhere: with names of its own."""
@@ -97,7 +99,14 @@ class Traced:
         return isinstance(leaf, Scalar) and leaf.weak
 
 
-def trace(ctx: Context, function: Value, args: Sequence[Value], keywords: Keywords, wrt: Sequence[int]) -> Traced:
+def trace(
+    ctx: Context,
+    function: Value,
+    args: Sequence[Value],
+    keywords: Keywords,
+    wrt: Sequence[int],
+    policy: Policy = ANY,
+) -> Traced:
     """`wrt`: the positions of the arguments to differentiate; their leaves must be numbers with derivatives."""
     params: list[Var] = []
     inputs: list[Scalar | Array] = []
@@ -147,7 +156,7 @@ def trace(ctx: Context, function: Value, args: Sequence[Value], keywords: Keywor
     ctx.state, ctx.written_cells = state, written
     ctx.transforms -= 1
     lam = prepared(Lambda(tuple(params), Body(tuple(stms), tuple(atoms))))
-    return Traced(ctx, lam, params, inputs, result, leaves)
+    return Traced(ctx, lam, params, inputs, result, leaves, policy)
 
 
 def results_of(traced: Traced, atoms: Sequence[Atom], leaves: Sequence[Value] | None = None) -> list[Value]:
@@ -169,6 +178,8 @@ def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
             found = run()
     except NotImplementedError as problem:
         ctx.fail("TP303", str(problem))
+    except NoRecovery as problem:
+        ctx.no_recovery(problem.reason, problem.span, problem.hint)
     for s in stms if ctx.transforms else inlined(Body(tuple(stms), ())).stms:
         ctx.b.add(s)
     return found
@@ -182,7 +193,7 @@ def pull(traced: Traced, seeds: Sequence[Atom | None]) -> tuple[tuple[Atom, ...]
     ctx = traced.ctx
 
     def run() -> Pair:
-        return vjp(ctx.b, traced.copy(), traced.params, seeds, ctx.options.debug_nans)
+        return vjp(ctx.b, traced.copy(), traced.params, seeds, ctx.options.debug_nans, traced.policy)
 
     results, adjoints = _derived(ctx, run)
     emit = Emit(ctx.b)

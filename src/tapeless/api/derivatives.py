@@ -15,7 +15,6 @@ import numpy as np
 from tapeless.ad import calls, custom_calls
 from tapeless.api.function import MEMORY, Function
 from tapeless.api.operators import check_recover
-from tapeless.errors import RecoveryError
 from tapeless.frontend.context import Context
 from tapeless.frontend.names import from_python
 from tapeless.frontend.parallel import OPERATORS
@@ -65,13 +64,13 @@ def _check(name: str, function: Any) -> Any:
     return function
 
 
-def _refuse_plans(memory: str | None, recover: str) -> None:
-    """Budgets and recoveries of the user's choice are not there yet: better an error than a promise not kept."""
+def _plans(memory: str | None, recover: str) -> dict[str, Any]:
+    """What was said about recoveries, as options of a transform."""
     check_recover(recover)
     if memory is not None and not MEMORY.fullmatch(str(memory)):
         raise ValueError(f"memory={memory!r}: a size like '64MB'")
-    if memory is not None or recover != "auto":
-        raise RecoveryError("memory budgets and recoveries other than 'auto' are not available yet")
+    said = {"memory": memory, "recover": None if recover == "auto" else recover}
+    return {k: v for k, v in said.items() if v is not None}
 
 
 def _options_of(function: Any) -> dict[str, Any]:
@@ -80,7 +79,7 @@ def _options_of(function: Any) -> dict[str, Any]:
         o = function.options
         return {
             "check": o.check, "unsafe": o.unsafe, "fastmath": o.fastmath, "debug_nans": o.debug_nans,
-            "threads": function.threads, "cache": function.cache,
+            "threads": function.threads, "cache": function.cache, "memory": o.memory,
         }  # fmt: skip
     return {}
 
@@ -96,7 +95,7 @@ def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., D
         **options: Any,
     ) -> Derived:
         _check(name, f)
-        _refuse_plans(memory, recover)
+        plans = _plans(memory, recover)
         numbers = (argnums,) if isinstance(argnums, int) else argnums
         if not isinstance(numbers, tuple | list) or not all(type(k) is int for k in numbers):
             raise TypeError(f"argnums of tp.{name} is an int or a tuple of ints, not {argnums!r}")
@@ -104,6 +103,7 @@ def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., D
         if unknown:
             raise TypeError(f"tp.{name} has no option '{unknown[0]}'")
         chosen = {"argnums": argnums if isinstance(argnums, int) else tuple(numbers), "has_aux": has_aux, **options}
+        chosen |= plans
         return Derived(Transform(name, f, chosen), **_options_of(f))
 
     transform.__name__ = transform.__qualname__ = name
@@ -120,14 +120,15 @@ jacobian = _family("jacobian", "The Jacobian, by whichever mode needs fewer runs
 hessian = _family("hessian", "The second derivatives of a function that returns one number.", ("sparse",))
 
 
-def _once(name: str, f: Callable[..., Any], direct: bool = False) -> Derived:
+def _once(name: str, f: Callable[..., Any], direct: bool = False, plans: dict[str, Any] | None = None) -> Derived:
     """One for each function, so that what was compiled for an earlier call serves again."""
     _check(name, f)
     own = getattr(f, "__dict__", {})
     known: dict[str, Derived] = own.setdefault("__tapeless_derived__", {}) if isinstance(own, dict) else {}
-    if name not in known:
-        known[name] = Derived(Transform(name, f, {}, direct), **_options_of(f))
-    return known[name]
+    key = name + "".join(f" {k}={v}" for k, v in (plans or {}).items())
+    if key not in known:
+        known[key] = Derived(Transform(name, f, plans or {}, direct), **_options_of(f))
+    return known[key]
 
 
 def _kept(primals: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -150,8 +151,7 @@ class Pullback:
 
 def vjp(f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto") -> tuple[Any, Pullback]:
     """(f(*primals), pullback): `pullback(adjoint of the result)` gives the adjoints of the arguments."""
-    _refuse_plans(memory, recover)
-    run = _once("pull", _check("vjp", f))
+    run = _once("pull", _check("vjp", f), plans=_plans(memory, recover))
     return _once("value", f)(*primals), Pullback(run, primals)
 
 
@@ -170,7 +170,7 @@ def jvp(
     recover: str = "auto",
 ) -> tuple[Any, Any]:
     """(f(*primals), its derivative in the direction `tangents`)."""
-    _refuse_plans(memory, recover)
+    _plans(memory, recover)  # forward mode keeps nothing
     found: tuple[Any, Any] = _once("jvp", f, True)(*_tuples("jvp", primals, tangents))
     return found
 
@@ -184,8 +184,7 @@ def hvp(
     recover: str = "auto",
 ) -> tuple[Any, Any]:
     """(gradient, Hessian times `tangents`)."""
-    _refuse_plans(memory, recover)
-    found: tuple[Any, Any] = _once("hvp", f, True)(*_tuples("hvp", primals, tangents))
+    found: tuple[Any, Any] = _once("hvp", f, True, _plans(memory, recover))(*_tuples("hvp", primals, tangents))
     return found
 
 

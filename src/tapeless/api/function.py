@@ -58,7 +58,7 @@ class Function(Generic[P, R]):
     ) -> None:
         functools.update_wrapper(self, python)
         self.python = python
-        self.options = Options(check=check, unsafe=unsafe, fastmath=fastmath, debug_nans=debug_nans)
+        self.options = Options(check, unsafe, fastmath, debug_nans, memory)
         self.threads = threads if threads is not None else default_threads()
         self.cache = cache
         # what to call, what it depends on, and the specialisation that it belongs to

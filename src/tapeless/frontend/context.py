@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from tapeless.errors import CompileError, ShapeError
+from tapeless.errors import CompileError, RecoveryError, ShapeError
 from tapeless.frontend.liveness import Liveness
 from tapeless.frontend.source import Source
 from tapeless.frontend.values import Array, Cell, Conflict, Key, MaybeUndefined, Scalar, State, Value
@@ -65,6 +65,7 @@ class Options:
     unsafe: bool = False
     fastmath: bool = False
     debug_nans: bool = False
+    memory: str | None = None  # for what backward sweeps keep
 
 
 @dataclass
@@ -117,8 +118,8 @@ class Context:
 
     # -- errors
 
-    def _where(self) -> dict[str, Any]:
-        s = self.span
+    def _where(self, span: Span = NOWHERE) -> dict[str, Any]:
+        s = span if span.line else self.span
         if s is NOWHERE:
             return {}
         source = self.sources.get(s.file)
@@ -133,6 +134,9 @@ class Context:
 
     def shape_error(self, code: str, reason: str, hint: str = "") -> NoReturn:
         raise ShapeError(reason, code=code, hint=hint, **self._where())
+
+    def no_recovery(self, reason: str, span: Span, hint: str = "") -> NoReturn:
+        raise RecoveryError(reason, hint=hint, **self._where(span))
 
     # -- names
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 import builtins
 import math
 import random
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NoReturn
 
 import numpy as np
 
@@ -385,9 +385,12 @@ def describe(stm: Stm) -> str:
     return f"`{names}{' = ' if names else ''}{type(stm.exp).__name__.lower()}` ({stm.span})"
 
 
-def fail(error: str, message: str, span: Span) -> NoReturn:
-    """Raises the error that a check names: a class of tapeless.errors or a builtin one."""
+def fail(error: str, message: str, span: Span) -> None:
+    """Raises the error that a check names: a class of tapeless.errors or a builtin one. Warnings are given."""
     kind = getattr(errors, error, None) or getattr(builtins, error)
+    if error in errors.WARNINGS:
+        warnings.warn(kind(f"{message} ({span})"), stacklevel=2)
+        return
     if issubclass(kind, errors.SourceError):  # shows file and line itself
         place = {"file": span.file, "line": span.line, "column": span.column}
         raise kind(message, **place, end_line=span.end_line, end_column=span.end_column)

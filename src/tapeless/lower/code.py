@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tapeless.errors import WARNINGS
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64
 from tapeless.lower.loopir import (
@@ -164,7 +165,7 @@ class Code:
         if isinstance(cond, Const) and cond.value:
             return
         self.sites.append(Site(error, message, self.span, tuple(a.type.dtype for a in args[:3])))
-        self.emit(Check(cond, len(self.sites) - 1, tuple(args[:3])))
+        self.emit(Check(cond, len(self.sites) - 1, tuple(args[:3]), error not in WARNINGS))
 
     # -- memory
 

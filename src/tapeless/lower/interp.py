@@ -189,8 +189,8 @@ class _Machine:
                 self.block(then if self._value(stm, cond, scope) else orelse, scope)
             case Alloc() | Free() | Swap() | Give():
                 self._manage(stm, scope)
-            case Check(cond, site, args):
-                if not self._value(stm, cond, scope):
+            case Check(cond, site, args, fatal):
+                if not self._value(stm, cond, scope) and fatal:
                     raise LoopError(site, tuple(self._value(stm, arg, scope) for arg in args))
             case Call():
                 self._call(stm, scope)

@@ -158,13 +158,21 @@ class Swap:
     b: Buffer
 
 
+CHECK_RECORD = 4  # i64 that a failed check leaves: the number of its site, and three arguments
+RECORDS = 2 * CHECK_RECORD  # one for an error, then one for a warning
+
+
 @dataclass(frozen=True)
 class Check:
-    """Note [Errors]. `site` is an index into the program's error sites; up to three i64 or f64 arguments are kept."""
+    """Note [Errors]. `site` is an index into the program's error sites; up to three i64 or f64 arguments are kept.
+
+    One that is not `fatal` warns: it leaves a record of its own, and the program goes on.
+    """
 
     cond: Atom
     site: int
     args: tuple[Atom, ...] = ()
+    fatal: bool = True
 
 
 @dataclass(frozen=True)

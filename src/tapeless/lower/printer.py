@@ -217,10 +217,10 @@ class Printer:
                 return f"free {self.name(buffer)}"
             case Swap(a, b):
                 return f"swap {self.name(a)}, {self.name(b)}"
-            case Check(cond, k, args):
+            case Check(cond, k, args, fatal):
                 sites = self._program.sites
                 error = f" {sites[k].error}" if 0 <= k < len(sites) else ""
-                return f"check {self._atom(cond)} else site {k}{error}({self._atoms(args)})"
+                return f"{'check' if fatal else 'warn unless'} {self._atom(cond)} else site {k}{error}({self._atoms(args)})"
             case Call(name, mixed, result):
                 texts = (
                     f"&{self._cell(arg.buffer, arg.offset)}" if isinstance(arg, Pointer) else self._atom(arg)

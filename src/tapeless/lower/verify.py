@@ -153,7 +153,9 @@ class _Verifier:
         for stm in stms:
             self._stm = stm
             self._statement(stm)
-            self._dead = self._dead or (isinstance(stm, Check) and isinstance(stm.cond, Const) and not stm.cond.value)
+            self._dead = self._dead or (
+                isinstance(stm, Check) and stm.fatal and isinstance(stm.cond, Const) and not stm.cond.value
+            )
         self._dead = before
 
     def _statement(self, stm: Stm) -> None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import builtins
 import ctypes
 import struct
+import sys
+import warnings
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ from tapeless import errors
 from tapeless.errors import ArgumentError, SourceError, TapelessError
 from tapeless.frontend.entry import Argument, Known, Leaf, Output, Tree
 from tapeless.ir.types import DType
-from tapeless.lower.loopir import Site
+from tapeless.lower.loopir import CHECK_RECORD, RECORDS, Site
 from tapeless.runtime import blas
 from tapeless.runtime.compile import Compiled
 
@@ -85,7 +88,7 @@ class Caller:
         given = sum(1 for r in binary.array_results.values() if not r[1])
         self.Results = ctypes.c_int64 * max(1, slots + given)
         self.given_at = slots
-        self.Error = ctypes.c_int64 * 4
+        self.Error = ctypes.c_int64 * RECORDS
         self.offsets: list[int] = []
         at = 0
         for d in binary.scalar_results:
@@ -129,6 +132,8 @@ class Caller:
             original[...] = plain
         if error[0]:
             raise error_of(error, self.compiled.binary.sites)
+        if error[CHECK_RECORD]:
+            warn(error, self.compiled.binary.sites)
         return self.build(results, made, leaves)
 
     # -- results
@@ -267,6 +272,23 @@ def _reader(dtype: DType) -> Callable[[Any, int], Any]:
             return lambda r, at: complex(
                 struct.unpack_from("<f", r, 8 * at)[0], struct.unpack_from("<f", r, 8 * at + 8)[0]
             )
+
+
+def warn(record: Any, sites: Sequence[Site]) -> None:
+    """Gives the warning that native code left."""
+    kept = [record[k] for k in range(CHECK_RECORD, RECORDS)]
+    for k in range(CHECK_RECORD, RECORDS):
+        record[k] = 0
+    problem = error_of(kept, sites)
+    assert isinstance(problem, Warning)
+    frame, depth = sys._getframe(), 1
+    while frame.f_back is not None and _is_ours(frame):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(problem, stacklevel=depth)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "tapeless.")).startswith("tapeless.")
 
 
 def error_of(record: Any, sites: Sequence[Site]) -> Exception:

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from tapeless.errors import WARNINGS
 from tapeless.frontend.entry import Argument, Known, Leaf, Output, Tree
 from tapeless.ir.types import DType
-from tapeless.runtime.calling import Caller, error_of
+from tapeless.lower.loopir import CHECK_RECORD, RECORDS
+from tapeless.runtime.calling import Caller, error_of, warn
 
 PLAIN = 0x0001 | 0x0100 | 0x0400  # NumPy's flags: C-contiguous, aligned, writeable
 
@@ -29,14 +31,15 @@ class Frame:
     __slots__ = ("doubles", "error", "error_at", "floats", "ints", "memory", "narrow", "results_at")
 
     def __init__(self, slots: int) -> None:
-        self.memory = (ctypes.c_int64 * (slots + 4))()
-        self.error = self.memory  # the first four
+        self.memory = (ctypes.c_int64 * (slots + RECORDS))()
+        self.error = self.memory  # the first ones
         self.error_at = ctypes.addressof(self.memory)
-        self.results_at = self.error_at + 32
-        self.ints = (ctypes.c_int64 * slots).from_buffer(self.memory, 32)
-        self.doubles = (ctypes.c_double * slots).from_buffer(self.memory, 32)
-        self.floats = (ctypes.c_float * (2 * slots)).from_buffer(self.memory, 32)
-        self.narrow = (ctypes.c_int32 * (2 * slots)).from_buffer(self.memory, 32)
+        start = 8 * RECORDS
+        self.results_at = self.error_at + start
+        self.ints = (ctypes.c_int64 * slots).from_buffer(self.memory, start)
+        self.doubles = (ctypes.c_double * slots).from_buffer(self.memory, start)
+        self.floats = (ctypes.c_float * (2 * slots)).from_buffer(self.memory, start)
+        self.narrow = (ctypes.c_int32 * (2 * slots)).from_buffer(self.memory, start)
 
 
 def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callable[[tuple[Any, ...]], Any] | None:
@@ -59,6 +62,7 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
         "pool": deque(),
         "Frame": Frame,
         "error_of": error_of,
+        "warn": warn,
         "sites": binary.sites,
     }
     result = _expression(caller, caller.compiled.traced.output, env)
@@ -103,6 +107,9 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
     lines.append(f"    native({', '.join([*passed, 'threads', 'frame.results_at', 'frame.error_at'])})")
     lines.append("    if frame.error[0]:")
     lines.append("        raise error_of(frame.error, sites)")
+    if any(site.error in WARNINGS for site in binary.sites):
+        lines.append(f"    if frame.error[{CHECK_RECORD}]:")
+        lines.append("        warn(frame.error, sites)")
     lines.append(f"    value = {result}")
     lines.append("    pool.append(frame)")
     lines.append("    return value")

@@ -20,6 +20,7 @@ from tapeless.backends.llvm.uses import Block, Counts, alias_classes
 from tapeless.backends.llvm.writer import MEMORY, REGISTER, Bounds, Module, Value, Writer, constant
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.lower.loopir import (
+    CHECK_RECORD,
     Alloc,
     Assign,
     Atomic,
@@ -363,7 +364,11 @@ class Code:
         if stm.cond == Const(True, DType.bool):
             return
         cond = self.value(stm.cond)[0]
-        self.fail_unless(cond, stm.site + 1, [(arg.type.dtype, self.value(arg)[0]) for arg in stm.args])
+        args = [(arg.type.dtype, self.value(arg)[0]) for arg in stm.args]
+        if stm.fatal:
+            self.fail_unless(cond, stm.site + 1, args)
+        else:
+            self.warn_unless(cond, stm.site + 1, args)
 
     def fail_unless(self, cond: str, code: int, args: list[tuple[DType, str]]) -> None:
         w = self.w
@@ -371,13 +376,26 @@ class Code:
         w.branch(cond, ok, fail, w.weights(LIKELY, UNLIKELY))
         hot, w.lines = w.lines, w.cold
         w.open(fail)
-        operands = "".join(f", i64 {self.bits(dtype, arg)}" for dtype, arg in args) + ", i64 0" * (3 - len(args))
-        fail_function = self.module.helper("tapeless.fail", _fail_helper)
-        w.do(f"call void {fail_function}(ptr {self.err}, i64 {code}{operands})")
+        self.record(self.err, code, args)
         w.jump("failed")
         w.lines = hot
         w.open(ok)
         self.can_fail = True
+
+    def warn_unless(self, cond: str, code: int, args: list[tuple[DType, str]]) -> None:
+        """The record of a warning comes after that of an error."""
+        w = self.w
+        ok, warn = w.label("ok"), w.label("warn")
+        w.branch(cond, ok, warn, w.weights(LIKELY, UNLIKELY))
+        w.open(warn)
+        self.record(w.let(f"getelementptr inbounds i64, ptr {self.err}, i64 {CHECK_RECORD}"), code, args)
+        w.jump(ok)
+        w.open(ok)
+
+    def record(self, place: str, code: int, args: list[tuple[DType, str]]) -> None:
+        operands = "".join(f", i64 {self.bits(dtype, arg)}" for dtype, arg in args) + ", i64 0" * (3 - len(args))
+        fail_function = self.module.helper("tapeless.fail", _fail_helper)
+        self.w.do(f"call void {fail_function}(ptr {place}, i64 {code}{operands})")
 
     def bits(self, dtype: DType, value: str) -> str:
         w = self.w

@@ -1,0 +1,105 @@
+"""Loops cut into strips: a loop of loops that does the same, so that each level keeps its own few states.
+
+`strips` gives a nest of `depth` loops for one; `spans` the lengths of its strips. Going back, each level runs the ones
+inside again from the state it kept: depth k keeps about k times the k-th root of the trips, and runs k times forwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tapeless.ad.emit import Emit
+from tapeless.ad.policy import STORE
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import Body, For
+from tapeless.ir.types import I64, Atom, Const, DType, Var, i64
+from tapeless.ir.walk import Substitution
+
+
+def strips(b: Builder, exp: For, lengths: Sequence[Atom], inner: str, activate: Callable[[Var, Var], None]) -> For:
+    """The loop as a nest: strips of lengths[0] iterations, in each of them strips of lengths[1], and so on.
+
+    `inner` is wished for the innermost loops. States and the results of loops are as active as the carried values that they stand for.
+    """
+
+    def named(like: Sequence[Var]) -> tuple[Var, ...]:
+        new = tuple(Var(p.name, p.type) for p in like)
+        for old, mine in zip(like, new, strict=True):
+            activate(old, mine)
+        return new
+
+    def level(depth: int, length: Atom, offset: Atom | None, inits: tuple[Atom, ...]) -> For:
+        emit = Emit(b)
+        if depth == len(lengths):
+            r = Var(exp.index.name, I64)
+            params = named(exp.params)
+            with b.region() as stms:
+                index = r if offset is None else emit("add", offset, r)
+                body = _renamed(exp, index, params, activate)
+                for s in body.stms:
+                    b.add(s)
+            return For(r, length, params, inits, Body(tuple(stms), body.results), inner)
+        span = lengths[depth]
+        count = ceil_div(emit, length, span)
+        strip, params = Var("strip", I64), named(exp.params)
+        with b.region() as stms:
+            start = emit("mul", strip, span)
+            left = emit("min", span, emit("sub", length, start))
+            first = start if offset is None else emit("add", offset, start)
+            loop = level(depth + 1, left, first, params)
+            results = b.bind(named(exp.params), loop)
+        return For(strip, count, params, inits, Body(tuple(stms), results), STORE)
+
+    return level(0, exp.bound, None, exp.inits)
+
+
+def _renamed(exp: For, index: Atom, params: Sequence[Var], activate: Callable[[Var, Var], None]) -> Body:
+    names = Substitution({exp.index: index, **dict(zip(exp.params, params, strict=True))}, refresh=True)
+    body = names.body(exp.body)
+    for old, new in names.map.items():
+        if isinstance(new, Var):
+            activate(old, new)
+    return body
+
+
+def ceil_div(emit: Emit, a: Atom, b: Atom) -> Atom:
+    """For b > 0; at least 0."""
+    rounded = emit("floordiv", emit("add", a, emit("sub", b, 1)), b)
+    return emit("max", rounded, 0)
+
+
+def spans(emit: Emit, bound: Atom, depth: int) -> list[Atom]:
+    """Lengths of strips for `depth` levels that keep about as many states each: m**(depth - 1), ..., m."""
+    m = root_above(emit, emit("max", bound, 1), depth)
+    found: list[Atom] = [m]
+    while len(found) < depth - 1:
+        found.insert(0, emit("mul", found[0], m))
+    return found
+
+
+def root_above(emit: Emit, n: Atom, k: int) -> Atom:
+    """The least m with m**k >= n, for n >= 1: a guess in floating point, put right with integers."""
+    if isinstance(n, Const):
+        return i64(_root(int(n.value.real), k))
+    real = emit("pow", emit.convert(n, DType.f64), Const(1.0 / k, DType.f64))
+    m = emit("max", emit("convert", emit("floor", real), dtype=DType.i64), 1)
+    for _ in range(2):  # the guess is at most one off to either side
+        m = emit("add", m, emit.convert(emit("lt", _power(emit, m, k), n), DType.i64))
+    lower = emit("max", emit("sub", m, 1), 1)
+    return emit("select", emit("ge", _power(emit, lower, k), n), lower, m)
+
+
+def _power(emit: Emit, m: Atom, k: int) -> Atom:
+    found = m
+    for _ in range(k - 1):
+        found = emit("mul", found, m)
+    return found
+
+
+def _root(n: int, k: int) -> int:
+    m: int = max(1, round(n ** (1.0 / k)))
+    while m**k < n:
+        m += 1
+    while m > 1 and (m - 1) ** k >= n:
+        m -= 1
+    return m
