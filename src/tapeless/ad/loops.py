@@ -13,10 +13,11 @@ from tapeless.ad.budget import choices, share_of
 from tapeless.ad.closed import take_closed
 from tapeless.ad.iteration import accumulators_of, make_region
 from tapeless.ad.plan import Plan, plan_loop
-from tapeless.ad.policy import AUTO, CHECKPOINT, INVERT, KEEP, RECOMPUTE, STORE, NoRecovery, Wish
+from tapeless.ad.policy import NoRecovery
 from tapeless.ad.strips import spans, strips
 from tapeless.ad.ways import Again, Kept, Way
 from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
+from tapeless.ir.plans import AUTO, CHECKPOINT, INVERT, KEEP, RECOMPUTE, STORE, Wish
 from tapeless.ir.types import I64, Atom, Var, i64
 
 if TYPE_CHECKING:

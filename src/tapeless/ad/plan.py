@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 from tapeless.ad.invert import Inverse, invert
 from tapeless.ad.iteration import Region
 from tapeless.ad.live import is_live
-from tapeless.ad.policy import AUTO, CLOSED, INVERT, KEEP, LIVE, NONE, STORE, UNDO, NoRecovery, Wish
+from tapeless.ad.policy import NoRecovery
 from tapeless.ad.undo import Log, trace_updates
 from tapeless.ir.core import Body, For
+from tapeless.ir.plans import AUTO, CLOSED, INVERT, KEEP, LIVE, NONE, STORE, UNDO, Wish
 from tapeless.ir.span import Span
 from tapeless.ir.types import Atom, Var
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ad.emit import Emit
-from tapeless.ad.policy import STORE
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, For
+from tapeless.ir.plans import STORE
 from tapeless.ir.types import I64, Atom, Const, DType, Var, i64
 from tapeless.ir.walk import Substitution
 

@@ -15,8 +15,8 @@ from tapeless.ad.emit import whole
 from tapeless.ad.iteration import Region, as_sweep, trips
 from tapeless.ad.live import frozen
 from tapeless.ad.plan import Plan
-from tapeless.ad.policy import LIVE, STORE, UNDO
 from tapeless.ir.core import Apply, At, Body, For, Hist, If, Index, Lambda, Scatter, Stm, Update, While, WithAcc
+from tapeless.ir.plans import LIVE, STORE, UNDO
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, i64
 from tapeless.ir.walk import all_stms
 from tapeless.passes.dce import live_part

@@ -13,10 +13,10 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tapeless.ir.plans import KEEP, Wish, unknown, wish_of
 from tapeless.ir.pytree import TreeDef, broadcast_prefix, difference, flatten, leaf_paths, tree_map, unflatten
 
 __all__ = [
-    "RECOVERIES",
     "Vmapped",
     "check_recover",
     "hist",
@@ -33,8 +33,6 @@ Array = NDArray[Any]
 DType = np.dtype[Any]
 Function = Callable[..., Any]
 T = TypeVar("T")
-
-RECOVERIES = ("auto", "recompute", "closed", "invert", "undo", "checkpoint", "checkpoint:K", "store")
 
 _WEAK: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}  # Python numbers, which adapt to NumPy's types
 
@@ -144,13 +142,8 @@ def loop(iterable: T, recover: str = "auto") -> T:
 
 def check_recover(recover: str) -> None:
     """Raise ValueError for a value of `recover` that does not exist."""
-    name, colon, depth = recover.partition(":") if isinstance(recover, str) else ("", "", "")
-    if colon:
-        known = name == "checkpoint" and depth.isascii() and depth.isdigit() and int(depth) > 0
-    else:
-        known = name in RECOVERIES
-    if not known:
-        raise ValueError(f"recover={recover!r}: use one of {', '.join(RECOVERIES)} (K a positive integer)")
+    if wish_of(recover) in (None, Wish(KEEP)):
+        raise ValueError(unknown(recover))
 
 
 def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Vmapped:

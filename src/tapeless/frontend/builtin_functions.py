@@ -101,7 +101,7 @@ def _reversed(ctx: Context, sequence: Value) -> Value:
             last = scalars.binary(ctx, "Sub", count, weak(1))
             first = scalars.binary(ctx, "Add", start, scalars.binary(ctx, "Mult", last, step))
             stop = scalars.binary(ctx, "Sub", start, step)
-            return RangeValue(first, stop, scalars.unary_op(ctx, "USub", step), sequence.parallel, sequence.recover)
+            return RangeValue(first, stop, scalars.unary_op(ctx, "USub", step), sequence.parallel)
         case _:
             ctx.fail("TP104", f"{type_text(sequence)} cannot be reversed")
 

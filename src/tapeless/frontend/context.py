@@ -222,7 +222,17 @@ class Context:
 
 def type_text(value: Value) -> str:
     """How a value is named in messages, with its article."""
-    from tapeless.frontend.values import Builtin, Closure, Method, RangeValue, Sequence_, SliceValue, Static, Zipped
+    from tapeless.frontend.values import (
+        Builtin,
+        Closure,
+        Method,
+        Planned,
+        RangeValue,
+        Sequence_,
+        SliceValue,
+        Static,
+        Zipped,
+    )
 
     match value:
         case Scalar(atom=atom, weak=weak):
@@ -240,6 +250,8 @@ def type_text(value: Value) -> str:
             return f"the method '{name}'"
         case RangeValue():
             return "a range"
+        case Planned(iterable=iterable):
+            return type_text(iterable)
         case Zipped(start=start):
             return "zip(...)" if start is None else "enumerate(...)"
         case SliceValue():

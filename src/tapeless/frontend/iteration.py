@@ -15,6 +15,7 @@ from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.indexing import row_view
 from tapeless.frontend.values import (
     Array,
+    Planned,
     RangeValue,
     Scalar,
     Sequence_,
@@ -31,6 +32,8 @@ def iteration(ctx: Context, iterable: Value, may_stop: bool = False) -> tuple[At
     match iterable:
         case RangeValue(start=start, step=step):
             return range_count(ctx, iterable, may_stop), lambda i: _range_element(ctx, start, step, i)
+        case Planned(iterable=inner):
+            return iteration(ctx, inner, may_stop)
         case Array(type=t):
             return ctx.size_atom(t.shape[0]), lambda i: row_view(ctx, iterable, i)
         case Zipped(parts=parts, start=first):

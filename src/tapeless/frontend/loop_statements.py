@@ -21,6 +21,7 @@ from tapeless.frontend.values import (
     Array,
     Cell,
     Key,
+    Planned,
     RangeValue,
     Scalar,
     Sequence_,
@@ -206,15 +207,18 @@ def _returns(body: Sequence[ast.stmt]) -> bool:
 def run_for(ctx: Context, s: ast.For) -> Flow:
     with ctx.at(s.iter):
         iterable = evaluate(ctx, s.iter)
+    plan = ""
+    if isinstance(iterable, Planned):
+        plan, iterable = iterable.recover, iterable.iterable
     held = ctx.key(f"<over{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
     if cells_of(iterable):
         ctx.state.names[held] = iterable
-    result = _run_for_over(ctx, s, iterable)
+    result = _run_for_over(ctx, s, iterable, plan)
     ctx.state.names.pop(held, None)
     return result
 
 
-def _run_for_over(ctx: Context, s: ast.For, iterable: Value) -> Flow:
+def _run_for_over(ctx: Context, s: ast.For, iterable: Value, plan: str) -> Flow:
     if isinstance(iterable, RangeValue) and iterable.parallel:
         if _left_early(s):
             ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")
@@ -227,17 +231,15 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value) -> Flow:
     if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
         return _unrolled(ctx, s, _zipped_items(ctx, iterable))
     if not _left_early(s):
-        run_plain_for(ctx, s, iterable)
+        run_plain_for(ctx, s, iterable, plan)
         return _after_loop(ctx, s, False, None)
     count, element = iteration(ctx, iterable, may_stop=True)
-    plan = iterable.recover if isinstance(iterable, RangeValue) else ""
     return _for_with_exits(ctx, s, count, element, plan)
 
 
 def run_plain_for(ctx: Context, s: ast.For, iterable: Value, plan: str = "") -> None:
     """A `for` that runs to its end: one Core loop. `plan` "prange" asks a later pass to make it parallel."""
     count, element = iteration(ctx, iterable)
-    plan = plan or (iterable.recover if isinstance(iterable, RangeValue) else "")
     keys, live_after = _loop_keys(ctx, s)
 
     def run(index: Var | None) -> None:

@@ -137,7 +137,14 @@ class RangeValue:
     stop: Scalar
     step: Scalar
     parallel: bool = False
-    recover: str = ""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """tp.loop(...): what to go over, and how the values of the loop come back on the way back."""
+
+    iterable: Value
+    recover: str
 
 
 @dataclass(frozen=True)
@@ -180,6 +187,7 @@ Value = (
     | Builtin
     | Method
     | RangeValue
+    | Planned
     | Zipped
     | SliceValue
     | MaybeUndefined
