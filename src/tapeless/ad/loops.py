@@ -7,6 +7,7 @@ all states, strips, or a fixed number of snapshots.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tapeless.ad.budget import choices, share_of
@@ -49,6 +50,7 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
         reverse.activate(old, new)
     second, loop, counters = take_closed(b, Stm(vars, loop, stm.span), loop, reverse.active)
     way = _way(reverse, second, loop, [c.param.name for c in counters])
+    finals = [stm.vars[vars.index(v)] for v in second.vars]
     kept = way.forwards(second.vars) if way.keeps else []
 
     def back() -> None:
@@ -56,7 +58,7 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
             bar = reverse.adjoints.pop(old, None)
             if bar is not None:
                 reverse.adjoints[new] = bar
-        _backward(reverse, second, loop, way, kept)
+        _backward(reverse, second, loop, way, kept, [] if way.keeps else finals)
 
     return back
 
@@ -70,7 +72,7 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     first = Wish(INVERT) if wish.kind == INVERT and wish.number is None else wish
     if wish.kind in (CHECKPOINT, RECOMPUTE) or (wish.kind == INVERT and wish.number is not None):
         first = Wish(AUTO)
-    plan = plan_loop(exp, region, first, stm.span)
+    plan = plan_loop(reverse, exp, region, first, stm.span)
     plan.closed = closed
     plain = Kept(reverse, stm, exp, region, plan, accs)
     if not plan.keeps:
@@ -116,18 +118,18 @@ def _nest(
     """The loop as a nest whose outermost level keeps a state a strip."""
     nest = strips(reverse.b, exp, lengths, str(inner), reverse.activate)
     region = make_region(reverse.sharing(), nest, accs)
-    levels = plan_loop(nest, region, outer, stm.span)
+    levels = plan_loop(reverse, nest, region, outer, stm.span)
     return Kept(reverse, stm, nest, region, levels, accs, plan.text(name), lengths[0])
 
 
-def _backward(reverse: Reverse, stm: Stm, exp: For, way: Way, kept: list[Var]) -> None:
+def _backward(reverse: Reverse, stm: Stm, exp: For, way: Way, kept: list[Var], finals: Sequence[Var] = ()) -> None:
     bars = {k: reverse.adjoints.pop(stm.vars[k], None) for k in way.active}
     if all(bar is None for bar in bars.values()) and not reverse.sums:
         return
     ends = {k: reverse.emit.zero(stm.vars[k].type) if bar is None else bar for k, bar in bars.items()}
 
     def run(_: dict[Var, Var]) -> list[Atom]:
-        starts, sums = way.backwards(kept, ends)
+        starts, sums = way.backwards(kept, ends, finals)
         return [*starts.values(), *sums.values()]
 
     scalars = way.scalars

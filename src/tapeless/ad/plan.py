@@ -15,11 +15,11 @@ a `Plan`. The choice is made here only, and written into the loop's `plan` for p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tapeless.ad.invert import Inverse, invert
-from tapeless.ad.iteration import Region
+from tapeless.ad.iteration import Region, trips
 from tapeless.ad.live import is_live
 from tapeless.ad.policy import NoRecovery
 from tapeless.ad.undo import Log, trace_updates
@@ -27,6 +27,9 @@ from tapeless.ir.core import Body, For
 from tapeless.ir.plans import AUTO, CLOSED, INVERT, KEEP, LIVE, NONE, STORE, UNDO, Wish
 from tapeless.ir.span import Span
 from tapeless.ir.types import Atom, Var
+
+if TYPE_CHECKING:
+    from tapeless.ad.reverse import Reverse
 
 
 @dataclass
@@ -54,8 +57,7 @@ class Plan:
         return bool(self.of(STORE, UNDO))
 
 
-def plan_loop(exp: For, region: Region, wish: Wish, span: Span, inactive: Sequence[Var] = ()) -> Plan:
-    """`inactive`: carried values without derivatives, which may be solved for exactly if they are integers."""
+def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span) -> Plan:
     plan, body = Plan(), exp.body
     needed = {exp.params[k] for k in region.needed}
     plan.recovery = dict.fromkeys(exp.params, NONE)
@@ -71,10 +73,10 @@ def plan_loop(exp: For, region: Region, wish: Wish, span: Span, inactive: Sequen
         plan.recovery.update(dict.fromkeys(found.state, INVERT))
         return plan
     for p in [p for p in exp.params if p in needed]:
-        if wish.kind in (AUTO, KEEP, UNDO) and p.type.shape and is_live(exp, region, p):
+        if wish.kind in (AUTO, KEEP, UNDO) and p.type.shape and is_live(exp, region, p, reverse.forms):
             plan.recovery[p] = LIVE
             continue
-        if wish.kind in (AUTO, KEEP, UNDO) and (log := _log(exp, body, p)) is not None:
+        if wish.kind in (AUTO, KEEP, UNDO) and (log := _log(reverse, exp, body, p)) is not None:
             body, plan.records[p] = log.record(body)
             plan.recovery[p], plan.logs[p] = UNDO, log
             continue
@@ -85,13 +87,13 @@ def plan_loop(exp: For, region: Region, wish: Wish, span: Span, inactive: Sequen
     return plan
 
 
-def _log(exp: For, body: Body, p: Var) -> Log | None:
+def _log(reverse: Reverse, exp: For, body: Body, p: Var) -> Log | None:
     if not p.type.shape:
         return None
     steps = trace_updates(body, body.results[exp.params.index(p)], p)
     if not steps:
         return None
-    log = Log(body, steps, set(exp.params), exp.index)
+    log = Log(body, steps, set(exp.params), exp.index, lambda bound: trips(reverse, bound))
     return log if log.possible else None
 
 

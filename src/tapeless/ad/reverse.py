@@ -54,9 +54,10 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.types import Atom, Dim, Type, Var, dim_atom, i64
+from tapeless.ir.types import I64, Atom, Dim, Type, Var, dim_atom, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, type_vars
 from tapeless.ops.partials import FIRST_WINS
+from tapeless.passes.linear import Linear, combined
 
 Back = Callable[[], None]
 
@@ -90,6 +91,7 @@ class Reverse:
         self.policy = policy
         self.budget: Atom | None = None if policy.memory is None else i64(policy.memory)  # bytes for what is kept
         self.loops = 0  # that share it
+        self.forms: dict[Var, Linear] = {}  # of integers
         self.adjoints: dict[Var, Atom] = {}
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
         self.sizes: set[Var] = set()  # of arrays: never negative
@@ -100,6 +102,7 @@ class Reverse:
         inner = Reverse(self.b, self._active, self.debug_nans, self.policy)
         inner.accs = {**self.accs, **accs}
         inner.sums, inner.sizes, inner.budget = self.sums, self.sizes, self.budget
+        inner.forms = self.forms
         return inner
 
     def sharing(self) -> Reverse:
@@ -253,6 +256,8 @@ class Reverse:
             case If():
                 return control.vjp_if(self, stm, exp)
         self.b.add(stm)
+        if isinstance(exp, Apply) and stm.vars[0].type == I64 and (form := combined(exp, self.forms)) is not None:
+            self.forms[stm.vars[0]] = form
         if isinstance(exp, Check | Print | Iota) or not any(v in self._active for v in stm.vars):
             return nothing
         if isinstance(exp, Library):

@@ -83,7 +83,7 @@ class Kept(Way):
 
     @property
     def keeps(self) -> bool:
-        return bool(self.plan.of(STORE, UNDO, LIVE) or self.plan.inverse)
+        return self.plan.keeps
 
     def kept_types(self) -> list[Type]:
         types = [p.type for p in self.plan.of(STORE)]
@@ -215,10 +215,6 @@ class Again(Way):
     def __init__(self, reverse: Reverse, stm: Stm, exp: For, region: Region, plan: Plan, accs: dict[Var, Var]) -> None:
         super().__init__(reverse, stm, exp, region, accs)
         self.plan = plan
-
-    @property
-    def keeps(self) -> bool:
-        return True
 
     def kept_types(self) -> list[Type]:
         return []
