@@ -97,11 +97,11 @@ def _cut(reverse: Reverse, stm: Stm, exp: For, plan: Plan, accs: dict[Var, Var],
     if depth > DEEPEST:
         raise NoRecovery(f"recover='checkpoint:{depth}': strips of strips end at depth {DEEPEST}", stm.span)
     lengths = spans(reverse.emit, exp.bound, depth)
-    return _nest(reverse, stm, exp, plan, accs, lengths, f"{CHECKPOINT} {depth}", Wish(KEEP), outer)
+    return _nest(reverse, stm, exp, plan, accs, lengths, f"{CHECKPOINT}:{depth}", Wish(KEEP), outer)
 
 
 def _anchored(reverse: Reverse, stm: Stm, exp: For, plan: Plan, accs: dict[Var, Var], distance: int) -> Kept:
-    return _nest(reverse, stm, exp, plan, accs, [i64(distance)], f"{INVERT} {distance}", Wish(INVERT), Wish(STORE))
+    return _nest(reverse, stm, exp, plan, accs, [i64(distance)], f"{INVERT}:{distance}", Wish(INVERT), Wish(STORE))
 
 
 def _nest(

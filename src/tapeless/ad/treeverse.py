@@ -17,6 +17,7 @@ from tapeless.ad.emit import Emit, whole
 from tapeless.ad.iteration import trips
 from tapeless.ad.ways import Found, Kept, Way, advance
 from tapeless.ir.core import Apply, At, Body, For, While
+from tapeless.ir.plans import CHECKPOINT
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, atom_dim, dim_atom, i64
 from tapeless.passes.dce import live_part
 
@@ -83,7 +84,7 @@ class Snapshots(Way):
 
         found = self._while(end, [i64(0), i64(0), first, *stack, *exp.inits], len(stack), carried, more)
         newest, at, stack = found[0], found[1], found[3 : 3 + len(stack)]
-        advance(self.reverse, exp, at, end, found[3 + len(stack) :], vars, self.plan.text("checkpoint slots"))
+        advance(self.reverse, exp, at, end, found[3 + len(stack) :], vars, self.plan.text(CHECKPOINT))
         places = b.update(stack[0], (At(i64(0)), At(i64(1))), newest)
         return [places, *stack[1:]]
 

@@ -266,10 +266,18 @@ class Choice(Way):
     def __init__(self, cond: Atom, first: Way, second: Way) -> None:
         super().__init__(first.reverse, first.stm, first.exp, first.region, first.accs)
         self.cond, self.first, self.second = cond, first, second
+        self.limit(None)
+
+    def limit(self, when: Atom | None) -> None:
+        """Lengths are 0 where the way is not taken; this one is only `when` that holds."""
         emit = self.reverse.emit
+        other = emit("not", self.cond)
+        both = [c if when is None else emit("and", c, when) for c in (self.cond, other)]
+        if isinstance(self.second, Choice):
+            self.second.limit(both[1])
+        ways = (self.first, self.second)
         self.lengths = [
-            _size(emit("select", cond, *((_atom(way.length()), i64(0))[::order])))
-            for way, order in ((first, 1), (second, -1))
+            _size(emit("select", c, _atom(way.length()), i64(0))) for c, way in zip(both, ways, strict=True)
         ]
 
     @property

@@ -20,6 +20,7 @@ from tapeless.frontend.names import from_python
 from tapeless.frontend.parallel import OPERATORS
 from tapeless.frontend.values import Value
 from tapeless.ir import pytree
+from tapeless.runtime.peak import peak_of
 
 assert calls  # registers its handlers
 
@@ -56,6 +57,19 @@ class Derived(Function[Any, Any]):
         run.__name__ = run.__qualname__ = f"{transform.name}_of_{getattr(base, '__name__', 'function').strip('<>')}"
         super().__init__(run, **options)
         self.transform = transform
+        self._given = options
+
+    def _measured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[str], tuple[int, float]]:
+        """Runs the derivative by another recovery on these arguments."""
+
+        def measure(recover: str) -> tuple[int, float]:
+            base = self.transform
+            other = Derived(Transform(base.name, base.function, {**base.options, "recover": recover}), **self._given)
+            other(*args, **kwargs)
+            memory, seconds = peak_of(lambda: other(*args, **kwargs))
+            return memory or 0, seconds
+
+        return measure
 
 
 def _check(name: str, function: Any) -> Any:

@@ -134,7 +134,13 @@ class Function(Generic[P, R]):
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """Prints a report about the code for these arguments, and returns it."""
         tool = importlib.import_module("tapeless.tools.explain")  # a layer above this one
-        return tool.explain(self.compiled(*args, **kwargs))
+        compiled = self.compiled(*args, **kwargs)
+        caller, leaves = self._caller(args, kwargs)
+        return tool.explain(compiled, caller.numbers(leaves), self._measured(args, kwargs))
+
+    def _measured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[str], tuple[int, float]] | None:
+        """For plots: a recovery's bytes and seconds on these arguments. Only derivatives have recoveries."""
+        return None
 
     def __repr__(self) -> str:
         return f"<tapeless function {getattr(self.python, '__qualname__', self.python)!r}>"

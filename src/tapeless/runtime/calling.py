@@ -136,6 +136,14 @@ class Caller:
             warn(error, self.compiled.binary.sites)
         return self.build(results, made, leaves)
 
+    def numbers(self, leaves: Sequence[Any]) -> dict[Any, Any]:
+        """Sizes and scalar arguments of a call, by their variables."""
+        core = self.compiled.traced.core
+        values = [*(leaves[k] for k in self.positions), *(c.get() for c in self.captured)]
+        found = {size: source(values) for size, source in zip(core.sizes, self.sizes, strict=True)}
+        found.update({p: v for p, v in zip(core.params, values, strict=False) if not p.type.shape})
+        return found
+
     # -- results
 
     def _builder(self, output: Output) -> Callable[..., Any]:

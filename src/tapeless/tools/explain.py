@@ -15,15 +15,16 @@ from __future__ import annotations
 import linecache
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tapeless.ir.core import (  # isort: skip
     Apply, ArrayLit, At, Axis, Body, Check, Concat, Copy, For, Full, Hist, Index, Iota, Library, Scatter, Stm, Sweep,
     Update, UpdateAcc, While,
 )  # fmt: skip
 from tapeless.ir.span import Span
-from tapeless.ir.types import DType
+from tapeless.ir.types import DType, Var
 from tapeless.ir.walk import regions
 from tapeless.lower import loopir
 from tapeless.lower.lowering import Lowered
@@ -31,7 +32,8 @@ from tapeless.lower.printer import children
 from tapeless.ops.table import op as row
 from tapeless.runtime.compile import Compiled
 from tapeless.runtime.deep import with_room
-from tapeless.tools.report import GAP, CopyMade, Line, Loop, Report
+from tapeless.tools.recovery import Recovered, recoveries
+from tapeless.tools.report import GAP, CopyMade, Line, Loop, Measure, Report
 from tapeless.tools.vectors import Verdict, loops_inside_out, verdicts
 
 Place = tuple[str, int]  # file and line
@@ -42,18 +44,18 @@ WORDS = {"select": "choice", "convert": "conversion", "ipow": "**", "rint": "rou
 ON_BOOL = {"and": "and", "or": "or", "not": "not", "xor": "^"}
 
 
-def explain(compiled: Compiled) -> Report:
-    """Prints the report and gives it."""
-    report = make_report(compiled)
+def explain(compiled: Compiled, values: Mapping[Var, Any] | None = None, measure: Measure | None = None) -> Report:
+    """Prints the report and gives it. `values`: of sizes and scalar arguments; `measure`: for plots of gradients."""
+    report = make_report(compiled, values, measure)
     report.show()
     return report
 
 
-def make_report(compiled: Compiled) -> Report:
-    return with_room(lambda: _make_report(compiled))
+def make_report(compiled: Compiled, values: Mapping[Var, Any] | None = None, measure: Measure | None = None) -> Report:
+    return with_room(lambda: _make_report(compiled, values or {}, measure))
 
 
-def _make_report(compiled: Compiled) -> Report:
+def _make_report(compiled: Compiled, values: Mapping[Var, Any], measure: Measure | None) -> Report:
     core = compiled.in_place
     counts = Counts()
     counts.body(core.body, ())
@@ -68,7 +70,24 @@ def _make_report(compiled: Compiled) -> Report:
         )
         for c in compiled.binary.copies
     ]
-    return Report(core.name, lines, loops, copies, dict(compiled.times), compiled.from_cache)
+    plans, total = recoveries(compiled.traced.core, values)
+    loops = _with_recoveries(loops, plans)
+    return Report(
+        core.name, lines, loops, copies, dict(compiled.times), compiled.from_cache, total, plans=plans, measure=measure
+    )
+
+
+def _with_recoveries(loops: Sequence[Loop], plans: Sequence[Recovered]) -> list[Loop]:
+    """Loops that derivatives have a plan for; one that is left of nothing else is a loop all the same."""
+    found = list(loops)
+    for plan in plans:
+        mine = [k for k, x in enumerate(found) if (x.file, x.line) == (plan.file, plan.line)]
+        if not mine:
+            mine = [len(found)]
+            found.append(Loop(plan.file, plan.line, "for", False, "computed without a loop"))
+        for k in mine:
+            found[k] = replace(found[k], recovery=plan.recovery, memory_bytes=plan.memory_bytes)
+    return found
 
 
 # -- what each line does

@@ -10,16 +10,18 @@ import html as escape
 import io
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from tapeless.errors import TapelessError
+from tapeless.tools.recovery import Recovered, recovery_lines, size_text
+
+Measure = Callable[[str], tuple[int, float]]  # a recovery: its peak of memory in bytes, and seconds
 
 WIDTH = 100
 SOURCE = 42  # columns of source text shown
@@ -101,6 +103,8 @@ class Report:
     memory_bytes: int | None = None
     segments: list[Any] = field(default_factory=list)
     kernels: list[Any] = field(default_factory=list)
+    plans: list[Recovered] = field(default_factory=list)
+    measure: Measure | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return _plain(self)
@@ -118,10 +122,14 @@ class Report:
         """Writes the report as one page that needs nothing else."""
         Path(path).write_text(_page(self), encoding="utf-8")
 
-    def plot(self) -> NoReturn:
-        raise TapelessError(
-            "there is nothing to plot: plots show how gradients trade memory against time, and this is not a gradient"
-        )
+    def plot(self, path: str | Path | None = None, *, measure: bool = False) -> Any:
+        """Memory against time over the plans that are possible, as a Matplotlib figure; into a file, if one is named.
+
+        Times are predicted as runs of the loops; `measure=True` runs each plan and takes its time and memory.
+        """
+        from tapeless.tools.plots import plot_plans
+
+        return plot_plans(self, path, measure)
 
 
 # -- output
@@ -157,6 +165,10 @@ def bytes_text(line: Line) -> str:
 def loop_text(loop: Loop, lanes: bool = True) -> str:
     text = f"line {loop.line}: {loop.kind}: {loop.how}"
     return f"{text} ×{loop.lanes}" if lanes and loop.vectorised and loop.lanes else text
+
+
+def kept_text(memory: int | None) -> str:
+    return "bytes kept are known when it runs" if memory is None else f"{size_text(memory)} kept"
 
 
 def duration(seconds: float) -> str:
@@ -211,6 +223,9 @@ def _plain(report: Report) -> str:
             out += [_plain_line(x, indent) for x in block]
     if report.loops:
         out += ["", "loops", *(f"  {loop_text(x, lanes=False)}" for x in report.loops)]
+    if report.plans:
+        out += ["", f"on the way back ({kept_text(report.memory_bytes)})"]
+        out += [line for plan in report.plans for line in recovery_lines(plan)]
     out += ["", "copies", *(f"  {c}" for c in report.copies)] if report.copies else ["", "copies: none"]
     return "\n".join(out) + "\n"
 
@@ -269,6 +284,9 @@ def _rich(report: Report) -> Group:
                 source = Text(line.text[indent:], style=style, no_wrap=True, overflow="ellipsis")
                 table.add_row(str(line.number), source, Text(operations_text(line)), bytes_text(line), how)
         parts += ["", table]
+    if report.plans:
+        parts += ["", Text(f"on the way back ({kept_text(report.memory_bytes)})", style="bold")]
+        parts += [Text(line) for plan in report.plans for line in recovery_lines(plan)]
     notes = [f"copy, {c}" for c in report.copies] or ["no copies inserted"]
     parts += ["", *(Text(n, style="magenta" if report.copies else "dim") for n in notes)]
     parts.append(Text(_times_text(report), style="dim"))
@@ -305,6 +323,7 @@ tr.vector {{ background: #eef4fd }}
 </style>
 <h1>{title}</h1><p>{summary}</p>
 {tables}
+{plans}
 <h2>Copies</h2>{copies}
 <h2>Compile time</h2><p>{times}</p>
 </html>
@@ -324,7 +343,10 @@ def _page(report: Report) -> str:
         heads = "".join(f"<th>{t}</th>" for t in ("", _e(_file_name(file)), "operations", "bytes r/w", "how it runs"))
         tables.append(f"<table><tr>{heads}</tr>\n" + "\n".join(rows) + "\n</table>")
     copies = "".join(f"<li>{_e(str(c))}</li>" for c in report.copies)
+    plans = "\n".join(line for plan in report.plans for line in recovery_lines(plan))
+    title = f"On the way back ({kept_text(report.memory_bytes)})"
     return PAGE.format(
+        plans=f"<h2>{_e(title)}</h2><pre>{_e(plans)}</pre>" if plans else "",
         title=_e(report.function),
         summary=_e(_summary(report)),
         tables="\n".join(tables),

@@ -1,0 +1,75 @@
+"""Plots of what gradients trade: memory against time, over the plans that are possible.
+
+Takes a report; needs Matplotlib, which is an extra.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tapeless.errors import TapelessError
+from tapeless.ir.plans import RECOMPUTE
+from tapeless.tools.recovery import Alternative, size_text
+
+if TYPE_CHECKING:
+    from tapeless.tools.report import Report
+
+MANY = 50  # runs: beyond, a plan is not measured and its point would only stretch the axis
+
+
+def plot_plans(report: Report, path: str | Path | None, measure: bool) -> Any:
+    """The figure; also written to `path`, when that is given."""
+    if not report.plans:
+        raise TapelessError(
+            "there is nothing to plot: plots show how gradients trade memory against time, and this is not a gradient"
+        )
+    points = [p for p in possible(report) if p.runs <= MANY or p.recover != RECOMPUTE]
+    if not points:
+        raise TapelessError("there is nothing to plot: no loop of this gradient keeps anything that could be traded")
+    if measure:
+        points = _measured(report, points)
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise TapelessError("plots need Matplotlib: pip install 'tapeless[plot]'") from None
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    times = [p.runs if p.seconds is None else 1e3 * p.seconds for p in points]
+    axes.plot([p.memory_bytes for p in points], times, "o-", color="#2a6fbb")
+    for p, t in zip(points, times, strict=True):
+        label = f"{p.recover} ({size_text(p.memory_bytes)})"
+        axes.annotate(label, (p.memory_bytes, t), textcoords="offset points", xytext=(6, 6), fontsize=8)
+    axes.set_xscale("log")
+    axes.margins(0.25, 0.2)
+    axes.set_xlabel("memory, bytes (measured)" if measure else "memory kept, bytes (predicted)")
+    axes.set_ylabel("milliseconds" if measure else "runs of each iteration forwards")
+    axes.set_title(f"{report.function}: memory against time")
+    axes.grid(alpha=0.3)
+    if path is not None:
+        figure.savefig(path)
+    return figure
+
+
+def possible(report: Report) -> list[Alternative]:
+    """Plans for all loops at once: bytes of all of them, runs of the one that runs most."""
+    by_name: dict[str, list[Alternative]] = {}
+    for loop in report.plans:
+        if loop.memory_bytes != 0 or loop.alternatives:
+            for a in loop.alternatives:
+                by_name.setdefault(a.recover, []).append(a)
+    found = [
+        Alternative(name, sum(a.memory_bytes for a in many), max(a.runs for a in many))
+        for name, many in by_name.items()
+    ]
+    return sorted(found, key=lambda a: a.memory_bytes)
+
+
+def _measured(report: Report, points: list[Alternative]) -> list[Alternative]:
+    if report.measure is None:
+        raise TapelessError("only a gradient that was called from Python can be measured: tp.grad(f).explain(...)")
+    found = []
+    for p in points:
+        memory, seconds = report.measure(p.recover)
+        found.append(Alternative(p.recover, memory, p.runs, seconds))
+    return sorted(found, key=lambda a: a.memory_bytes)
