@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tapeless.ad.emit import sum_operator, unchecked, whole
 from tapeless.ad.operators import is_sum, single_row
+from tapeless.ad.single import forwards
 from tapeless.ir.core import (
     Apply,
     At,
@@ -64,7 +65,7 @@ def elements_back(
         bar_rows = [Var(f"{a.name}", a.type.row()) for a in bars]
         old_rows = {p: Var(f"{p.name}_bar", p.type) for p in olds}
         with b.region() as stms:
-            backs = inner.forward(lam.body)
+            backs = forwards(inner, lam.body)
             for r, seed in zip(lam.body.results, seeds(inner, lam, bar_rows), strict=True):
                 inner.add(r, seed)
             inner.backward(backs)
@@ -179,7 +180,7 @@ def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, ba
                 b.bind([p], Index(a, axes))
                 inner_rows.append((p, a, axes))
             b.bind([lam.params[0]], Apply("identity", (where,)))
-            backs = inner.forward(lam.body)
+            backs = forwards(inner, lam.body)
             inner.add(lam.body.results[k], bar)
             inner.backward(backs)
             for p, a, axes in inner_rows:
