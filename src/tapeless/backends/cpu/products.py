@@ -7,10 +7,10 @@ Note [Tiny factors]
 Between zero and the least normal number (2.2e-308) a processor may take 150 cycles for a multiplication instead of half
 a cycle, and a product uses each of its elements many times: softmax weights of which a thirtieth lies there made one
 eight times slower. Multiplying an operand by a power of two, and the result by its inverse, changes no digit as long as
-nothing overflows; so that is done when a sample of the operands has such numbers. The power is bounded by the largest
-elements: no sum of the product can overflow, and with an infinity or a NaN nothing is scaled. Sums that themselves lie
-in that range are rounded once, at the end, and not at every step. The sample is bounded, so a large product hardly
-notices it, and does not depend on anything but the numbers: the same operands give the same result.
+nothing overflows; so that is done when a sample of the operands has such numbers. Where something overflows after all,
+the result is not finite, and the product is made again from the operands as they are. Sums that themselves lie in that
+range are rounded once, at the end, and not at every step. The sample is bounded, so a large product hardly notices it,
+and depends on nothing but the operands: the same ones give the same result.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import re
 from tapeless.backends.llvm import host, optimize
 
 CHUNK = 64  # neighbours that are looked at together
-SAMPLES = 256  # chunks that are looked at
-REUSE = 8  # uses of each element from which on it pays to look
+SAMPLES = 128  # chunks that are looked at
+REUSE = 8  # sizes from which on it pays to look
 
-SINGLE: dict[str, str | int] = {"T": "float", "I": "i32", "vT": "v8f32", "v8I": "v8i32", "ALIGN": 4, "MANTISSA": 23, "BIAS": 127,
-          "LEAST": "0x3810000000000000", "MOST": 120}  # fmt: skip
-DOUBLE: dict[str, str | int] = {"T": "double", "I": "i64", "vT": "v8f64", "v8I": "v8i64", "ALIGN": 8, "MANTISSA": 52, "BIAS": 1023,
-          "LEAST": "0x0010000000000000", "MOST": 1000}  # fmt: skip
+SINGLE: dict[str, str | int] = {"T": "float", "I": "i32", "vT": "v8f32", "ALIGN": 4, "MANTISSA": 23, "BIAS": 127,
+          "LEAST": "0x3810000000000000", "SHIFT": 64}  # fmt: skip
+DOUBLE: dict[str, str | int] = {"T": "double", "I": "i64", "vT": "v8f64", "ALIGN": 8, "MANTISSA": 52, "BIAS": 1023,
+          "LEAST": "0x0010000000000000", "SHIFT": 512}  # fmt: skip
 KINDS = {"sgemm": (SINGLE, 1), "dgemm": (DOUBLE, 1), "cgemm": (SINGLE, 2), "zgemm": (DOUBLE, 2)}  # numbers an element
 
 ROUTINES = """
@@ -90,25 +90,25 @@ no:
   ret i1 false
 }
 
-; The least e such that all numbers are below 2^e; large with an infinity or a NaN.
-define internal i16 @exponent(ptr %matrix, i64 %lines, i64 %length, i64 %ld) nounwind {
+; Is a number infinite or none?
+define internal i1 @has_wild(ptr %matrix, i64 %lines, i64 %length, i64 %ld) nounwind {
 entry:
   br label %outer
 outer:
   %line = phi i64 [ 0, %entry ], [ %line_next, %outer_next ]
-  %before = phi <8 x I> [ zeroinitializer, %entry ], [ %top, %outer_next ]
+  %before = phi <8 x i1> [ zeroinitializer, %entry ], [ %all, %outer_next ]
   %at = mul i64 %line, %ld
   %row = getelementptr T, ptr %matrix, i64 %at
   br label %loop
 loop:
   %i = phi i64 [ 0, %outer ], [ %next, %loop ]
-  %most = phi <8 x I> [ %before, %outer ], [ %top, %loop ]
+  %found = phi <8 x i1> [ %before, %outer ], [ %all, %loop ]
   %mask = call <8 x i1> @llvm.get.active.lane.mask.v8i1.i64(i64 %i, i64 %length)
   %p = getelementptr T, ptr %row, i64 %i
   %x = call <8 x T> @llvm.masked.load.vT.p0(ptr %p, i32 ALIGN, <8 x i1> %mask, <8 x T> zeroinitializer)
   %size = call <8 x T> @llvm.fabs.vT(<8 x T> %x)
-  %bits = bitcast <8 x T> %size to <8 x I>
-  %top = call <8 x I> @llvm.umax.v8I(<8 x I> %most, <8 x I> %bits)
+  %wild = fcmp ueq <8 x T> %size, splat (T 0x7FF0000000000000)
+  %all = or <8 x i1> %found, %wild
   %next = add i64 %i, 8
   %more = icmp slt i64 %next, %length
   br i1 %more, label %loop, label %outer_next
@@ -117,11 +117,8 @@ outer_next:
   %outer_more = icmp slt i64 %line_next, %lines
   br i1 %outer_more, label %outer, label %done
 done:
-  %largest = call I @llvm.vector.reduce.umax.v8I(<8 x I> %top)
-  %biased = lshr I %largest, MANTISSA
-  %short = trunc I %biased to i16
-  %e = sub i16 %short, BIAS_LESS
-  ret i16 %e
+  %any = call i1 @llvm.vector.reduce.or.v8i1(<8 x i1> %all)
+  ret i1 %any
 }
 
 ; 2^e
@@ -186,16 +183,6 @@ define internal { i64, i64, i64 } @shape(ptr %trans, i64 %rows, i64 %columns, pt
   ret { i64, i64, i64 } %third
 }
 
-; By how much to shift an operand with tiny numbers below 2^e: nothing if that does not lift all of them.
-define internal i16 @shift(i1 %tiny, i16 %room, i16 %e) nounwind {
-  %own = sub i16 BIAS, %e
-  %most = call i16 @llvm.smin.i16(i16 %room, i16 %own)
-  %enough = icmp sgt i16 %most, MANTISSA
-  %used = and i1 %tiny, %enough
-  %result = select i1 %used, i16 %most, i16 0
-  ret i16 %result
-}
-
 define void @NAME(ptr %ta, ptr %tb, ptr %pm, ptr %pn, ptr %pk, ptr %alpha, ptr %a, ptr %lda, ptr %b, ptr %ldb,
                   ptr %beta, ptr %c, ptr %ldc) nounwind {
 entry:
@@ -209,9 +196,15 @@ entry:
   %n = sext i32 %n4 to i64
   %k = sext i32 %k4 to i64
   %least_mn = call i64 @llvm.smin.i64(i64 %m, i64 %n)
-  %used = icmp sge i64 %least_mn, REUSE
-  %deep = icmp sgt i64 %k, 0
-  %worth = and i1 %used, %deep
+  %least = call i64 @llvm.smin.i64(i64 %least_mn, i64 %k)
+  %used = icmp sge i64 %least, REUSE
+  %beta_r = load T, ptr %beta
+  %beta_i_at = getelementptr T, ptr %beta, i64 PARTS_LESS
+  %beta_i = load T, ptr %beta_i_at
+  %none_r = fcmp oeq T %beta_r, 0.0
+  %none_i = fcmp oeq T %beta_i, 0.0
+  %anew = and i1 %none_r, %none_i
+  %worth = and i1 %used, %anew
   br i1 %worth, label %look, label %plain
 look:
   %sa = call { i64, i64, i64 } @shape(ptr %ta, i64 %m, i64 %k, ptr %lda)
@@ -225,48 +218,29 @@ look:
   %a_tiny = call i1 @looks_tiny(ptr %a, i64 %al, i64 %an, i64 %ad)
   %b_tiny = call i1 @looks_tiny(ptr %b, i64 %bl, i64 %bn, i64 %bd)
   %either = or i1 %a_tiny, %b_tiny
-  br i1 %either, label %measure, label %plain
-measure:
-  %ea = call i16 @exponent(ptr %a, i64 %al, i64 %an, i64 %ad)
-  %eb = call i16 @exponent(ptr %b, i64 %bl, i64 %bn, i64 %bd)
-  %clear = call i64 @llvm.ctlz.i64(i64 %k, i1 true)
-  %bits = sub i64 TERM_BITS, %clear
-  %terms = trunc i64 %bits to i16
-  %largest = add i16 %ea, %eb
-  %sum = add i16 %largest, %terms
-  %room = sub i16 BIAS, %sum
-  %most = call i16 @llvm.smin.i16(i16 %room, i16 MOST)
-  %both = and i1 %a_tiny, %b_tiny
-  %halve = zext i1 %both to i16
-  %each = ashr i16 %most, %halve
-  %shift_a = call i16 @shift(i1 %a_tiny, i16 %each, i16 %ea)
-  %shift_b = call i16 @shift(i1 %b_tiny, i16 %each, i16 %eb)
-  %shifts = add i16 %shift_a, %shift_b
-  %none = icmp eq i16 %shifts, 0
-  br i1 %none, label %plain, label %copy_a
+  br i1 %either, label %copy_a, label %plain
 copy_a:
-  %keep_a = icmp eq i16 %shift_a, 0
-  br i1 %keep_a, label %copy_b, label %scale_a
+  %both = and i1 %a_tiny, %b_tiny
+  %shift = select i1 %both, i16 HALF_SHIFT, i16 SHIFT
+  br i1 %a_tiny, label %scale_a, label %copy_b
 scale_a:
-  %a_copy = call ptr @scaled(ptr %a, i64 %al, i64 %an, i64 %ad, i16 %shift_a)
+  %a_copy = call ptr @scaled(ptr %a, i64 %al, i64 %an, i64 %ad, i16 %shift)
   %a_failed = icmp eq ptr %a_copy, null
   br i1 %a_failed, label %plain, label %copy_b
 copy_b:
   %a_own = phi ptr [ null, %copy_a ], [ %a_copy, %scale_a ]
   %a_used = phi ptr [ %a, %copy_a ], [ %a_copy, %scale_a ]
   %a_far = phi i64 [ %ad, %copy_a ], [ %an, %scale_a ]
-  %keep_b = icmp eq i16 %shift_b, 0
-  br i1 %keep_b, label %multiply, label %scale_b
+  br i1 %b_tiny, label %scale_b, label %multiply
 scale_b:
-  %b_copy = call ptr @scaled(ptr %b, i64 %bl, i64 %bn, i64 %bd, i16 %shift_b)
+  %b_copy = call ptr @scaled(ptr %b, i64 %bl, i64 %bn, i64 %bd, i16 %shift)
   %b_failed = icmp eq ptr %b_copy, null
   br i1 %b_failed, label %give_up, label %multiply
 multiply:
   %b_own = phi ptr [ null, %copy_b ], [ %b_copy, %scale_b ]
   %b_used = phi ptr [ %b, %copy_b ], [ %b_copy, %scale_b ]
   %b_far = phi i64 [ %bd, %copy_b ], [ %bn, %scale_b ]
-  %back = sub i16 0, %shifts
-  %inverse = call T @power(i16 %back)
+  %inverse = call T @power(i16 LESS_SHIFT)
   %alpha_r = load T, ptr %alpha
   %scaled_r = fmul T %alpha_r, %inverse
   store T %scaled_r, ptr %alpha_s
@@ -285,6 +259,13 @@ multiply:
                    ptr %ldb_s, ptr %beta, ptr %c, ptr %ldc)
   call void @free(ptr %b_own)
   call void @free(ptr %a_own)
+  %length = mul i64 %m, PARTS
+  %ldc4 = load i32, ptr %ldc
+  %ldc8 = sext i32 %ldc4 to i64
+  %cd = mul i64 %ldc8, PARTS
+  %overflowed = call i1 @has_wild(ptr %c, i64 %n, i64 %length, i64 %cd)
+  br i1 %overflowed, label %plain, label %done
+done:
   ret void
 give_up:
   call void @free(ptr %a_own)
@@ -299,15 +280,11 @@ declare void @PLAIN(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, 
 declare ptr @malloc(i64)
 declare void @free(ptr)
 declare i64 @llvm.smin.i64(i64, i64)
-declare i16 @llvm.smin.i16(i16, i16)
-declare i64 @llvm.ctlz.i64(i64, i1)
 declare <8 x i1> @llvm.get.active.lane.mask.v8i1.i64(i64, i64)
 declare i1 @llvm.vector.reduce.or.v8i1(<8 x i1>)
 declare <8 x T> @llvm.masked.load.vT.p0(ptr, i32, <8 x i1>, <8 x T>)
 declare void @llvm.masked.store.vT.p0(<8 x T>, ptr, i32, <8 x i1>)
 declare <8 x T> @llvm.fabs.vT(<8 x T>)
-declare <8 x I> @llvm.umax.v8I(<8 x I>, <8 x I>)
-declare I @llvm.vector.reduce.umax.v8I(<8 x I>)
 """
 
 
@@ -324,14 +301,14 @@ def guarded(name: str) -> bytes:
         "PLAIN": f"plain_{name}",
         "PARTS": parts,
         "PARTS_LESS": parts - 1,
-        "BIAS_LESS": int(kind["BIAS"]) - 1,
-        "TERM_BITS": 64 + parts - 1,
+        "HALF_SHIFT": int(kind["SHIFT"]) // 2,
+        "LESS_SHIFT": -int(kind["SHIFT"]),
         "CHUNK": CHUNK,
         "CHUNK_LESS": CHUNK - 1,
         "SAMPLES": SAMPLES,
         "REUSE": REUSE,
     }
-    text = re.sub(r"\b(v8I|vT|[A-Z_]+)\b", lambda word: str(words.get(word[0], word[0])), ROUTINES)
+    text = re.sub(r"\b(vT|[A-Z_]+)\b", lambda word: str(words.get(word[0], word[0])), ROUTINES)
     target = host.host()
     module = optimize.parse(f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}')
     data: bytes = host.machine().emit_object(module)
