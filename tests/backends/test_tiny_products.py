@@ -107,3 +107,31 @@ def test_tiny_factors_are_not_slow():
 
 def test_every_kind_is_guarded():
     assert all(products.is_guarded(name) for name in NAMES.values())
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", list(NAMES))
+def test_small_products_of_all_shapes(dtype, transposed):
+    rng = np.random.default_rng(11)
+    for shape in [(1, 1, 1), (8, 4, 8), (16, 16, 16), (7, 9, 5), (9, 1, 6), (1, 40, 3), (33, 2, 3), (3, 300, 4)]:
+        (m, k, n) = shape
+        a, b = numbers((m, k), dtype, -3, rng), numbers((k, n), dtype, -3, rng)
+        found = call(engine.resolve(NAMES[dtype]), a, b, transposed)
+        exact = a.astype(np.result_type(dtype, np.float64)) @ b.astype(np.result_type(dtype, np.float64))
+        np.testing.assert_allclose(found, exact, rtol=0, atol=k * 4 * np.finfo(dtype).eps)
+
+
+def test_small_products_spread_what_is_not_finite():
+    a, b = np.ones((5, 6)), np.ones((6, 7))
+    a[2, 3], b[3, 1], b[0, 4] = np.inf, 0.0, np.nan
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(call(engine.resolve("dgemm"), a, b), a @ b)
+
+
+def test_products_without_anything_to_add():
+    @tp.function
+    def product(a, b):
+        return a @ b
+
+    for m, k, n in [(3, 0, 4), (0, 3, 4), (3, 4, 0)]:
+        np.testing.assert_array_equal(product(np.ones((m, k)), np.ones((k, n))), np.zeros((m, n)))

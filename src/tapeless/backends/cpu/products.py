@@ -1,7 +1,8 @@
 """Matrix products of BLAS that do not become slow where numbers are tiny.
 
 `guarded` takes the name of a product (`dgemm`) and gives an object with a routine that is called like it and gives what
-it gives, and the name by which that calls the plain one. It is written in LLVM IR and holds no Python.
+it gives, and the name by which that calls the plain one. It is written in LLVM IR and holds no Python. Small products
+of real numbers do not get as far as BLAS (small_products.py).
 
 Note [Tiny factors]
 Between zero and the least normal number (2.2e-308) a processor may take 150 cycles for a multiplication instead of half
@@ -18,10 +19,12 @@ from __future__ import annotations
 import functools
 import re
 
+from tapeless.backends.cpu.small_products import small_products
 from tapeless.backends.llvm import host, optimize
 
 CHUNK = 64  # neighbours that are looked at together
 SAMPLES = 128  # chunks that are looked at
+SMALL = 4096  # multiplications up to which a product of real numbers is made without BLAS
 REUSE = 8  # sizes from which on it pays to look
 
 SINGLE: dict[str, str | int] = {"T": "float", "I": "i32", "vT": "v8f32", "ALIGN": 4, "MANTISSA": 23, "BIAS": 127,
@@ -195,6 +198,18 @@ entry:
   %m = sext i32 %m4 to i64
   %n = sext i32 %n4 to i64
   %k = sext i32 %k4 to i64
+  %alpha_r = load T, ptr %alpha
+  %mn = mul i64 %m, %n
+  %work = mul i64 %mn, %k
+  %some = icmp sgt i64 %work, 0
+  %little = icmp sle i64 %work, SMALL
+  %by_hand = and i1 %some, %little
+  br i1 %by_hand, label %small, label %large
+small:
+  call void @small(ptr %ta, ptr %tb, i64 %m, i64 %n, i64 %k, T %alpha_r, ptr %a, ptr %lda, ptr %b, ptr %ldb, ptr %c,
+                   ptr %ldc)
+  ret void
+large:
   %least_mn = call i64 @llvm.smin.i64(i64 %m, i64 %n)
   %least = call i64 @llvm.smin.i64(i64 %least_mn, i64 %k)
   %used = icmp sge i64 %least, REUSE
@@ -241,7 +256,6 @@ multiply:
   %b_used = phi ptr [ %b, %copy_b ], [ %b_copy, %scale_b ]
   %b_far = phi i64 [ %bd, %copy_b ], [ %bn, %scale_b ]
   %inverse = call T @power(i16 LESS_SHIFT)
-  %alpha_r = load T, ptr %alpha
   %scaled_r = fmul T %alpha_r, %inverse
   store T %scaled_r, ptr %alpha_s
   %imaginary = getelementptr T, ptr %alpha, i64 PARTS_LESS
@@ -307,8 +321,9 @@ def guarded(name: str) -> bytes:
         "CHUNK_LESS": CHUNK - 1,
         "SAMPLES": SAMPLES,
         "REUSE": REUSE,
+        "SMALL": SMALL if parts == 1 else -1,
     }
-    text = re.sub(r"\b(vT|[A-Z_]+)\b", lambda word: str(words.get(word[0], word[0])), ROUTINES)
+    text = re.sub(r"\b(vT|[A-Z_]+)\b", lambda word: str(words.get(word[0], word[0])), small_products() + ROUTINES)
     target = host.host()
     module = optimize.parse(f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}')
     data: bytes = host.machine().emit_object(module)
