@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.ir.builder import Builder, full_axes
-from tapeless.ir.core import Apply, At, Axis, Body, Lambda, Reduction, Stm, Sweep
-from tapeless.ir.span import NOWHERE
+from tapeless.ir.core import Apply, At, Axis, Body, Lambda, Reduction, Sweep
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, one_of, zero_of
 from tapeless.ops.partials import PARTIALS, unbounded
 from tapeless.ops.table import op as row
+from tapeless.passes.sweeps import sum_operator as sum_operator
 
 
 def differentiable(type: Type) -> bool:
@@ -168,14 +168,6 @@ class Emit:
         if array.type.rank == 1:
             return self.sum_rows(array)
         return self.b.map(array.type.shape[0], [array], lambda _, r: (self._sum_last(r),), "sum")[0]
-
-
-def sum_operator(dtype: DType) -> Reduction:
-    """Addition with 0."""
-    item = Type(dtype)
-    left, right, total = Var("x", item), Var("y", item), Var("t", item)
-    stm = Stm((total,), Apply("add", (left, right)), NOWHERE)
-    return Reduction(Lambda((left, right), Body((stm,), (total,))), (zero_of(dtype),), commutative=True)
 
 
 def unchecked(axes: Sequence[Axis]) -> tuple[Axis, ...]:

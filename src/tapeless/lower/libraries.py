@@ -110,11 +110,13 @@ def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
     code = lo.code
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     work = code.mul(code.mul(m, n), k)
-    if isinstance(work, Const) and int(work.value.real) <= SMALL:
-        _tiles(lo, a, b, c)
-        return
-    small = code.compare("le", work, i64(SMALL))
-    code.branch(small, lambda: _tiles(lo, a, b, c), lambda: _gemm(lo, a, b, c))
+    if isinstance(work, Const):
+        (_tiles if int(work.value.real) <= SMALL else _gemm)(lo, a, b, c)
+    elif c.dtype.is_complex:
+        small = code.compare("le", work, i64(SMALL))
+        code.branch(small, lambda: _tiles(lo, a, b, c), lambda: _gemm(lo, a, b, c))
+    else:  # the routine itself knows what to do with a small one, and its code is there only once
+        _gemm(lo, a, b, c)
 
 
 def _tiles(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:

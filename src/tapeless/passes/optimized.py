@@ -16,6 +16,7 @@ from tapeless.passes.fuse import fuse
 from tapeless.passes.own_cells import own_cells
 from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import FINAL_PASSES, optimize
+from tapeless.passes.product_sums import sum_products_first
 from tapeless.passes.ranges import eliminate_checks
 from tapeless.passes.recognise import recognise_products
 from tapeless.passes.verify import verify
@@ -40,6 +41,7 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("", clean),
         ("fuse", fuse),
         ("recognise", recognise_products),
+        ("product sums", sum_products_first),
         ("version", version_loops),
     ]
     for name, step in steps:

@@ -39,6 +39,7 @@ class Binary:
     name: str
     object: bytes
     externals: tuple[str, ...]
+    helpers: dict[str, bytes]
     scalar_results: tuple[Any, ...]
     scalar_slots: dict[int, int]
     array_results: dict[int, tuple[Any, bool, tuple[int | str, ...], tuple[int, ...], int]]
@@ -106,7 +107,7 @@ def compile_specs(
         key = cache.key_of(VERSION, cache.build(), sys.version, host.identity(), repr(options), digest(traced.core))
         found = cache.fetch(key)
         if isinstance(found, Binary):
-            address = load(found.object, found.name, found.externals)
+            address = load(found.object, found.name, found.externals, found.helpers)
             times["cache"] = time.perf_counter() - start
             return Compiled(traced, options, found, address, times, True)
     core = optimized(traced.core, unsafe=options.unsafe, times=times)
@@ -128,6 +129,7 @@ def compile_specs(
         native.name,
         native.object,
         native.externals,
+        native.helpers,
         program.scalar_results,
         lowered.scalar_results,
         arrays,
@@ -136,7 +138,7 @@ def compile_specs(
         lowered.blas,
     )
     start = time.perf_counter()
-    address = load(binary.object, binary.name, binary.externals)
+    address = load(binary.object, binary.name, binary.externals, binary.helpers)
     times["load"] = time.perf_counter() - start
     if use_cache:
         cache.store(key, binary)

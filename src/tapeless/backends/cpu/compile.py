@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tapeless.backends.cpu import products
 from tapeless.backends.cpu.engine import load
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.emit import emit
@@ -24,13 +25,14 @@ class Native:
     llvm: str
     object: bytes
     externals: tuple[str, ...]
+    helpers: dict[str, bytes]  # objects for some of them
     times: dict[str, float] = field(default_factory=dict)
 
     @cached_property
     def address(self) -> int:
         """Loads the object."""
         with optimize.timed(self.times, "load"):
-            return load(self.object, self.name, self.externals)
+            return load(self.object, self.name, self.externals, self.helpers)
 
     @cached_property
     @uninterrupted
@@ -57,7 +59,8 @@ def compile_program(program: Program, level: int = 3) -> Native:
         optimize.optimize(module, level, vectorize=level > 1)
     with optimize.timed(times, "codegen"):
         data = optimize.to_object(module, level)
-    return Native(program.name, emitted.text, data, emitted.externals, times)
+        helpers = {name: products.guarded(name) for name in emitted.externals if products.is_guarded(name)}
+    return Native(program.name, emitted.text, data, emitted.externals, helpers, times)
 
 
 __all__ = ["Native", "compile_program", "load"]

@@ -1,7 +1,8 @@
 """Loads compiled objects into the process.
 
 `load` takes an object, the entry's name and the external names it needs, and gives the entry's address. What is loaded
-stays for the life of the process: callers hold plain addresses.
+stays for the life of the process: callers hold plain addresses. `helpers` are objects for external names that are made
+of LLVM IR: with them nothing needs to be compiled.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import contextlib
 import ctypes
 import itertools
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.cpu import libraries, printing, threads
+from tapeless.backends.cpu import libraries, printing, products, threads
 from tapeless.backends.llvm import host
 from tapeless.backends.llvm.interrupts import uninterrupted
 
@@ -22,8 +24,11 @@ _lock = threading.Lock()
 _numbers = itertools.count()
 _loaded: list[Any] = []  # keeps the code alive
 _jit: Any = None
+_guards: dict[str, int] = {}  # addresses of products that are loaded
+NONE: Mapping[str, bytes] = {}
 
 VECTOR = "_ZGV"  # names of libmvec
+PLAIN = "plain_"  # before a name of BLAS: Note [Tiny factors] in products.py
 
 
 def _engine() -> Any:
@@ -36,20 +41,22 @@ def _engine() -> Any:
     return _jit
 
 
-def load(data: bytes, name: str, externals: tuple[str, ...]) -> int:
+def load(data: bytes, name: str, externals: tuple[str, ...], helpers: Mapping[str, bytes] = NONE) -> int:
     """The address of `name` in an object."""
-    return load_all(data, (name,), externals)[name]
+    return load_all(data, (name,), externals, helpers)[name]
 
 
 @uninterrupted
-def load_all(data: bytes, names: tuple[str, ...], externals: tuple[str, ...]) -> dict[str, int]:
+def load_all(
+    data: bytes, names: tuple[str, ...], externals: tuple[str, ...], helpers: Mapping[str, bytes] = NONE
+) -> dict[str, int]:
     with _lock:
         jit = _engine()
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     for name in names:
         builder.export_symbol(name)
     for external in externals:
-        found = resolve(external)
+        found = resolve(external, helpers.get(external))
         if found is not None:
             builder.import_symbol(external, found)
     with _lock:
@@ -58,7 +65,7 @@ def load_all(data: bytes, names: tuple[str, ...], externals: tuple[str, ...]) ->
     return {name: tracker[name] for name in names}
 
 
-def resolve(name: str) -> int | None:
+def resolve(name: str, helper: bytes | None = None) -> int | None:
     """The address of an external name; None when the process itself has it."""
     if name == "rt_parallel":
         return threads.address()
@@ -67,7 +74,17 @@ def resolve(name: str) -> int | None:
     if name.startswith(VECTOR):
         host.variants("exp", 1)  # loads libmvec
         return None
+    if products.is_guarded(name):
+        return _guarded(name, helper)
+    if name.startswith(PLAIN):
+        return libraries.address(name.removeprefix(PLAIN))
     return libraries.address(name) if _from_scipy(name) else None
+
+
+def _guarded(name: str, helper: bytes | None) -> int:
+    if name not in _guards:
+        _guards[name] = load(helper or products.guarded(name), f"guarded_{name}", (f"{PLAIN}{name}",))
+    return _guards[name]
 
 
 def _from_scipy(name: str) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tapeless.backends.llvm import atomic, calls, region
+from tapeless.backends.llvm import atomic, calls, flushing, region
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
 from tapeless.backends.llvm.writer import MEMORY, REGISTER, Bounds, Module, Value, Writer, constant
@@ -116,8 +116,13 @@ class Code:
         self.heap: dict[Buffer, str] = {}  # slots that hold the pointers of this function's own heap buffers
         self.groups: list[Group] = []
         self.can_fail = False
+        self.control = ""  # Note [Tiny numbers as zero]
 
-    # --- the way out ---
+    # --- the way in and out ---
+
+    def start(self) -> None:
+        if self.shared.program.fastmath:
+            self.control = flushing.begin(self.w)
 
     def finish(self, given: int = 0, given_count: int = 0) -> None:
         """Frees what is left, on the ordinary way out and on that of an error, which gives nothing to the caller."""
@@ -133,6 +138,7 @@ class Code:
         w.open("cleanup")
         for slot in self.heap.values():
             self.free_slot(slot)
+        flushing.end(w, self.control)
         w.do("ret void")
 
     # --- atoms and memory ---

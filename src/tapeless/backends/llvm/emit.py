@@ -36,6 +36,7 @@ def _write_entry(code: Code) -> None:
     shared, w = code.shared, code.w
     program = shared.program
     w.open("start")
+    code.start()
     params = []
     for k, param in enumerate(program.params):
         if isinstance(param, Buffer):

@@ -90,6 +90,7 @@ def _write_function(code: Code, name: str, stm: For, first: str) -> None:
         code.values[stm.var] = (index,)
         code.block(stm.body)
 
+    code.start()
     code.counted(Bounds("i64", "%t0", "%t1"), "t", iteration, stm.body, stm.vectorize)
     code.finish()
     header = f"define internal void {symbol(name)}(ptr noalias readonly %context, i64 %t0, i64 %t1)"
