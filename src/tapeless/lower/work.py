@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Apply, Atom, Body, For, Hist, If, Library, Scatter, Stm, Sweep, Var, While
-from tapeless.ir.types import DType, i64
+from tapeless.ir.types import DType, dim_atom, i64
 from tapeless.ir.walk import regions
 from tapeless.lower.code import ONE
 from tapeless.ops.table import op as row
@@ -62,10 +62,19 @@ def _work(lo: Lowerer, body: Body, more: int) -> Atom:
     total: Atom = i64(known)
     for s in body.stms:
         if _sized(s, inside):
-            assert isinstance(s.exp, Sweep)
-            total = code.add(total, code.mul(lo.dim(s.exp.width), i64(cost_of(s.exp.lam.body))))
+            assert isinstance(s.exp, Sweep | For)
+            one = s.exp.lam.body if isinstance(s.exp, Sweep) else s.exp.body
+            total = code.add(total, code.mul(lo.atom(_trips(s.exp)), i64(cost_of(one))))
     return code.let("min", DType.i64, total, i64(2**20), label="work")
 
 
 def _sized(stm: Stm, inside: set[Var]) -> bool:
-    return isinstance(stm.exp, Sweep) and isinstance(stm.exp.width, Var) and stm.exp.width not in inside
+    """Whether the number of iterations is known only at run time, but before the region."""
+    if not isinstance(stm.exp, Sweep | For):
+        return False
+    trips = _trips(stm.exp)
+    return isinstance(trips, Var) and trips not in inside
+
+
+def _trips(exp: Sweep | For) -> Atom:
+    return dim_atom(exp.width) if isinstance(exp, Sweep) else exp.bound
