@@ -18,12 +18,11 @@ from tapeless.ir.core import (
     Sweep,
     Var,
 )
-from tapeless.ir.types import DType
 from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower import loopir
-from tapeless.lower.accumulators import with_private
+from tapeless.lower.accumulators import with_private, worth_private
 from tapeless.lower.code import ONE, ZERO, Loc
-from tapeless.lower.work import pieces_of, worth_cutting
+from tapeless.lower.work import pieces_of, share, work_of, worth_cutting
 from tapeless.passes.distances import owns_rows
 
 if TYPE_CHECKING:
@@ -110,6 +109,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     lo.note("parallel on threads")
     pieces = pieces_of(lo, n, exp.lam.body)
     if accs:
+        pieces = worth_private(lo, accs, pieces, work_of(lo, n, exp.lam.body))
         results: list[Total] = []
         shared = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
 
@@ -176,8 +176,7 @@ def _cut(
         lo.parallel = True
 
         def run() -> None:
-            start = code.let("floordiv", DType.i64, code.mul(t, n), pieces, label="start")
-            stop = code.let("floordiv", DType.i64, code.mul(code.add(t, ONE), n), pieces, label="stop")
+            start, stop = share(lo, t, n, pieces)
             for a in accs:
                 lo.accs[a] = lo.accs[a].private(lo, t)
             homes = [[code.inside(p, t) if ne.type.shape else None for p, ne in zip(ps, r.neutral, strict=True)]

@@ -49,9 +49,22 @@ def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
 def pieces_of(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
     """How many chunks: one a thread, or one when the work is small."""
     code = lo.code
-    enough = code.compare("ge", code.mul(n, _work(lo, body, more)), i64(PARALLEL_WORK))
+    enough = code.compare("ge", work_of(lo, n, body, more), i64(PARALLEL_WORK))
     most = code.let("min", DType.i64, lo.threads, n, label="pieces")
     return code.let("select", DType.i64, enough, most, ONE, label="pieces")
+
+
+def work_of(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
+    """Scalar operations of n elements."""
+    return lo.code.mul(n, _work(lo, body, more))
+
+
+def share(lo: Lowerer, piece: Atom, n: Atom, pieces: Atom) -> tuple[Atom, Atom]:
+    """The first element of a chunk, and the first behind it."""
+    code = lo.code
+    start = code.let("floordiv", DType.i64, code.mul(piece, n), pieces, label="start")
+    stop = code.let("floordiv", DType.i64, code.mul(code.add(piece, ONE), n), pieces, label="stop")
+    return start, stop
 
 
 def _work(lo: Lowerer, body: Body, more: int) -> Atom:
