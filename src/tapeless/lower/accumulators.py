@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Atom, UpdateAcc, Var, WithAcc
-from tapeless.ir.types import const
+from tapeless.ir.types import DType, const, i64
 from tapeless.lower.arrays import view, write
 from tapeless.lower.code import Loc
+from tapeless.lower.work import share
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
+
+PRIVATE_CELL = 16  # scalar operations that pay for a cell of a private copy: to clear it and to add it up, from memory
 
 
 @dataclass
@@ -45,6 +48,16 @@ def lower_with_acc(lo: Lowerer, vars: tuple[Var, ...], exp: WithAcc) -> None:
             lo.scalars[v] = r
 
 
+def worth_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, work: Atom) -> Atom:
+    """So many chunks as before, or one where private copies would cost more than the chunks gain."""
+    code = lo.code
+    cells: Atom = i64(0)
+    for a in accs:
+        cells = code.add(cells, code.size(lo.accs[a].loc.shape))
+    price = code.mul(code.mul(cells, pieces), i64(PRIVATE_CELL))
+    return code.let("select", DType.i64, code.compare("le", price, work), pieces, i64(1), label="pieces")
+
+
 def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[], None]) -> None:
     """Each chunk accumulates into memory of its own, which is added up afterwards."""
     code = lo.code
@@ -56,14 +69,26 @@ def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[
     run()
     for a, acc in outer.items():
         lo.accs[a] = acc
-
-        def add(index: list[Atom], acc: Acc = acc, a: Var = a) -> None:
-            part = code.load(private[a], index)
-            total = code.load(acc.loc, index[1:])
-            code.store(acc.loc, index[1:], code.let(acc.op, acc.loc.dtype, total, part, label="sum"))
-
-        code.each(private[a].shape, add, simd=True)
+        _add_up(lo, acc, private[a], pieces)
         code.free(private[a].buffer)
+
+
+def _add_up(lo: Lowerer, acc: Acc, private: Loc, pieces: Atom) -> None:
+    """The copies of all chunks into the accumulator, rows shared out among the threads."""
+    code = lo.code
+    with code.loop(pieces, tag="threads", label="part") as part:
+        start, stop = share(lo, part, acc.loc.shape[0], pieces)
+        with code.loop(pieces, label="piece") as piece:
+            source = code.inside(private, piece)
+            simd = acc.loc.rank == 1
+            with code.loop(stop, start, tag="simd" if simd else "seq", label="row") as i:
+                rows = (code.inside(acc.loc, i), code.inside(source, i))
+
+                def add(index: list[Atom], rows: tuple[Loc, Loc] = rows) -> None:
+                    total, more = (code.load(r, index) for r in rows)
+                    code.store(rows[0], index, code.let(acc.op, acc.loc.dtype, total, more, label="sum"))
+
+                code.each(acc.loc.shape[1:], add)
 
 
 def lower_update_acc(lo: Lowerer, exp: UpdateAcc) -> None:

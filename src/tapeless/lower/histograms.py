@@ -10,7 +10,7 @@ from tapeless.ir.types import DType
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.code import ONE, ZERO, Loc
 from tapeless.lower.sweeps import bind_rows
-from tapeless.lower.work import pieces_of, worth_cutting
+from tapeless.lower.work import pieces_of, share, worth_cutting
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
@@ -55,8 +55,7 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
             mine = [code.inside(p, t) for p in private]
             for m, ne in zip(mine, exp.op.neutral, strict=True):
                 _fill_neutral(lo, m, ne)
-            start = code.let("floordiv", DType.i64, code.mul(t, n), pieces, label="start")
-            stop = code.let("floordiv", DType.i64, code.mul(code.add(t, ONE), n), pieces, label="stop")
+            start, stop = share(lo, t, n, pieces)
             fill(start, stop, mine, lam)
             lo.parallel = False
         with code.loop(pieces, label="piece") as t, code.loop(dests[0].shape[0], label="bin") as k:

@@ -18,12 +18,12 @@ from tapeless.ir.core import (
     Sweep,
     Var,
 )
-from tapeless.ir.types import DType
 from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower import loopir
-from tapeless.lower.accumulators import with_private
+from tapeless.lower.accumulators import with_private, worth_private
 from tapeless.lower.code import ONE, ZERO, Loc
-from tapeless.lower.work import pieces_of, worth_cutting
+from tapeless.lower.work import pieces_of, share, work_of, worth_cutting
+from tapeless.passes.distances import owns_rows
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
@@ -85,7 +85,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     for v, loc in zip(vars[reduced:], outs, strict=True):
         lo.arrays[v] = loc
     finals = [None if not v.type.shape else lo.place(v) for v in vars[:reduced]]
-    accs = [a for a in free_in_lambda(exp.lam) if a in lo.accs and lo.accs[a].op != "set"]
+    accs = [a for a in free_in_lambda(exp.lam) if a in lo.accs and lo.accs[a].op != "set" and not owns_rows(exp.lam, a)]
 
     def chunk(start: Atom, stop: Atom, totals: list[Total], lam: Lambda) -> None:
         running = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.scans]
@@ -109,6 +109,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     lo.note("parallel on threads")
     pieces = pieces_of(lo, n, exp.lam.body)
     if accs:
+        pieces = worth_private(lo, accs, pieces, work_of(lo, n, exp.lam.body))
         results: list[Total] = []
         shared = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
 
@@ -175,8 +176,7 @@ def _cut(
         lo.parallel = True
 
         def run() -> None:
-            start = code.let("floordiv", DType.i64, code.mul(t, n), pieces, label="start")
-            stop = code.let("floordiv", DType.i64, code.mul(code.add(t, ONE), n), pieces, label="stop")
+            start, stop = share(lo, t, n, pieces)
             for a in accs:
                 lo.accs[a] = lo.accs[a].private(lo, t)
             homes = [[code.inside(p, t) if ne.type.shape else None for p, ne in zip(ps, r.neutral, strict=True)]
@@ -215,7 +215,8 @@ def _loop(
         i = Var("i", lam.params[0].type)
         _element(lo, exp, lam, i, totals, running, outs, scanned)
     free = not running and all(_order_free(r) for r in exp.reduces)
-    tag = "simd" if free and _independent(body, {o.buffer for o in outs}) else "seq"
+    own = {lo.accs[a].loc.buffer for a in free_in_lambda(lam) if a in lo.accs and owns_rows(lam, a)}
+    tag = "simd" if free and _independent(body, own | {o.buffer for o in outs}) else "seq"
     stm = loopir.For(i, start, stop, tuple(body), 1, tag)
     code.mark(stm)
     code.emit(stm)

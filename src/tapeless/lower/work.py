@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Apply, Atom, Body, For, Hist, If, Library, Scatter, Stm, Sweep, Var, While
-from tapeless.ir.types import DType, i64
+from tapeless.ir.types import DType, dim_atom, i64
 from tapeless.ir.walk import regions
 from tapeless.lower.code import ONE
 from tapeless.ops.table import op as row
@@ -49,9 +49,22 @@ def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
 def pieces_of(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
     """How many chunks: one a thread, or one when the work is small."""
     code = lo.code
-    enough = code.compare("ge", code.mul(n, _work(lo, body, more)), i64(PARALLEL_WORK))
+    enough = code.compare("ge", work_of(lo, n, body, more), i64(PARALLEL_WORK))
     most = code.let("min", DType.i64, lo.threads, n, label="pieces")
     return code.let("select", DType.i64, enough, most, ONE, label="pieces")
+
+
+def work_of(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
+    """Scalar operations of n elements."""
+    return lo.code.mul(n, _work(lo, body, more))
+
+
+def share(lo: Lowerer, piece: Atom, n: Atom, pieces: Atom) -> tuple[Atom, Atom]:
+    """The first element of a chunk, and the first behind it."""
+    code = lo.code
+    start = code.let("floordiv", DType.i64, code.mul(piece, n), pieces, label="start")
+    stop = code.let("floordiv", DType.i64, code.mul(code.add(piece, ONE), n), pieces, label="stop")
+    return start, stop
 
 
 def _work(lo: Lowerer, body: Body, more: int) -> Atom:
@@ -62,10 +75,19 @@ def _work(lo: Lowerer, body: Body, more: int) -> Atom:
     total: Atom = i64(known)
     for s in body.stms:
         if _sized(s, inside):
-            assert isinstance(s.exp, Sweep)
-            total = code.add(total, code.mul(lo.dim(s.exp.width), i64(cost_of(s.exp.lam.body))))
+            assert isinstance(s.exp, Sweep | For)
+            one = s.exp.lam.body if isinstance(s.exp, Sweep) else s.exp.body
+            total = code.add(total, code.mul(lo.atom(_trips(s.exp)), i64(cost_of(one))))
     return code.let("min", DType.i64, total, i64(2**20), label="work")
 
 
 def _sized(stm: Stm, inside: set[Var]) -> bool:
-    return isinstance(stm.exp, Sweep) and isinstance(stm.exp.width, Var) and stm.exp.width not in inside
+    """Whether the number of iterations is known only at run time, but before the region."""
+    if not isinstance(stm.exp, Sweep | For):
+        return False
+    trips = _trips(stm.exp)
+    return isinstance(trips, Var) and trips not in inside
+
+
+def _trips(exp: Sweep | For) -> Atom:
+    return dim_atom(exp.width) if isinstance(exp, Sweep) else exp.bound

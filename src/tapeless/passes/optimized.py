@@ -13,6 +13,7 @@ from functools import partial
 
 from tapeless.ir.core import Function
 from tapeless.passes.fuse import fuse
+from tapeless.passes.gather import gather
 from tapeless.passes.own_cells import own_cells
 from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import FINAL_PASSES, optimize
@@ -38,6 +39,8 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("ranges", partial(eliminate_checks, unsafe=unsafe)),
         ("", clean),
         ("own cells", own_cells),
+        ("", clean),
+        ("gather", gather),
         ("", clean),
         ("fuse", fuse),
         ("recognise", recognise_products),

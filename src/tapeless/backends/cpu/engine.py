@@ -16,7 +16,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.cpu import libraries, printing, products, threads
+from tapeless.backends.cpu import buffers, libraries, printing, products, threads
 from tapeless.backends.llvm import host
 from tapeless.backends.llvm.interrupts import uninterrupted
 
@@ -69,6 +69,8 @@ def resolve(name: str, helper: bytes | None = None) -> int | None:
     """The address of an external name; None when the process itself has it."""
     if name == "rt_parallel":
         return threads.address()
+    if name in ("rt_allocate", "rt_release"):
+        return buffers.address(name)
     if name == "rt_print":
         return printing.address()
     if name.startswith(VECTOR):

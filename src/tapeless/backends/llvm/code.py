@@ -49,7 +49,7 @@ MAX_VECTOR_BODY = 1500  # instructions; the loop vectoriser takes more than line
 MAX_INTERLEAVED_BODY = 80  # several copies of a vectorised body only pay in small ones without calls
 MAX_SCOPES = 128
 OUT_OF_MEMORY = -1
-LARGE, MADV_HUGEPAGE = 4 << 20, 14  # bytes of an allocation that is worth a system call
+LARGE, PAGE = 256 << 10, 4096  # bytes of a buffer that is worth keeping (backends/cpu/buffers.py); where it begins
 LIKELY, UNLIKELY = 1 << 20, 1
 
 
@@ -421,42 +421,53 @@ class Code:
         size = w.let(f"mul i64 {n}, {stm.buffer.dtype.bytes}")
         size = w.let(f"and i64 {w.let(f'add i64 {size}, 64')}, -64")  # a multiple of 64, and not 0
         size = w.select(w.let(f"icmp ugt i64 {n}, {2**57}"), "i64", str(2**62), size)
-        callee = self.module.declare(
+        ordinary = self.module.declare(
             "aligned_alloc",
             'noalias ptr @(i64 allocalign, i64) nounwind willreturn allockind("alloc,uninitialized,aligned") '
             'allocsize(1) "alloc-family"="malloc"',
         )
-        pointer = w.let(f"call noalias align 64 ptr {callee}(i64 64, i64 {size})", stm.buffer.name)
+        kept = self.module.declare("rt_allocate", "noalias ptr @(i64) nounwind willreturn")
+        small, large, made = w.label("small"), w.label("large"), w.label("made")
+        w.branch(w.let(f"icmp uge i64 {size}, {LARGE}"), large, small, w.weights(UNLIKELY, LIKELY))
+        w.open(small)
+        first = w.let(f"call noalias align 64 ptr {ordinary}(i64 64, i64 {size})", stm.buffer.name)
+        w.jump(made)
+        w.open(large)
+        second = w.let(f"call noalias align 64 ptr {kept}(i64 {size})", stm.buffer.name)
+        w.jump(made)
+        w.open(made)
+        pointer = w.let(f"phi ptr [ {first}, %{small} ], [ {second}, %{large} ]", stm.buffer.name)
         w.do(f"store ptr {pointer}, ptr {slot}, align 8")
         self.fail_unless(w.let(f"icmp ne ptr {pointer}, null"), OUT_OF_MEMORY, [])
-        large, ready = w.label("large"), w.label("ready")
-        w.branch(w.let(f"icmp uge i64 {size}, {LARGE}"), large, ready, w.weights(UNLIKELY, LIKELY))
-        w.open(large)
-        w.do(f"call void {self.module.helper('tapeless.large', self.large_helper)}(ptr {pointer}, i64 {size})")
-        w.jump(ready)
-        w.open(ready)
-
-    def large_helper(self) -> str:
-        """Asks for large pages, as NumPy does: the first touch of each page costs as much as filling it."""
-        advise = self.module.declare("madvise", "i32 @(ptr captures(none), i64, i32) nounwind willreturn")
-        return f"""
-define internal void @tapeless.large(ptr captures(none) %p, i64 %size) noinline cold nounwind willreturn {{
-  %a = ptrtoint ptr %p to i64
-  %rest = sub i64 0, %a
-  %skip = and i64 %rest, 4095
-  %start = getelementptr i8, ptr %p, i64 %skip
-  %left = sub i64 %size, %skip
-  %length = and i64 %left, -4096
-  %done = call i32 {advise}(ptr %start, i64 %length, i32 {MADV_HUGEPAGE})
-  ret void
-}}"""
 
     def free_slot(self, slot: str) -> None:
-        callee = self.module.declare(
+        pointer = self.w.let(f"load ptr, ptr {slot}, align 8")
+        self.w.do(f"call void {self.module.helper('tapeless.free', self.free_helper)}(ptr {pointer})")
+
+    def free_helper(self) -> str:
+        """Large buffers begin with a page, others seldom."""
+        ordinary = self.module.declare(
             "free", 'void @(ptr allocptr captures(none)) nounwind willreturn allockind("free") "alloc-family"="malloc"'
         )
-        pointer = self.w.let(f"load ptr, ptr {slot}, align 8")
-        self.w.do(f"call void {callee}(ptr {pointer})")
+        kept = self.module.declare("rt_release", "void @(ptr captures(none)) nounwind willreturn")
+        return f"""
+define internal void @tapeless.free(ptr captures(none) %p) nounwind willreturn {{
+  %a = ptrtoint ptr %p to i64
+  %rest = and i64 %a, {PAGE - 1}
+  %page = icmp eq i64 %rest, 0
+  br i1 %page, label %large, label %small
+large:
+  %nothing = icmp eq ptr %p, null
+  br i1 %nothing, label %done, label %release
+release:
+  call void {kept}(ptr %p)
+  ret void
+small:
+  call void {ordinary}(ptr %p)
+  ret void
+done:
+  ret void
+}}"""
 
 
 def _fail_helper() -> str:

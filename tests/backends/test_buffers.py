@@ -1,0 +1,160 @@
+"""Large buffers that are kept for the next use: what is kept and for how long, by threads, in children and on errors."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tapeless.backends.cpu import buffers
+
+MB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def _fresh_list() -> Iterator[None]:
+    gc.collect()
+    buffers.trim()
+    yield
+    buffers.keep()
+
+
+@tp.function
+def with_buffers(x):
+    """Two arrays of the size of x that do not outlive the call."""
+    y = np.cumsum(x)
+    z = np.sort(y * y)
+    total = 0.0
+    for i in range(len(z)):
+        total += z[i] * y[len(z) - 1 - i]
+    return total
+
+
+@tp.function
+def positive(x):
+    """A result whose size only the compiled code knows."""
+    count = 0
+    for e in x:
+        if e > 0.0:
+            count += 1
+    y = np.empty(count)
+    at = 0
+    for e in x:
+        if e > 0.0:
+            y[at] = e
+            at += 1
+    return y
+
+
+def expected(x):
+    y = np.cumsum(x)
+    return np.sum(np.sort(y * y) * y[::-1])
+
+
+def test_a_second_call_uses_the_buffers_of_the_first() -> None:
+    x = np.linspace(-1.0, 1.0, 2 * MB // 8)
+    with_buffers(x)
+    first = buffers.kept()
+    assert first >= 2 * MB
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        with_buffers(x)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 20 * 2 * MB // 4096 // 4
+    assert buffers.kept() == first
+
+
+def test_trim_gives_everything_back() -> None:
+    with_buffers(np.ones(4 * MB // 8))
+    kept = buffers.kept()
+    assert kept > 0
+    assert buffers.trim() == kept
+    assert buffers.kept() == 0
+
+
+def test_no_more_than_the_limit_is_kept() -> None:
+    buffers.keep(5 * MB)
+    for mega in (1, 2, 3, 4, 6, 2, 1):
+        x = np.ones(mega * MB // 8)
+        assert with_buffers(x) == pytest.approx(expected(x))
+        assert buffers.kept() <= 5 * MB
+    buffers.keep(0)
+    assert buffers.kept() == 0
+    with_buffers(np.ones(4 * MB // 8))
+    assert buffers.kept() == 0
+
+
+def test_many_sizes() -> None:
+    """More than there are places on the list."""
+    for n in range(40_000, 400_000, 3_001):
+        x = np.full(n, 1e-3)
+        assert with_buffers(x) == pytest.approx(expected(x))
+    buffers.trim()
+    assert buffers.kept() == 0
+
+
+def test_small_buffers_are_not_kept() -> None:
+    with_buffers(np.ones(1000))
+    assert buffers.kept() == 0
+
+
+def test_a_result_belongs_to_the_caller() -> None:
+    x = np.random.default_rng(0).normal(size=MB)
+    results = [positive(x + k) for k in range(4)]
+    for _ in range(3):
+        with_buffers(x)
+    for k, result in enumerate(results):
+        np.testing.assert_array_equal(result, (x + k)[x + k > 0.0])
+
+
+def test_errors_lose_nothing() -> None:
+    @tp.function
+    def fails(x, i):
+        y = np.sort(x)
+        z = np.cumsum(y)
+        return y[i] + z[i]
+
+    x = np.ones(2 * MB // 8)
+    fails(x, 0)
+    kept = buffers.kept()
+    for _ in range(5):
+        with pytest.raises(IndexError):
+            fails(x, len(x))
+        assert buffers.kept() == kept
+
+
+def test_callers_on_several_threads() -> None:
+    problems: list[object] = []
+
+    def work(seed: int) -> None:
+        random = np.random.default_rng(seed)
+        for _ in range(15):
+            x = random.normal(size=random.integers(50_000, 300_000))
+            if not np.isclose(with_buffers(x), expected(x)):
+                problems.append(seed)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not problems
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_a_forked_child_goes_on() -> None:
+    x = np.linspace(-1.0, 1.0, 2 * MB // 8)
+    value = with_buffers(x)
+    for _ in range(5):
+        child = os.fork()
+        if child == 0:
+            ok = all(with_buffers(x) == value for _ in range(3))
+            buffers.trim()
+            os._exit(0 if ok and with_buffers(x) == value else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert with_buffers(x) == value
