@@ -14,6 +14,7 @@ import os
 import pickle
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,18 @@ def key_of(*parts: str) -> str:
 @functools.cache
 def build() -> str:
     """Tells one state of the compiler from another: names, sizes and times of its own files."""
-    root = Path(__file__).resolve().parent.parent
-    parts = []
-    for path in sorted(root.rglob("*.py")):
-        stat = path.stat()
-        parts.append(f"{path.relative_to(root)}:{stat.st_size}:{stat.st_mtime_ns}")
-    return key_of(*parts)
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return key_of(*sorted(_files(root, "")))
+
+
+def _files(folder: str, inside: str) -> Iterator[str]:
+    with os.scandir(folder) as found:
+        for entry in found:
+            if entry.is_dir():
+                yield from _files(entry.path, f"{inside}{entry.name}/")
+            elif entry.name.endswith(".py"):
+                stat = entry.stat()
+                yield f"{inside}{entry.name}:{stat.st_size}:{stat.st_mtime_ns}"
 
 
 CODE, TRACE = "bin", "trace"  # what is kept, as the endings of file names
