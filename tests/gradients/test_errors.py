@@ -242,7 +242,6 @@ def test_unknown_recoveries_and_budgets(options):
         tp.grad(lambda x: x, **options)
 
 
-
 def test_a_transform_called_from_python_is_refused_where_its_function_is_written():
     def count(x, n):
         return x * n

@@ -70,3 +70,35 @@ def test_nan_and_infinity_spread_as_in_python():
     a, b = np.ones((5, 6)), np.ones((6, 7))
     a[1, 2], b[3, 4] = np.inf, np.nan
     np.testing.assert_array_equal(product(a, b), a @ b)
+
+
+def chain(matrices, count):
+    """The sizes of the matrices are known behind the first product."""
+    total = np.eye(3)
+    for k in range(count):
+        total = total @ (matrices[k] @ np.ones((3, 3)))
+    return total @ matrices[0]
+
+
+def test_sizes_that_a_test_has_shown():
+    rng = np.random.default_rng(0)
+    f = tp.function(chain)
+    a = rng.normal(size=(4, 3, 3))
+    for count in (0, 1, 4):
+        close(f(a, count), chain(a, count))
+    with pytest.raises(tp.ShapeError):
+        f(rng.normal(size=(4, 2, 2)), 2)
+    assert "dgemm" not in f.ir(a, 4, stage="loops")  # too small for it
+
+
+def test_a_size_is_known_only_behind_its_test():
+    def f(a, flag):
+        out = np.zeros(2)
+        if flag:
+            out[0] = np.sum(a @ np.ones((3, 2)))
+        out[1] = np.sum(a @ a)
+        return out
+
+    for n in (3, 5, 20):
+        a = np.arange(n * n, dtype=float).reshape(n, n)
+        close(tp.function(f)(a, n == 3), f(a, n == 3))

@@ -25,7 +25,7 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     """`rules`: an object with `function`, `nondiff_argnums`, and `fwd` and `bwd` or `jvp`."""
     if keywords:
         ctx.fail("TP112", "a function with a derivative of its own takes positional arguments only")
-    function = _value_of(ctx, rules.function, "function")
+    function = _part(ctx, rules, "function")
     if not ctx.transforms or any(r is rules for r in ctx.rules):  # a rule may call the function it belongs to
         return call_value(ctx, function, args)
     kept = {k: a for k, a in enumerate(args) if k in rules.nondiff_argnums}
@@ -59,8 +59,8 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     return rebuilt(out, leaves)
 
 
-def _value_of(ctx: Context, python: Any, name: str) -> Value:
-    return from_python(ctx, python, lambda: python, name)
+def _part(ctx: Context, rules: Any, name: str) -> Value:
+    return from_python(ctx, ctx.reads.step(ctx.reads.origin_of(rules), "attribute", name), name)
 
 
 def _atom(ctx: Context, leaf: Scalar | Array) -> Atom:
@@ -125,7 +125,7 @@ def _with_bwd(
     names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
     params = [p for p, _ in names if p is not None]
     values = _together(given, [v for _, v in names])
-    both, forward = _traced(ctx, params, lambda: call_value(ctx, _value_of(ctx, rules.fwd, "fwd"), placed(values)))
+    both, forward = _traced(ctx, params, lambda: call_value(ctx, _part(ctx, rules, "fwd"), placed(values)))
     if not isinstance(both, Sequence_) or len(both.items) != 2:
         ctx.fail("TP302", "the forward rule of tp.custom_vjp returns a pair (result, residuals)")
     residuals = both.items[1]
@@ -135,7 +135,7 @@ def _with_bwd(
     args = [*kept.values(), again, bars]
 
     def run() -> Value:
-        found = call_value(ctx, _value_of(ctx, rules.bwd, "bwd"), args)
+        found = call_value(ctx, _part(ctx, rules, "bwd"), args)
         if not isinstance(found, Sequence_) or len(found.items) != len(given):
             ctx.fail(
                 "TP302", f"the backward rule of tp.custom_vjp returns a tuple of {len(given)} adjoints, one an argument"
@@ -184,7 +184,7 @@ def _with_jvp(
     args = [*kept.values(), Sequence_(tuple(values)), Sequence_(tuple(tangents))]
 
     def run() -> Value:
-        found = call_value(ctx, _value_of(ctx, rules.jvp, "jvp"), args)
+        found = call_value(ctx, _part(ctx, rules, "jvp"), args)
         if not isinstance(found, Sequence_) or len(found.items) != 2:
             ctx.fail("TP302", "the rule of tp.custom_jvp returns a pair (result, tangent)")
         return Sequence_((found.items[0], _fitted(ctx, [out], [found.items[1]], "tangent")))

@@ -16,6 +16,7 @@ from tapeless.ad import calls, custom_calls
 from tapeless.api.function import MEMORY, Function
 from tapeless.api.operators import check_recover
 from tapeless.frontend.context import Context
+from tapeless.frontend.marks import Keys
 from tapeless.frontend.names import from_python
 from tapeless.frontend.parallel import OPERATORS
 from tapeless.frontend.values import Value
@@ -35,13 +36,19 @@ class Transform:
         from tapeless.frontend.calls import call_value
 
         def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
-            function = from_python(ctx, self.function, lambda: self.function, f"tp.{self.name} of")
-            options = {k: from_python(ctx, v, lambda v=v: v, k) for k, v in self.options.items()}  # type: ignore[misc]
+            reads = ctx.reads
+            own = reads.origin_of(self)
+            function = from_python(ctx, reads.step(own, "attribute", "function"), f"tp.{self.name} of")
+            given = reads.step(own, "attribute", "options")
+            options = {k: from_python(ctx, reads.step(given, "item", k), k) for k in self.options}
             if self.direct:
                 return OPERATORS[self.name](ctx, [function, *args], {**options, **keywords})
             return call_value(ctx, OPERATORS[self.name](ctx, [function], options), args, keywords)
 
         return handler
+
+    def __tapeless_mark__(self) -> tuple[Any, ...]:
+        return (self.name, self.direct, Keys(self.options))
 
 
 class Derived(Function[Any, Any]):
@@ -234,6 +241,9 @@ class _Custom:
         if self.bwd is None and self.jvp is None:
             raise TypeError(f"'{self.function.__name__}' has no rule yet: {self._missing}")
         return lambda ctx, args, keywords: custom_calls.call(ctx, self, args, keywords)
+
+    def __tapeless_mark__(self) -> tuple[Any, ...]:
+        return (Keys(self.nondiff_argnums), self.fwd is None, self.bwd is None, self.jvp is None)
 
     _missing = ""
 

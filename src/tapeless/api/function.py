@@ -22,6 +22,7 @@ from tapeless.api.operators import Vmapped
 from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
 from tapeless.frontend.context import Options, Watch, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
+from tapeless.frontend.origins import UNREADABLE
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.compile import Compiled, compile_specs
@@ -87,7 +88,7 @@ class Function(Generic[P, R]):
             short = fast_call(caller, self._again) if _all_plain(args) else None
             if caller.captured:  # arrays of the surroundings may have been replaced by others
                 short = lambda args: caller(args) if _captures_fit(caller) else self._again(args)  # noqa: E731
-            self._fast[key] = (short or caller, caller.compiled.traced.watches, caller)
+            self._fast[key] = (short or caller, caller.compiled.signature.watches, caller)
         return caller(leaves)  # type: ignore[no-any-return]
 
     def _again(self, args: tuple[Any, ...]) -> Any:
@@ -105,9 +106,9 @@ class Function(Generic[P, R]):
             versions = self._versions.setdefault(key, [])
             labels = [s.labels if isinstance(s, ArraySpec) else () for s in specs]
             for required, caller in versions:
-                if _holds(required, labels) and _unchanged(caller.compiled.traced.watches) and _captures_fit(caller):
+                if _holds(required, labels) and _unchanged(caller.compiled.signature.watches) and _captures_fit(caller):
                     return caller, leaves
-            versions[:] = [(r, c) for r, c in versions if _unchanged(c.compiled.traced.watches) and _captures_fit(c)]
+            versions[:] = [(r, c) for r, c in versions if _unchanged(c.compiled.signature.watches) and _captures_fit(c)]
             self._fast = {k: e for k, e in self._fast.items() if any(e[2] is v for _, v in versions)}
             if versions:  # only what held for an earlier call too is assumed
                 specs = _weaken(specs, versions[-1][0])
@@ -141,6 +142,10 @@ class Function(Generic[P, R]):
     def _measured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[str], tuple[int, float]] | None:
         """For plots: a recovery's bytes and seconds on these arguments. Only derivatives have recoveries."""
         return None
+
+    def __tapeless_mark__(self) -> tuple[Any, ...]:
+        """Inside another function only the Python of it counts."""
+        return ()
 
     def __repr__(self) -> str:
         return f"<tapeless function {getattr(self.python, '__qualname__', self.python)!r}>"
@@ -310,7 +315,7 @@ def _unchanged(watches: list[Watch]) -> bool:
     for w in watches:
         try:
             now = w.get()
-        except (KeyError, AttributeError, ValueError, IndexError):
+        except UNREADABLE:
             return False
         if now is w.seen:
             continue
@@ -326,7 +331,7 @@ def _captures_fit(caller: Caller) -> bool:
     for c in caller.captured:
         try:
             now = c.get()
-        except (KeyError, AttributeError, ValueError, IndexError):
+        except UNREADABLE:
             return False
         shape = c.param.type.shape
         if not isinstance(now, np.ndarray) or now.ndim != len(shape) or now.dtype != c.param.type.dtype.numpy:

@@ -173,6 +173,9 @@ class Vmapped:
         self.__name__ = f"vmap({getattr(f, '__name__', 'f')})"
         self.__doc__ = getattr(f, "__doc__", None)
 
+    def __tapeless_mark__(self) -> tuple[Any, ...]:
+        return ()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, treedef = flatten((args, kwargs))
         positional, named = treedef.children

@@ -7,7 +7,6 @@ its closure and its globals, as in Python.
 from __future__ import annotations
 
 import ast
-import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +18,7 @@ from tapeless.frontend.context import Context, Frame, type_text
 from tapeless.frontend.expressions import evaluate
 from tapeless.frontend.fence import check_function
 from tapeless.frontend.liveness import analyse, assigned
+from tapeless.frontend.origins import Origin
 from tapeless.frontend.values import (
     Array,
     Builtin,
@@ -92,30 +92,28 @@ def _memory_order(ctx: Context, args: Sequence[Value]) -> Iterator[None]:
                 cell.scattered = True
 
 
-def python_function(ctx: Context, function: types.FunctionType) -> Closure:
+def python_function(ctx: Context, origin: Origin) -> Closure:
     """A function object as something that can be compiled into a caller."""
-    function = unwrap(function)
+    inner = ctx.reads.step(origin, "unwrapped")
+    function = inner.value
     try:
         source, node = sources.find(function)
     except CompileError as error:
         if error.line:
             raise
         ctx.fail(error.code, error.reason, error.hint)
+    ctx.reads.saw(origin, source.digest)
+    ctx.reads.remember(inner)
     names = _positional(node)
     defaults: dict[str, Value] = {}
     from tapeless.frontend.names import from_python
 
-    for name, value in zip(reversed(names), reversed(function.__defaults__ or ()), strict=False):
-        defaults[name] = from_python(ctx, value, lambda v=value: v, f"{function.__name__}.{name}")  # type: ignore[misc]
-    for name, value in (function.__kwdefaults__ or {}).items():
-        defaults[name] = from_python(ctx, value, lambda v=value: v, f"{function.__name__}.{name}")  # type: ignore[misc]
+    given = function.__defaults__ or ()
+    for k, name in enumerate(names[len(names) - len(given) :]):
+        defaults[name] = from_python(ctx, ctx.reads.step(inner, "default", k), f"{function.__name__}.{name}")
+    for name in function.__kwdefaults__ or {}:
+        defaults[name] = from_python(ctx, ctx.reads.step(inner, "keyword default", name), f"{function.__name__}.{name}")
     return Closure(node, source, -1, tuple(defaults.items()), function.__name__, function)
-
-
-def unwrap(function: types.FunctionType) -> types.FunctionType:
-    while isinstance(getattr(function, "__wrapped__", None), types.FunctionType):
-        function = function.__wrapped__  # type: ignore[attr-defined]
-    return function
 
 
 def nested_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Closure:
@@ -193,22 +191,17 @@ def kind_of(ctx: Context, value: Value) -> tuple[Any, ...]:
 
 
 def enter_frame(ctx: Context, function: Closure) -> Frame:
-    python = function.python
     node = function.node
     if node not in _liveness:
         check_function(node, function.source)
         _liveness[node] = analyse(node)
-    if python is not None:
-        free = dict(zip(python.__code__.co_freevars, python.__closure__ or (), strict=True))
-        table: dict[str, Any] = python.__globals__  # type: ignore[attr-defined]  # mypy takes it for a method
+    if function.python is not None:
+        python = ctx.reads.origin_of(function.python)
     else:
-        outer = ctx.frames[function.frame]
-        free, table = outer.closure, outer.globals
+        python = ctx.frames[function.frame].function
     body = node.body if isinstance(node, ast.FunctionDef) else []
     local = frozenset(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)) | assigned(body)
-    frame = Frame(
-        ctx.number(), function.source, node, function.name, _liveness[node], table, free, function.frame, local
-    )
+    frame = Frame(ctx.number(), function.source, node, function.name, _liveness[node], python, function.frame, local)
     ctx.frames[frame.number] = frame
     return frame
 

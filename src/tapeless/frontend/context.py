@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from tapeless.errors import CompileError, RecoveryError, ShapeError
 from tapeless.frontend.liveness import Liveness
+from tapeless.frontend.origins import Origin, Reads
 from tapeless.frontend.source import Source
 from tapeless.frontend.values import Array, Cell, Conflict, Key, MaybeUndefined, Scalar, State, Value
 from tapeless.ir.builder import Builder
@@ -37,10 +38,14 @@ class Watch:
 class Captured:
     """An array of the surroundings, passed as a hidden argument at each call."""
 
-    get: Callable[[], Any]
+    origin: Origin
     param: Var
     cell: Cell
     name: str
+
+    @property
+    def get(self) -> Callable[[], Any]:
+        return self.origin.get
 
 
 @dataclass
@@ -52,8 +57,7 @@ class Frame:
     code: object
     name: str
     liveness: Liveness
-    globals: dict[str, Any]
-    closure: dict[str, Any]
+    function: Origin  # the function whose globals and closure it sees
     outer: int = -1
     locals: frozenset[str] = frozenset()
     kinds: tuple[Any, ...] = ()  # of the function and its arguments
@@ -77,8 +81,8 @@ class Context:
     frame: int = -1
     span: Span = NOWHERE
     returned: Span = NOWHERE  # the last `return` seen, where results are refused
+    reads: Reads = field(default_factory=Reads)
     watches: dict[tuple[int, str], Watch] = field(default_factory=dict)
-    scope: int = 0  # where the name read last was found: two modules may have globals of one name
     captured: dict[int, Captured] = field(default_factory=dict)
     sizes: list[Var] = field(default_factory=list)
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension

@@ -19,11 +19,11 @@ from tapeless.frontend import calls, functions, parallel, statements
 from tapeless.frontend import source as sources
 from tapeless.frontend.arrays import read
 from tapeless.frontend.context import Captured, Context, Options, Watch, type_text
-from tapeless.frontend.names import NewCapture, capture, from_python
+from tapeless.frontend.names import NewCapture, capture, from_python, transform_of
+from tapeless.frontend.origins import Reads
 from tapeless.frontend.values import (
     Array,
     Cell,
-    Closure,
     RangeValue,
     Scalar,
     Sequence_,
@@ -101,13 +101,35 @@ Output = Leaf | Argument | Known | Tree
 
 
 @dataclass
-class Traced:
-    core: Function
+class Signature:
+    """How a traced function is called, without the function."""
+
+    sizes: tuple[Var, ...]
+    params: tuple[Var, ...]
+    written: tuple[int, ...]
     output: Output
     arguments: list[int]  # leaf positions that are parameters of Core, in order
     captured: list[Captured] = field(default_factory=list)  # hidden parameters after those
     watches: list[Watch] = field(default_factory=list)
-    sizes: dict[int, Var] = field(default_factory=dict)  # axis label -> size variable
+
+
+@dataclass
+class Traced:
+    core: Function
+    signature: Signature
+    reads: Reads = field(default_factory=Reads)
+
+    @property
+    def output(self) -> Output:
+        return self.signature.output
+
+    @property
+    def arguments(self) -> list[int]:
+        return self.signature.arguments
+
+    @property
+    def captured(self) -> list[Captured]:
+        return self.signature.captured
 
 
 def specs_of(leaves: Sequence[Any], function: Any = None, tree: Any = None) -> list[Spec]:
@@ -144,10 +166,10 @@ DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
 def _unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> CompileError:
     """The refusal of an argument, pointing at its parameter where the source is known."""
     label, where = f"argument {k + 1}", {}
-    python = _written(getattr(function, "python", function))
+    python = written_function(getattr(function, "python", function))
     if isinstance(python, types.FunctionType) and tree is not None:
         try:
-            source, node = sources.find(calls.unwrap(python))
+            source, node = sources.find(sources.unwrap(python))
         except CompileError:  # without its source, the number will do
             source = None
         if source is not None:
@@ -206,23 +228,24 @@ def trace_specs(
             f"{function!r} is not a Python function", code="TP107", hint="wrap a function written with def or lambda."
         )
     captures: list[NewCapture] = []
+    reads = Reads()
     while True:
         try:
-            return _trace(python, specs, tree, options or Options(), captures)
+            return _trace(python, specs, tree, Context(options or Options(), reads=reads), captures)
         except NewCapture as found:
             captures.append(found)
 
 
 def _trace(
-    python: types.FunctionType, specs: Sequence[Spec], tree: Any, options: Options, captures: Sequence[NewCapture]
+    python: types.FunctionType, specs: Sequence[Spec], tree: Any, ctx: Context, captures: Sequence[NewCapture]
 ) -> Traced:
-    ctx = Context(options)
     for c in captures:
-        capture(ctx, c.value, c.get, c.name)
-    closure = calls.python_function(ctx, python)
-    transform = getattr(python, "__tapeless_transform__", None)  # called instead, with all of the arguments
-    base = _base(ctx, transform)
-    names = _leaf_names((base or closure).node.args, tree)
+        capture(ctx, c.origin, c.name)
+    entry = ctx.reads.root("entry", None, python)
+    transform = transform_of(ctx, entry)  # called instead, with all of the arguments
+    written = written_function(python)
+    source, node = sources.find(sources.unwrap(written if isinstance(written, types.FunctionType) else python))
+    names = _leaf_names(node.args, tree)
     sizes: dict[int, Var] = {}
     params: list[Var] = []
     arguments: list[int] = []
@@ -243,30 +266,23 @@ def _trace(
                 pass
     positional, keywords = _structure(tree, values)
     if transform is None:
-        result = calls.call_closure(ctx, closure, positional, keywords)
+        result = calls.call_closure(ctx, calls.python_function(ctx, entry), positional, keywords)
     else:
-        with ctx.at_span(_header(ctx, base) if base is not None else ctx.span):
-            result = calls.call_value(ctx, Static(transform), positional, keywords)
-    return _finish(ctx, python.__name__, result, params, arguments, cells, sizes)
+        with ctx.at_span(_header(ctx, source, node) if isinstance(written, types.FunctionType) else ctx.span):
+            result = calls.call_value(ctx, transform, positional, keywords)
+    return _finish(ctx, python.__name__, result, params, arguments, cells)
 
 
-def _written(function: Any) -> Any:
+def written_function(function: Any) -> Any:
     """The function that was written, under transforms and tp.function."""
     function = getattr(function, "python", function)
     transform = getattr(function, "__tapeless_transform__", None)
-    return function if transform is None else _written(transform.function)
+    return function if transform is None else written_function(transform.function)
 
 
-def _base(ctx: Context, transform: Any) -> Closure | None:
-    """The function that a transform is of, or that the innermost of several transforms is of."""
-    base = _written(getattr(transform, "function", None))
-    return calls.python_function(ctx, base) if isinstance(base, types.FunctionType) else None
-
-
-def _header(ctx: Context, function: Closure) -> Span:
+def _header(ctx: Context, source: sources.Source, node: ast.FunctionDef | ast.Lambda) -> Span:
     """Where a function is written: what is wrong with a transform of it is shown there."""
-    source = function.source
-    whole: Span = source.span(function.node)
+    whole = source.span(node)
     ctx.sources[source.file] = source
     end = whole.end_column if whole.end_line == whole.line else len(source.text(whole.line))
     return replace(whole, end_line=whole.line, end_column=end)
@@ -297,7 +313,7 @@ def _parameter(
         case ScalarSpec(dtype=dtype, weak=is_weak):
             return Scalar(Var(name, SCALAR[dtype]), is_weak)
         case StaticSpec(value=value):
-            return from_python(ctx, value, lambda: value, name)
+            return from_python(ctx, ctx.reads.root("argument", k, value), name)
         case ArraySpec(dtype=dtype, labels=()):
             number = Scalar(Var(name, SCALAR[dtype]))
             ctx.without_axes.add(number.atom)
@@ -367,7 +383,6 @@ def _finish(
     params: list[Var],
     arguments: list[int],
     cells: dict[int, Cell],
-    sizes: dict[int, Var],
 ) -> Traced:
     results: list[Atom] = []
     whole = {cell: k for k, cell in cells.items()}
@@ -404,7 +419,9 @@ def _finish(
     results.extend(ctx.state.cells[cell] for _, cell in written)
     body = Body(tuple(ctx.b.stms), tuple(results))
     core = Function(name, tuple(ctx.sizes), tuple(everything), body, tuple(k for k, _ in written))
-    return Traced(core, out, arguments, captured, list(ctx.watches.values()), sizes)
+    watches = list(ctx.watches.values())
+    signature = Signature(core.sizes, core.params, core.written, out, arguments, captured, watches)
+    return Traced(core, signature, ctx.reads)
 
 
 # The parts of the front end refer to each other; loading all of them here keeps that out of the first compilation.

@@ -30,6 +30,7 @@ from tapeless.frontend import (  # noqa: F401  (they register their functions)
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import total_size
 from tapeless.frontend.methods import ARRAY_METHODS, call_method
+from tapeless.frontend.origins import made_here
 from tapeless.frontend.registry import BY_NAME, Handler, axis, handler_of, known, numeric, register
 from tapeless.frontend.ufuncs import ufunc_method
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
@@ -147,7 +148,9 @@ def construct(ctx: Context, cls: type, args: list[Value], keywords: dict[str, Va
         if name not in given:
             if name not in defaults:
                 ctx.fail("TP112", f"'{cls.__name__}' is missing the field '{name}'")
-            given[name] = from_python(ctx, defaults[name], lambda n=name: defaults[n], f"{cls.__name__}.{name}")  # type: ignore[misc]
+            given[name] = from_python(
+                ctx, made_here(defaults[name]), f"{cls.__name__}.{name}"
+            )  # part of the class's mark
     return Sequence_(tuple(given[f] for f in fields), kind, fields, cls)
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import types
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapeless.frontend.arrays import transpose
 from tapeless.frontend.context import Captured, Context, Watch, type_text
+from tapeless.frontend.origins import UNRECORDED, Origin
 from tapeless.frontend.values import (
     Array,
     Cell,
@@ -27,7 +27,6 @@ from tapeless.frontend.values import (
 )
 from tapeless.ir.types import FROM_NUMPY, DType, Type, Var, const
 
-Get = Callable[[], Any]
 STABLE = ("numpy", "scipy", "math", "cmath", "tapeless")  # modules whose contents nobody replaces
 
 
@@ -42,91 +41,102 @@ def lookup(ctx: Context, name: str) -> Value:
             ctx.fail("TP110", f"'{name}' is used before it has a value on this path", "assign it first.")
         frame = ctx.frames[number]
         number = frame.outer
-    if name in frame.closure:
-        cell = frame.closure[name]
+    function = frame.function
+    if name in function.value.__code__.co_freevars:
         try:
-            value = cell.cell_contents
+            found = ctx.reads.step(function, "cell", name)
         except ValueError:
             ctx.fail("TP102", f"'{name}' has no value yet in the enclosing function")
-        ctx.scope = id(cell)
-        return from_python(ctx, value, lambda: cell.cell_contents, name)
-    if name in frame.globals:
-        table = frame.globals
-        ctx.scope = id(table)
-        return from_python(ctx, table[name], lambda: table[name], name)
+        return from_python(ctx, found, name)
+    if name in function.value.__globals__:
+        return from_python(ctx, ctx.reads.step(function, "global", name), name)
     if hasattr(builtins, name):
-        return Static(getattr(builtins, name))
+        ctx.reads.saw(ctx.reads.step(function, "is global", name))
+        found = ctx.reads.root("builtin", name, getattr(builtins, name))
+        ctx.reads.saw(found)
+        return Static(found.value)
     ctx.fail("TP102", f"the name '{name}' is not defined")
 
 
-def from_python(ctx: Context, value: Any, get: Get, name: str) -> Value:
+def from_python(ctx: Context, origin: Origin, name: str) -> Value:
     """A value of the surroundings."""
+    value, reads = origin.value, ctx.reads
     match value:
         case None | str() | types.ModuleType() | type() | types.BuiltinFunctionType() | np.ufunc():
+            reads.saw(origin)
             if not isinstance(value, types.ModuleType) and name.partition(".")[0] not in STABLE:
-                _watch(ctx, value, get, name)
-            return Static(value)
+                _watch(ctx, origin, name)
+            return _static(ctx, origin)
         case bool() | int() | float() | complex():
             if isinstance(value, np.generic):  # np.float64 is a float
-                return _numpy_scalar(ctx, value, get, name)
-            _watch(ctx, value, get, name)
+                return _numpy_scalar(ctx, origin, name)
+            _watch(ctx, origin, name)
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
                 ctx.fail("TP109", f"'{name}' = {value} does not fit into 64 bits", "make it a float.")
             return weak(value)
         case np.generic():
-            return _numpy_scalar(ctx, value, get, name)
+            return _numpy_scalar(ctx, origin, name)
         case np.ndarray():
-            return _captured_array(ctx, value, get, name)
+            return _captured_array(ctx, origin, name)
         case types.FunctionType():
             from tapeless.frontend.calls import python_function
 
             if getattr(value, "__tapeless__", None) or _known(value):
-                return Static(value)
-            _watch(ctx, value, get, name)
-            return python_function(ctx, value)
+                reads.saw(origin)
+                return _static(ctx, origin)
+            _watch(ctx, origin, name)
+            return python_function(ctx, origin)
         case tuple() | list():
-            items = tuple(
-                from_python(ctx, item, lambda k=k: get()[k], f"{name}[{k}]")  # type: ignore[misc]
-                for k, item in enumerate(value)
-            )
-            _watch(ctx, len(value), lambda: len(get()), f"len({name})")
+            reads.saw(origin)
+            items = tuple(from_python(ctx, reads.step(origin, "item", k), f"{name}[{k}]") for k in range(len(value)))
+            _watch(ctx, reads.step(origin, "length"), f"len({name})")
             if hasattr(value, "_fields"):
                 return Sequence_(items, "namedtuple", tuple(value._fields), type(value))
             return Sequence_(items, "tuple" if isinstance(value, tuple) else "list")
         case dict():
+            reads.saw(origin)
             keys = tuple(value)
-            _watch(ctx, keys, lambda: tuple(get()), f"keys of {name}")
-            items = tuple(
-                from_python(ctx, value[k], lambda k=k: get()[k], f"{name}[{k!r}]")  # type: ignore[misc]
-                for k in keys
-            )
+            _watch(ctx, reads.step(origin, "keys"), f"keys of {name}")
+            items = tuple(from_python(ctx, reads.step(origin, "item", k), f"{name}[{k!r}]") for k in keys)
             return Sequence_(items, "dict", keys)
     if dataclasses.is_dataclass(value):
+        reads.saw(origin)
         fields = tuple(f.name for f in dataclasses.fields(value))
-        items = tuple(
-            from_python(ctx, getattr(value, f), lambda f=f: getattr(get(), f), f"{name}.{f}")  # type: ignore[misc]
-            for f in fields
-        )
+        items = tuple(from_python(ctx, reads.step(origin, "field", f), f"{name}.{f}") for f in fields)
         return Sequence_(items, "dataclass", fields, type(value))
-    python = getattr(value, "python", None)
-    if isinstance(python, types.FunctionType):  # a tp.function
+    _watch(ctx, origin, name)
+    if isinstance(getattr(value, "python", None), types.FunctionType):  # a tp.function
         from tapeless.frontend.calls import python_function
 
-        _watch(ctx, value, get, name)
-        transform = getattr(python, "__tapeless_transform__", None)
-        return python_function(ctx, python) if transform is None else Static(transform)
-    _watch(ctx, value, get, name)
+        python = reads.step(origin, "attribute", "python")
+        return transform_of(ctx, python) or python_function(ctx, python)
     if getattr(value, "__tapeless__", None) == "vmapped":
-        return _vmapped(ctx, value, get, name)
-    return Static(value)
+        return _vmapped(ctx, origin, name)
+    return _static(ctx, origin)
 
 
-def _vmapped(ctx: Context, value: Any, get: Get, name: str) -> Value:
+def _static(ctx: Context, origin: Origin) -> Value:
+    """An object whose parts may be asked for later."""
+    ctx.reads.remember(origin)
+    return Static(origin.value)
+
+
+def transform_of(ctx: Context, python: Origin) -> Value | None:
+    """The transform that is called instead of a function, if there is one."""
+    if getattr(python.value, "__tapeless_transform__", None) is None:
+        return None
+    ctx.reads.saw(python)
+    found = ctx.reads.step(python, "attribute", "__tapeless_transform__")
+    ctx.reads.saw(found)
+    return _static(ctx, found)
+
+
+def _vmapped(ctx: Context, origin: Origin, name: str) -> Value:
     """The result of a tp.vmap of the surroundings: mapped here."""
     from tapeless.frontend.mapping import op_vmap
 
     def part(attribute: str) -> Value:
-        return from_python(ctx, getattr(value, attribute), lambda: getattr(get(), attribute), f"{name}.{attribute}")
+        return from_python(ctx, ctx.reads.step(origin, "field", attribute), f"{name}.{attribute}")
 
     return op_vmap(ctx, [part("f"), part("in_axes"), part("out_axes")], {})
 
@@ -137,43 +147,48 @@ def _known(value: Any) -> bool:
     return find_handler(value) is not None
 
 
-def _watch(ctx: Context, value: Any, get: Get, name: str) -> None:
+def _watch(ctx: Context, origin: Origin, name: str) -> None:
+    ctx.reads.saw(origin)
     if not ctx.inside_prelude:
-        ctx.watches.setdefault((ctx.scope, name), Watch(get, value, name))
+        ctx.reads.watch(origin, name)
+        key = (origin.number, name if origin.number == UNRECORDED else "")
+        ctx.watches.setdefault(key, Watch(origin.get, origin.value, name))
 
 
-def _numpy_scalar(ctx: Context, value: Any, get: Get, name: str) -> Value:
-    dtype = FROM_NUMPY.get(np.asarray(value).dtype)
+def _numpy_scalar(ctx: Context, origin: Origin, name: str) -> Value:
+    kind = np.asarray(origin.value).dtype
+    dtype = FROM_NUMPY.get(kind)
     if dtype is None:
-        ctx.fail(
-            "TP109", f"'{name}' has the element type {np.asarray(value).dtype}, which is not supported", _dtype_hint()
-        )
-    _watch(ctx, value, get, name)
-    return Scalar(const(value, dtype))
+        ctx.fail("TP109", f"'{name}' has the element type {kind}, which is not supported", _dtype_hint())
+    _watch(ctx, origin, name)
+    return Scalar(const(origin.value, dtype))
 
 
-def _captured_array(ctx: Context, value: Any, get: Get, name: str) -> Value:
+def _captured_array(ctx: Context, origin: Origin, name: str) -> Value:
+    value = origin.value
+    ctx.reads.saw(origin)
     found = ctx.captured.get(id(value))
     if found is not None:
         return Array(found.cell, found.param.type)
     if value.ndim == 0:
-        return _numpy_scalar(ctx, value[()], lambda: get()[()], name)
+        return _numpy_scalar(ctx, ctx.reads.step(origin, "number"), name)
     dtype = FROM_NUMPY.get(value.dtype.newbyteorder("="))
     if dtype is None:
         ctx.fail("TP109", f"'{name}' is an array of {value.dtype}, which is not supported", _dtype_hint())
-    raise NewCapture(value, get, name)
+    raise NewCapture(origin, name)
 
 
 class NewCapture(Exception):
     """An array of the surroundings was met: tracing starts again with it among the parameters, known on every path."""
 
-    def __init__(self, value: Any, get: Get, name: str) -> None:
+    def __init__(self, origin: Origin, name: str) -> None:
         super().__init__(name)
-        self.value, self.get, self.name = value, get, name
+        self.origin, self.name = origin, name
 
 
-def capture(ctx: Context, value: Any, get: Get, name: str) -> None:
+def capture(ctx: Context, origin: Origin, name: str) -> None:
     """Makes an array of the surroundings a hidden parameter."""
+    value = origin.value
     dtype = FROM_NUMPY[value.dtype.newbyteorder("=")]
     shape: list[int | Var] = []
     for d in value.shape:
@@ -186,7 +201,7 @@ def capture(ctx: Context, value: Any, get: Get, name: str) -> None:
     param = Var(name.replace(".", "_"), Type(dtype, tuple(shape)))
     reason = "" if value.flags.writeable else f"'{name}' is a read-only array"
     cell = Cell(name, argument=True, readonly=reason, scattered=not value.flags.c_contiguous)
-    ctx.captured[id(value)] = Captured(get, param, cell, name)
+    ctx.captured[id(value)] = Captured(origin, param, cell, name)
     ctx.state.cells[cell] = param
 
 
@@ -202,10 +217,10 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
         case Static(value=types.ModuleType() as module):
             if not hasattr(module, name):
                 ctx.fail("TP103", f"module '{module.__name__}' has no attribute '{name}'")
-            value = getattr(module, name)
-            return from_python(ctx, value, lambda: getattr(module, name), f"{module.__name__}.{name}")
+            holder = ctx.reads.module(module)
+            return from_python(ctx, ctx.reads.step(holder, "attribute", name), f"{module.__name__}.{name}")
         case Static(value=type() as cls) if hasattr(cls, name):
-            return from_python(ctx, getattr(cls, name), lambda: getattr(cls, name), f"{cls.__name__}.{name}")
+            return from_python(ctx, _part(ctx, cls, name), f"{cls.__name__}.{name}")
         case Array():
             return _array_attribute(ctx, base, name)
         case Scalar():
@@ -215,7 +230,7 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
         case Sequence_(kind="dict") if name in ("keys", "values", "items", "get"):
             return Method(base, name)
         case Static(value=obj) if obj is not None and not isinstance(obj, str) and hasattr(obj, name):
-            return from_python(ctx, getattr(obj, name), lambda: getattr(obj, name), f"{type(obj).__name__}.{name}")
+            return from_python(ctx, _part(ctx, obj, name), f"{type(obj).__name__}.{name}")
     if isinstance(base, Sequence_) and base.kind == "list" and name in ("append", "extend", "insert", "pop"):
         ctx.fail(
             "TP101",
@@ -223,6 +238,10 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             "allocate an array with np.empty and keep a count.",
         )
     ctx.fail("TP103", f"{type_text(base)} has no attribute '{name}' that can be compiled")
+
+
+def _part(ctx: Context, holder: Any, name: str) -> Origin:
+    return ctx.reads.step(ctx.reads.origin_of(holder), "attribute", name)
 
 
 def _array_attribute(ctx: Context, array: Array, name: str) -> Value:

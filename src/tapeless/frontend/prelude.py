@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapeless.frontend.context import Context
+from tapeless.frontend.origins import made_here
 from tapeless.frontend.values import Value
 
 
@@ -20,7 +21,7 @@ def inline(ctx: Context, function: Callable[..., Any], args: Sequence[Value]) ->
     assert isinstance(function, types.FunctionType)
     ctx.inside_prelude += 1
     try:
-        return call_closure(ctx, python_function(ctx, function), args, {})
+        return call_closure(ctx, python_function(ctx, made_here(function)), args, {})
     finally:
         ctx.inside_prelude -= 1
 

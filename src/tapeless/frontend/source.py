@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import hashlib
 import inspect
 import linecache
 import types
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tapeless.errors import CompileError
 from tapeless.ir.span import Span
@@ -26,8 +27,7 @@ class Source:
     lines: tuple[str, ...]
     offset: int = 0
     indent: int = 0
-    function: str = ""
-    names: dict[str, str] = field(default_factory=dict)
+    digest: str = ""  # of the text of a whole file, for telling whether it is still the same
 
     def span(self, node: ast.AST) -> Span:
         line = getattr(node, "lineno", 1) + self.offset
@@ -70,7 +70,35 @@ def nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(node))
 
 
-_files: dict[tuple[str, int], Source] = {}
+_files: dict[tuple[str, str], Source] = {}
+_digests: dict[str, tuple[list[str], str]] = {}
+
+
+def unwrap(function: types.FunctionType) -> types.FunctionType:
+    """The function under decorators that say what they wrap."""
+    while isinstance(getattr(function, "__wrapped__", None), types.FunctionType):
+        function = function.__wrapped__  # type: ignore[attr-defined]
+    return function
+
+
+def digest_of(function: types.FunctionType) -> str:
+    """The digest that the `Source` of this function has if its file is parsed now; empty without a file."""
+    lines = _lines(function)
+    return _digest(function.__code__.co_filename, lines) if lines else ""
+
+
+def _lines(function: types.FunctionType) -> list[str]:
+    """The file that a function is in, as it is now."""
+    file = function.__code__.co_filename
+    linecache.checkcache(file)
+    return linecache.getlines(file, function.__globals__)
+
+
+def _digest(file: str, lines: list[str]) -> str:
+    known = _digests.get(file)
+    if known is None or known[0] is not lines:  # linecache makes a new list when the file has changed
+        known = _digests[file] = (lines, hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest())
+    return known[1]
 
 
 def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.Lambda]:
@@ -105,13 +133,14 @@ def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.La
 def _parse(function: types.FunctionType) -> Source:
     """The whole file when it is there and parses, else the block that `inspect` finds."""
     code = function.__code__
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)
+    lines = _lines(function)
     if lines:
-        key = (code.co_filename, hash(tuple(lines)))
+        digest = _digest(code.co_filename, lines)
+        key = (code.co_filename, digest)
         if key not in _files:
             try:
-                _files[key] = Source(code.co_filename, ast.parse("".join(lines)), tuple(x.rstrip("\n") for x in lines))
+                text = tuple(x.rstrip("\n") for x in lines)
+                _files[key] = Source(code.co_filename, ast.parse("".join(lines)), text, digest=digest)
             except SyntaxError:  # a notebook cell with magics, say
                 lines = []
         if lines:

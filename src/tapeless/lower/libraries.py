@@ -7,6 +7,7 @@ row-major matrix as its transpose; each routine below says how it uses that.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Library, Var
@@ -108,6 +109,7 @@ def matvec(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
 def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
     """C = A B by tiles in registers when it is small, by BLAS otherwise."""
     code = lo.code
+    a, b, c = (replace(loc, shape=tuple(lo.atom(d) for d in loc.shape)) for loc in (a, b, c))
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     work = code.mul(code.mul(m, n), k)
     if isinstance(work, Const):

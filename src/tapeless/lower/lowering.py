@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tapeless.errors import WARNINGS
 from tapeless.ir.core import (
     Apply,
     ArrayLit,
@@ -47,12 +48,13 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.types import Dim, DType, Type, Var, dim_atom
+from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import free_in_exp, refresh_lambda
 from tapeless.lower import accumulators, arrays, control, histograms, libraries, loopir, sweeps
 from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.memory import place_allocations
+from tapeless.lower.uses import single_updates, size_test
 from tapeless.passes.places import in_place, written_over
 
 
@@ -88,6 +90,11 @@ class Note:
     what: str
 
 
+# Note [Tested sizes]
+# Behind `check (n == 4)`, to the end of the region that it is in, the size n is the number 4. Small products then need no
+# loops for sizes of all kinds, and results have memory of constant size.
+
+
 class Lowerer:
     def __init__(self, function: Function, target: str = "cpu") -> None:
         self.function, self.target = function, target
@@ -95,6 +102,8 @@ class Lowerer:
         self.scalars: dict[Var, Atom] = {}
         self.arrays: dict[Var, Loc] = {}
         self.accs: dict[Var, accumulators.Acc] = {}
+        self.tested: dict[Var, Const] = {}  # Note [Tested sizes]
+        self.tests: dict[Var, tuple[Var, Const]] = {}  # the size that a condition compares with a number
         self.wanted: dict[Var, Loc] = {}
         self.threads = Var("threads", Type(DType.i64))
         self.parallel = False  # inside a parallel region
@@ -106,7 +115,9 @@ class Lowerer:
     # -- operands
 
     def atom(self, a: Atom) -> Atom:
-        return self.scalars.get(a, a) if isinstance(a, Var) else a
+        if isinstance(a, Var):
+            a = self.scalars.get(a, a)
+        return self.tested.get(a, a) if isinstance(a, Var) else a
 
     def dim(self, d: Dim) -> Atom:
         return self.atom(dim_atom(d))
@@ -197,6 +208,7 @@ class Lowerer:
         """Lowers the statements; gives the scalar results, arrays are found in `arrays`."""
         updates = single_updates(body)
         early: set[int] = set()  # positions of statements that are lowered already
+        tested = self.tested
         for k, stm in enumerate(body.stms):
             if k in early:
                 continue
@@ -204,7 +216,9 @@ class Lowerer:
                 if v in updates:
                     self._make_in_target(v, k, updates[v], body, early)
             self.stm(stm)
-        return [self.atom(r) if not r.type.shape else r for r in body.results]
+        results = [self.atom(r) if not r.type.shape else r for r in body.results]
+        self.tested = tested
+        return results
 
     def _make_in_target(self, v: Var, first: int, last: int, body: Body, early: set[int]) -> None:
         """An array that is only made to be written into a part of another one is made there.
@@ -261,6 +275,9 @@ class Lowerer:
                     self.scalars[v] = self.atom(args[0])
                 else:
                     self.scalars[v] = code.let(name, v.type.dtype, *(self.atom(a) for a in args), label=v.name)
+                match name, args:
+                    case "eq", (Var() as size, Const() as number) if size in self.function.sizes:
+                        self.tests[v] = (size, number)
             case Index():
                 arrays.lower_index(self, stm.vars[0], stm.exp)
             case Update():
@@ -287,6 +304,9 @@ class Lowerer:
                 libraries.lower_library(self, stm.vars, stm.exp)
             case Check(cond=cond, error=error, message=message, args=args):
                 code.check(self.atom(cond), error, message, *(self.atom(a) for a in args))
+                if isinstance(cond, Var) and cond in self.tests and error not in WARNINGS:
+                    size, number = self.tests[cond]
+                    self.tested = {**self.tested, size: number}
             case Print(parts=parts, args=args):
                 self._print(parts, args)
 
@@ -325,33 +345,6 @@ class Lowerer:
             else:
                 self._print_array(code.inside(loc, i))
         code.emit(loopir.Print(("]",), ()))
-
-
-def single_updates(body: Body) -> dict[Var, int]:
-    """Results of sweeps whose only use is to be written into another array: the position of that update."""
-    uses: dict[Var, int] = {}
-    for stm in body.stms:
-        for v in free_in_exp(stm.exp):
-            uses[v] = uses.get(v, 0) + 1
-    for r in body.results:
-        if isinstance(r, Var):
-            uses[r] = uses.get(r, 0) + 1
-    mapped = {v for s in body.stms if isinstance(s.exp, Sweep) for v in s.vars if v.type.shape and uses.get(v) == 1}
-    return {
-        s.exp.value: k
-        for k, s in enumerate(body.stms)
-        if isinstance(s.exp, Update) and isinstance(s.exp.value, Var) and s.exp.value in mapped
-    }
-
-
-def size_test(body: Body, d: Atom, e: Atom, last: int) -> list[int]:
-    """Positions before `last` of the statements that make sure that two sizes are equal; none when nothing does."""
-    for k, stm in enumerate(body.stms[:last]):
-        if isinstance(stm.exp, Check) and isinstance(stm.exp.cond, Var):
-            for j, maker in enumerate(body.stms[:k]):
-                if stm.exp.cond in maker.vars and maker.exp in (Apply("eq", (d, e)), Apply("eq", (e, d))):
-                    return [j, k]
-    return []
 
 
 def write_back(lo: Lowerer, results: Sequence[Atom], params: Sequence[Var]) -> None:

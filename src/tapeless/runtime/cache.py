@@ -1,9 +1,8 @@
 """The disk cache: compiled code by content.
 
-`fetch` and `store` take a key (a hash of everything that decides the code) and a pickled payload. Writes are atomic;
-an entry
-that cannot be read, or belongs to another format or machine, counts as absent. The oldest entries go when it grows too
-big.
+`fetch` and `store` take a key (a hash of everything that decides the code) and a pickled payload. Writes are atomic; an
+entry that cannot be read, or belongs to another format or machine, counts as absent. The oldest entries go when it grows
+too big.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import os
 import pickle
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,20 +43,29 @@ def key_of(*parts: str) -> str:
 @functools.cache
 def build() -> str:
     """Tells one state of the compiler from another: names, sizes and times of its own files."""
-    root = Path(__file__).resolve().parent.parent
-    parts = []
-    for path in sorted(root.rglob("*.py")):
-        stat = path.stat()
-        parts.append(f"{path.relative_to(root)}:{stat.st_size}:{stat.st_mtime_ns}")
-    return key_of(*parts)
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return key_of(*sorted(_files(root, "")))
 
 
-def _path(key: str) -> Path:
-    return directory() / key[:2] / f"{key[2:]}.bin"
+def _files(folder: str, inside: str) -> Iterator[str]:
+    with os.scandir(folder) as found:
+        for entry in found:
+            if entry.is_dir():
+                yield from _files(entry.path, f"{inside}{entry.name}/")
+            elif entry.name.endswith(".py"):
+                stat = entry.stat()
+                yield f"{inside}{entry.name}:{stat.st_size}:{stat.st_mtime_ns}"
 
 
-def fetch(key: str) -> Any | None:
-    path = _path(key)
+CODE, TRACE = "bin", "trace"  # what is kept, as the endings of file names
+
+
+def _path(key: str, kind: str) -> Path:
+    return directory() / key[:2] / f"{key[2:]}.{kind}"
+
+
+def fetch(key: str, kind: str = CODE) -> Any | None:
+    path = _path(key, kind)
     try:
         data = path.read_bytes()
         if not data.startswith(FORMAT):
@@ -72,12 +81,12 @@ def fetch(key: str) -> Any | None:
     return value
 
 
-def store(key: str, value: Any) -> None:
+def store(key: str, value: Any, kind: str = CODE) -> None:
     """Best effort: a full or read-only disk is no reason to fail."""
     global _writes
     try:
         payload = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-        path = _path(key)
+        path = _path(key, kind)
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp")
         try:
@@ -98,7 +107,7 @@ def store(key: str, value: Any) -> None:
 def entries() -> list[tuple[Path, int, float]]:
     """Path, bytes and time of last use, oldest first."""
     found = []
-    for path in directory().glob("*/*.bin"):
+    for path in (p for kind in (CODE, TRACE) for p in directory().glob(f"*/*.{kind}")):
         with contextlib.suppress(OSError):
             stat = path.stat()
             found.append((path, stat.st_size, stat.st_mtime))

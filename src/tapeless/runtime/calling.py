@@ -64,15 +64,14 @@ class Caller:
     def __init__(self, compiled: Compiled, specs: Sequence[Any], threads: int) -> None:
         self.compiled = compiled
         self.threads = threads
-        traced, binary = compiled.traced, compiled.binary
-        core = traced.core
+        signature, binary = compiled.signature, compiled.binary
         self.specs = specs
         self.sizes = _size_sources(compiled, specs)
-        self.positions = traced.arguments
-        self.captured = traced.captured
-        self.written = core.written
-        self.params: list[tuple[bool, DType]] = [(bool(p.type.shape), p.type.dtype) for p in core.params]
-        argtypes: list[Any] = [ctypes.c_int64] * len(core.sizes)
+        self.positions = signature.arguments
+        self.captured = signature.captured
+        self.written = signature.written
+        self.params: list[tuple[bool, DType]] = [(bool(p.type.shape), p.type.dtype) for p in signature.params]
+        argtypes: list[Any] = [ctypes.c_int64] * len(signature.sizes)
         for is_array, dtype in self.params:
             if is_array:
                 argtypes.append(ctypes.c_void_p)
@@ -96,8 +95,8 @@ class Caller:
             at += 2 if d.is_complex else 1
         self.readers = [_reader(d) for d in binary.scalar_results]
         self.blas_threads = 0 if not binary.blas else 1 if binary.blas == "inside" else threads
-        self.build = self._builder(traced.output)
-        self.prepare = [_prepare(*kind, p.name) for kind, p in zip(self.params, core.params, strict=True)]
+        self.build = self._builder(signature.output)
+        self.prepare = [_prepare(*kind, p.name) for kind, p in zip(self.params, signature.params, strict=True)]
         self.simple = all(not (not a and d.is_complex) for a, d in self.params) and not self.captured
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
@@ -212,7 +211,7 @@ class Caller:
                 continue
             for j, other_low, other_high in ranges:
                 if j != k and low < other_high and other_low < high and np.shares_memory(values[k], values[j]):
-                    names = [p.name for p in self.compiled.traced.core.params]
+                    names = [p.name for p in self.compiled.signature.params]
                     raise ArgumentError(
                         f"'{names[k]}' is written, but shares memory with '{names[j]}': pass a copy of one of them"
                     )
@@ -248,10 +247,10 @@ def _prepare(is_array: bool, dtype: DType, name: str) -> Callable[[list[Any], An
 
 def _size_sources(compiled: Compiled, specs: Sequence[Any]) -> list[Callable[[Sequence[Any]], int]]:
     """For each size parameter: where it is read from."""
-    traced = compiled.traced
+    signature = compiled.signature
     sources: list[Callable[[Sequence[Any]], int]] = []
-    for size in traced.core.sizes:
-        for k, p in enumerate(traced.core.params):
+    for size in signature.sizes:
+        for k, p in enumerate(signature.params):
             if size in p.type.shape:
                 axis = p.type.shape.index(size)
                 sources.append(lambda values, k=k, axis=axis: values[k].shape[axis])  # type: ignore[misc]

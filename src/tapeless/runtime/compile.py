@@ -1,22 +1,21 @@
 """From a Python function and argument specs to something that can be called: trace, optimise, lower, emit, load.
 
-Gives `Compiled` with the text of every stage. The disk cache is asked after tracing: its key is the traced program
-with its places in the source, the options and the machine, so nothing that decides the code is missing from it.
+Gives `Compiled` with the text of every stage. The disk cache has the code by the traced program with its places in the
+source, the options and the machine, so nothing that decides the code is missing from its key; `recall` mostly finds that
+key without a trace.
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from tapeless.backends.cpu.compile import compile_program, load
-from tapeless.backends.llvm import host
 from tapeless.frontend.context import Options
-from tapeless.frontend.entry import Spec, Traced, trace_specs
+from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
 from tapeless.ir.core import Function
 from tapeless.ir.digest import digest
 from tapeless.ir.printer import print_function
@@ -27,9 +26,8 @@ from tapeless.lower.verify import verify_program
 from tapeless.passes.consumption import Inserted, check_in_place
 from tapeless.passes.optimized import VERIFY, optimized
 from tapeless.passes.verify import verify
-from tapeless.runtime import cache
+from tapeless.runtime import cache, recall
 from tapeless.runtime.deep import with_room
-from tapeless.version import VERSION
 
 
 @dataclass
@@ -50,14 +48,19 @@ class Binary:
 
 @dataclass
 class Compiled:
-    """One specialisation. Stages after `core` are made on demand when the code came from the cache."""
+    """One specialisation. What the cache did not keep is made on demand, beginning with the trace."""
 
-    traced: Traced
+    signature: Signature
     options: Options
     binary: Binary
     address: int
+    trace: Callable[[], Traced]
     times: dict[str, float] = field(default_factory=dict)
     from_cache: bool = False
+
+    @cached_property
+    def traced(self) -> Traced:
+        return with_room(self.trace)
 
     @cached_property
     def optimized(self) -> Function:
@@ -100,16 +103,26 @@ def compile_specs(
     use_cache = use_cache and level == 3
     times: dict[str, float] = {}
     start = time.perf_counter()
+    place = recall.key_of(function, specs, tree, options) if use_cache else None
+    known = recall.recall(place, function, specs) if place is not None else None
+    if known is not None:
+        found = _fetched(known[0])
+        if found is not None:
+            times["cache"] = time.perf_counter() - start
+            again = lambda: trace_specs(function, specs, tree, options)  # noqa: E731
+            return Compiled(known[1], options, *found, again, times, True)
+    start = time.perf_counter()
     traced = trace_specs(function, specs, tree, options)
     times["trace"] = time.perf_counter() - start
     if use_cache:
         start = time.perf_counter()
-        key = cache.key_of(VERSION, cache.build(), sys.version, host.identity(), repr(options), digest(traced.core))
-        found = cache.fetch(key)
-        if isinstance(found, Binary):
-            address = load(found.object, found.name, found.externals, found.helpers)
+        key = cache.key_of(*recall.surroundings(options), digest(traced.core))
+        if place is not None:
+            recall.remember(place, traced, key)
+        found = _fetched(key)
+        if found is not None:
             times["cache"] = time.perf_counter() - start
-            return Compiled(traced, options, found, address, times, True)
+            return Compiled(traced.signature, options, *found, lambda: traced, times, True)
     core = optimized(traced.core, unsafe=options.unsafe, times=times)
     start = time.perf_counter()
     core, copies = check_in_place(core)
@@ -142,7 +155,15 @@ def compile_specs(
     times["load"] = time.perf_counter() - start
     if use_cache:
         cache.store(key, binary)
-    return Compiled(traced, options, binary, address, times)
+    return Compiled(traced.signature, options, binary, address, lambda: traced, times)
+
+
+def _fetched(key: str) -> tuple[Binary, int] | None:
+    """Code from the cache, loaded."""
+    found = cache.fetch(key)
+    if not isinstance(found, Binary):
+        return None
+    return found, load(found.object, found.name, found.externals, found.helpers)
 
 
 def _convention(

@@ -65,7 +65,7 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
         "warn": warn,
         "sites": binary.sites,
     }
-    result = _expression(caller, caller.compiled.traced.output, env)
+    result = _expression(caller, caller.compiled.signature.output, env)
     if result is None:
         return None
     count = len(caller.specs)
@@ -75,9 +75,9 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
     if names:
         lines.append(f"    {', '.join(names)}, = args")
     sizes = []
-    core = caller.compiled.traced.core
-    for number, size in enumerate(core.sizes):
-        k, axis = next((k, p.type.shape.index(size)) for k, p in enumerate(core.params) if size in p.type.shape)
+    signature = caller.compiled.signature
+    for number, size in enumerate(signature.sizes):
+        k, axis = next((k, p.type.shape.index(size)) for k, p in enumerate(signature.params) if size in p.type.shape)
         lines.append(f"    n{number} = a{caller.positions[k]}.shape[{axis}]")
         sizes.append(f"n{number}")
     lines.append("    try:")
