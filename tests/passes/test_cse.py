@@ -172,6 +172,41 @@ def test_equal_reductions_and_loops() -> None:
     assert result.endswith("in (t, t, v, r, r, g)")
 
 
+def test_integers_less_a_constant() -> None:
+    code = """
+        t: i64 = sub k 1
+        u: i64 = add k -1
+        v: i64 = sub k -9223372036854775808
+        p: f64 = sub a 1.0
+        q: f64 = add a -1.0
+    """
+    assert merged(code, "(t, u, v, p, q)").endswith("in (t, t, v, p, q)")
+
+
+def test_loops_with_and_without_a_plan() -> None:
+    code = """
+        r: f64 = loop (q: f64 = a) for i3 < k do
+          q1: f64 = sin q
+          in q1
+        o: f64 = loop (l: f64 = a) for i4 < k do {l: none}
+          l1: f64 = sin l
+          in l1
+    """
+    assert merged(code, "(r, o)").endswith("in (r, r)")
+
+
+def test_reductions_of_one_sweep() -> None:
+    code = r"""
+        t: f64, u: f64, v: f64, o: f64, p: [n]f64 = sweep n (\i e f -> (e, e, e, f, f)) x y
+          | reduce add 0.0 | reduce add 0.0 | reduce maximum 0.0 | reduce add 0.0
+    """
+    result = merged(code, "(t, u, v, o, p)")
+    assert result == (
+        r"t: f64, v: f64, o: f64, p: [n]f64 = sweep n (\i e f -> (e, e, f, f)) x y"
+        r" | reduce add 0.0 | reduce maximum 0.0 | reduce add 0.0 in (t, t, v, o, p)"
+    )
+
+
 def test_a_loop_that_prints_runs_twice() -> None:
     code = r"""
         r: i64 = loop (q: i64 = 0) for i < k do

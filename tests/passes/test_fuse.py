@@ -632,6 +632,55 @@ def test_a_lambda_that_runs_once_is_not_entered(code: str) -> None:
     stays(code, "r", "[n]f64")
 
 
+def test_a_sum_enters_the_lambda_in_which_its_work_is_done_again() -> None:
+    code = r"""
+        s: f64 = sweep n (\i e -> t: f64 = sin e; in t) x | reduce add 0.0
+        double: f64 = mul s 2.0
+        own: [n]f64 = full [n] 0.0
+        r: [n]f64 = with_acc own (\(acc: acc<add, [n]f64>) ->
+          map n (\i e j -> t: f64 = sin e; update_acc acc[j] = t; in ()) x k
+          in ())
+    """
+    assert fused(code, "(r, double)", "([n]f64, f64)") == (
+        r"own: [n]f64 = full [n] 0.0 r: [n]f64, s: f64 = with_acc own (\(acc: acc<add, [n]f64>) ->"
+        r" s_1: f64 = sweep n (\i e j -> t: f64 = sin e t_1: f64 = sin e update_acc acc[j] = t_1 in t) x k"
+        r" | reduce add 0.0 in s_1) double: f64 = mul s 2.0 in (r, double)"
+    )
+
+
+def test_a_sum_and_rows_enter_a_lambda() -> None:
+    code = r"""
+        s: f64, p: [n]f64 = sweep n (\i e -> t: f64 = sin e; in (t, t)) x | reduce add 0.0
+        own: [n]f64 = copy y
+        r: [n]f64 = with_acc own (\(acc: acc<add, [n]f64>) ->
+          map n (\i j e -> update_acc acc[j] = e; in ()) k p
+          in ())
+    """
+    for results, types in (("(r, s)", "([n]f64, f64)"), ("(r, s, p)", "([n]f64, f64, [n]f64)")):
+        text = fused(code, results, types)
+        assert text.count("sweep n") == 1 and "map n" not in text
+
+
+@pytest.mark.parametrize(
+    ("sweep", "acc", "factor"),
+    [
+        (r"t: f64 = cos e; in t", "full [n] 0.0", "w"),
+        (r"t: f64 = sin e; in t", "full [n] 0.0", "s"),
+        (r"j: i64 = k[i]; t: f64 = x[j?]; in t", "update y[0] = 7.0", "w"),
+    ],
+    ids=["other work", "the sum is used inside", "an error would leave half of the updates"],
+)
+def test_a_sum_does_not_enter_a_lambda(sweep: str, acc: str, factor: str) -> None:
+    code = rf"""
+        s: f64 = sweep n (\i e -> {sweep}) x | reduce add 0.0
+        own: [n]f64 = {acc}
+        r: [n]f64 = with_acc own (\(acc: acc<add, [n]f64>) ->
+          map n (\i e j -> t: f64 = sin e; u: f64 = mul t {factor}; update_acc acc[j] = u; in ()) x k
+          in ())
+    """
+    stays(code, "(r, s)", "([n]f64, f64)")
+
+
 def test_updates_of_accumulators_have_no_order() -> None:
     code = r"""
         own: [n]f64 = copy y
@@ -736,9 +785,13 @@ def test_sweeps_that_stay_apart(code: str) -> None:
 
 
 def test_large_sweeps_stay_apart() -> None:
-    steps = "; ".join(f"t_{k + 1}: f64 = sin t_{k}" for k in range(120))
-    one = f"map n (\\i t_0 -> {steps}; in t_120) x"
-    stays(f"p: [n]f64 = {one}\nq: [n]f64 = {one}", "(p, q)", "([n]f64, [n]f64)")
+    def steps(op: str) -> str:
+        return "; ".join(f"t_{k + 1}: f64 = {op} t_{k}" for k in range(120))
+
+    sines, cosines, again = (f"map n (\\i t_0 -> {steps(op)}; in t_120) x" for op in ("sin", "cos", "sin"))
+    stays(f"p: [n]f64 = {sines}\nq: [n]f64 = {cosines}", "(p, q)", "([n]f64, [n]f64)")
+    text = fused(f"p: [n]f64 = {sines}\nq: [n]f64 = {again}", "(p, q)", "([n]f64, [n]f64)")
+    assert text.count("map n") == 1  # what both do will be done once
 
 
 def test_sweeps_in_lambdas() -> None:

@@ -1031,3 +1031,23 @@ def test_symbols_are_found_again():
     )
     assert accesses(after) == "x[t]"
     assert Numbers().form(3) == number(3)
+
+
+def test_extrema_whose_winner_is_known() -> None:
+    text = """
+    def f(x: [n]f64, k: i64) -> (i64, i64, i64, i64)
+      t: i64 = max n 0
+      u: i64 = sub n 1
+      c: bool = ge u 0
+      check c ValueError "empty"
+      v: i64 = max 0 u
+      w: i64 = min v n
+      p: i64 = max k 0
+      in (t, v, w, p)
+    """
+    before, after = optimised(text)
+    printed = print_function(after)
+    assert "t: i64 = identity n" in printed and "v: i64 = identity u" in printed and "w: i64 = identity v" in printed
+    assert "p: i64 = max k 0" in printed
+    for k in (-3, 3):
+        assert evaluate(before, [np.ones(4), k]) == evaluate(after, [np.ones(4), k])

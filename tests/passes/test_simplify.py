@@ -214,6 +214,20 @@ def test_common_results_leave_the_branch() -> None:
     assert simplified(code, "(t, u)") == expected
 
 
+def test_results_that_are_one_in_both_branches() -> None:
+    code = """
+        t: f64, u: f64, v: f64 = if c then
+          p: f64 = sin a
+          q: f64 = tan p
+          in (p, p, q)
+        else
+          o: f64 = cos a
+          r: f64 = exp o
+          in (o, o, o)
+    """
+    assert simplified(code, "(t, u, v)").endswith("in (t, t, v)")
+
+
 def test_what_a_condition_says_is_known_inside() -> None:
     code = """
         p: bool = lt a b

@@ -21,6 +21,7 @@ from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import optimize
 from tapeless.passes.ranges import eliminate_checks
 from tapeless.passes.recognise import recognise_products
+from tapeless.passes.whole_rows import whole_rows
 
 
 def prepared(lam: Lambda) -> Lambda:
@@ -30,7 +31,7 @@ def prepared(lam: Lambda) -> Lambda:
     f = Function("region", tuple(sizes), tuple(v for v in outside if v not in sizes), lam.body)
     f = optimize(f)
     f = eliminate_checks(parallelise_marked(f))
-    f = own_cells(optimize(f))
+    f = own_cells(whole_rows(optimize(f)))
     f = recognise_products(fuse(optimize(f)))
     return Lambda(lam.params, optimize(f).body)
 

@@ -4,8 +4,8 @@ Takes and gives a verified function, in one walk in the order of execution. Reli
 two (Note [Taken arrays]). Effects and consumers (update, hist, scatter, with_acc) are never merged, nor is `copy`.
 
 Note [Keys]
-Expressions are looked up by a key: the expression itself, with the operands of commutative operations in one order, and
-without the tests of positions, which have passed once the first of two equal accesses is done. For an expression
+Expressions are looked up by a key: the expression itself, with the operands of commutative operations in one order, x - 1
+for integers as x + -1, and without the tests of positions, which have passed once the first of two equal accesses is done. For an expression
 with regions the key is a tuple in which names bound inside are numbered, so that names do not matter. Checks inside
 are part of it: they have passed as well. What prints or updates an accumulator has no key.
 The key of a nest holds those of all levels below, so it is only made once there is another nest with the same operands.
@@ -14,6 +14,7 @@ The key of a nest holds those of all levels below, so it is only made once there
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import cached_property
 
 from tapeless.ir.core import (
@@ -33,6 +34,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Reduction,
     Reshape,
     Scatter,
     Stm,
@@ -43,7 +45,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.types import Atom, Type, Var
+from tapeless.ir.types import Atom, Const, Type, Var, const
 from tapeless.ir.walk import map_exp, operands, regions
 from tapeless.ops.table import TABLE
 from tapeless.passes.facts import taken_arrays
@@ -82,6 +84,8 @@ class Cse(Rewriter):
             key = exp if self.may_share(stm) and not (isinstance(exp, Full) and exp.value is None) else None
         elif isinstance(exp, REGIONS):
             exp = self.inside(exp)
+            if isinstance(exp, Sweep) and len(exp.reduces) > 1:
+                stm, exp = self.reduced_once(stm, exp)
             key = region_key(exp) if self.may_share(stm) else None
         else:
             key = None
@@ -94,6 +98,30 @@ class Cse(Rewriter):
             self.added.append(key)
         elif not self.merge(stm.vars, before):
             self.emit(stm, exp)
+
+    def reduced_once(self, stm: Stm, exp: Sweep) -> tuple[Stm, Sweep]:
+        """Without reductions that another one of the sweep does as well."""
+        first: dict[Hashable, tuple[Var, ...]] = {}
+        kept: list[Reduction] = []
+        places: list[int] = []
+        at = 0
+        for r in exp.reduces:
+            mine = range(at, at + len(r.neutral))
+            at = mine.stop
+            vars, operands = stm.vars[mine.start : at], exp.lam.body.results[mine.start : at]
+            key = Numbering().lam(r.op), r.neutral, operands
+            before = first.setdefault(key, vars)
+            if before is vars or any(v.type.shape for v in vars):
+                kept.append(r)
+                places.extend(mine)
+            else:
+                self.map.update(zip(vars, before, strict=True))
+        if len(kept) == len(exp.reduces):
+            return stm, exp
+        places.extend(range(at, len(stm.vars)))
+        body = Body(exp.lam.body.stms, tuple(exp.lam.body.results[k] for k in places))
+        exp = replace(exp, lam=Lambda(exp.lam.params, body), reduces=tuple(kept))
+        return Stm(tuple(stm.vars[k] for k in places), exp, stm.span), exp
 
     def may_share(self, stm: Stm) -> bool:
         return self.taken.isdisjoint(stm.vars)
@@ -125,6 +153,8 @@ def apply_key(exp: Apply, type: Type) -> Hashable:
             if id(x) > id(y) if isinstance(x, Var) and isinstance(y, Var) else isinstance(y, Var):
                 x, y = y, x
             return op, x, y
+        if op == "sub" and isinstance(y, Const) and y.dtype.is_int:
+            return "add", x, const(-int(y.value.real), y.dtype)
         return (MIRRORED[op], y, x) if op in MIRRORED else (op, x, y)
     return (op, type.dtype, *args) if op == "convert" else (op, *args)
 
@@ -251,8 +281,8 @@ def _attributes(exp: Exp) -> tuple[Hashable, ...]:
             return (len(items),)
         case Library(name, _, attrs):
             return name, attrs
-        case For(params=params, plan=plan) | While(params=params, plan=plan):
-            return len(params), plan
+        case For(params=params) | While(params=params):
+            return (len(params),)
         case Sweep(width, arrays, _, reduces, scans):
             operators = tuple((len(r.neutral), r.commutative) for r in (*reduces, *scans))
             return (*shape_key((width,)), len(arrays), len(reduces), len(scans), operators)

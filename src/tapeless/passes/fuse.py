@@ -8,7 +8,13 @@ A consumer (sweep, histogram, scatter) takes in a sweep of the same width whose 
 producer that others use as well become results of the fused sweep, so nothing is computed twice. Instead, a producer of
 a few operations is copied where every reader can take it in, or where the two cannot be one statement: an array less
 is worth a multiplication. A producer with a scan stays: its lambda may run twice, and so would the consumer's.
-The consumer must be in the producer's region. A lambda that runs once, that of `with_acc`, is entered by the producer.
+The consumer must be in the producer's region. Note [Entering]
+
+Note [Entering]
+A sweep enters a lambda that runs once, that of `with_acc`, to be fused there: with a sweep that reads its rows, or
+beside one that reads an array in common and does all costly work of it again, as the way back of a sum does. What
+others use of it leaves the lambda as a result; arrays that another sweep may take in stay where that one is. A sweep
+that may fail enters only where the accumulators are new: nobody sees half of their updates.
 
 Note [Horizontal fusion]
 Two sweeps of one width that do not depend on each other become one if they read an array in common, or if both are
@@ -22,16 +28,17 @@ after one of those, the sweeps stay apart. What must come after what: Note [Trad
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tapeless.ir.core import Apply, Body, Exp, Function, Index, Lambda, Stm, Sweep, WithAcc
+from tapeless.ir.core import Apply, Body, Copy, Exp, Full, Function, Index, Lambda, Stm, Sweep, WithAcc
 from tapeless.ir.types import Atom, Dim, Var
-from tapeless.ir.walk import Substitution
+from tapeless.ir.walk import Substitution, all_stms, substitute_body
 from tapeless.ops.table import TABLE
 from tapeless.passes.dependence import Footprint, Footprints, Memory, Names, clash
 from tapeless.passes.rewrite import Rewriter
-from tapeless.passes.sweeps import SWEPT, Swept, is_whole, mapped_vars, merge, reads_rows_only
+from tapeless.passes.sweeps import SWEPT, Swept, is_row, is_whole, mapped_vars, merge, reads_rows_only
 
 COPIED = 2  # operations of a lambda that is rather copied than kept in memory
 LARGEST = 500  # statements of a sweep that has taken in others
@@ -105,7 +112,7 @@ class Region:
         """Does the node take in something that it reads?"""
         exp = node.stm.exp
         if isinstance(exp, WithAcc):
-            return any(self.enter(v, node) for v in node.footprint.inner if v.type.shape)
+            return any(self.enter_with_rows(v, node) for v in node.footprint.inner if v.type.shape)
         if not isinstance(exp, SWEPT):
             return False
         reads = [*exp.arrays, *[v for v in node.footprint.inner if v.type.shape and v not in exp.arrays]]
@@ -184,26 +191,53 @@ class Region:
         self.become(consumer, merged.stm, joined(producer.footprint, consumer.footprint, read), read)
         return True
 
-    def enter(self, array: Var, node: Node) -> bool:
-        """Moves the maker of an array that a lambda reads into it: the lambda runs once, and is fused later."""
+    # -- Note [Entering]
+
+    def enter_with_rows(self, array: Var, node: Node) -> bool:
+        """Moves the maker of an array that the node's lambda reads into it."""
         maker, exp = self.makers.get(array), node.stm.exp
         assert isinstance(exp, WithAcc)
-        if maker is None or not isinstance(maker.stm.exp, Sweep) or maker.stm.exp.reduces:
+        if maker is None or not isinstance(maker.stm.exp, Sweep):
             return False
-        width, stms = maker.stm.exp.width, exp.lam.body.stms
-        if any(v in exp.arrays or self.is_used_beside(v, node) for v in maker.stm.vars):
-            return False
-        if not any(isinstance(s.exp, SWEPT) and same(s.exp.width, width) and array in s.exp.arrays for s in stms):
+        inside = exp.lam.body.stms
+        width = maker.stm.exp.width
+        if not any(isinstance(s.exp, SWEPT) and same(s.exp.width, width) and array in s.exp.arrays for s in inside):
             return False  # nobody to take it in
+        return self.enter(maker, node)
+
+    def enter(self, maker: Node, node: Node) -> bool:
+        exp = node.stm.exp
+        assert isinstance(exp, WithAcc)
+        kept = [v for v in maker.stm.vars if self.is_used_beside(v, node)]
+        if any(v in exp.arrays for v in maker.stm.vars) or any(self.is_swept_beside(v, node) for v in kept):
+            return False
+        if any(v in node.footprint.free for v in maker.stm.vars if not v.type.shape):
+            return False  # a result of a reduction, which is there only after the sweep
+        if maker.footprint.ordered and not all(self.is_fresh(a) for a in exp.arrays):
+            return False  # what fails would leave an array of the caller half updated
         later = self.between(maker, node, maker.stm.vars) if self.may_join(maker, node, LARGEST) else None
         if later is None:
             return False
-        body = Body((maker.stm, *stms), exp.lam.body.results)
-        stm = Stm(node.stm.vars, WithAcc(exp.arrays, Lambda(exp.lam.params, body)), node.stm.span)
+        inside = {v: Var(v.name, v.type) for v in kept}
+        first = Stm(tuple(inside.get(v, v) for v in maker.stm.vars), maker.stm.exp, maker.stm.span)
+        rest = substitute_body(exp.lam.body, inside)
+        body = Body((first, *rest.stms), (*rest.results, *inside.values()))
+        self.share(inside)
+        stm = Stm((*node.stm.vars, *kept), WithAcc(exp.arrays, Lambda(exp.lam.params, body)), node.stm.span)
         footprint = joined(maker.footprint, node.footprint, maker.stm.vars)
         footprint = replace(footprint, inner={**footprint.inner, **maker.footprint.free})
         self.unite(maker, node, stm, footprint, later, maker.stm.vars)
         return True
+
+    def is_fresh(self, array: Var) -> bool:
+        maker = self.makers.get(array)
+        return maker is not None and isinstance(maker.stm.exp, Full | Copy)
+
+    def is_swept_beside(self, var: Var, node: Node) -> bool:
+        """Is it an array that another sweep reads?"""
+        return bool(var.type.shape) and any(
+            user is not node and isinstance(user.stm.exp, SWEPT) for user in self.users.get(var, ())
+        )
 
     # -- Note [Horizontal fusion]
 
@@ -212,23 +246,31 @@ class Region:
         recent: dict[object, list[Node]] = {}  # by arrays, and by widths of small reductions
         for k in range(len(self.nodes)):
             node = self.nodes[k]
-            if node is None or not isinstance(node.stm.exp, Sweep):
+            if node is None or not isinstance(node.stm.exp, Sweep | WithAcc):
                 continue
             while self.merge_with(node, recent):
                 changed = True
-            for key in keys(node):
-                recent.setdefault(key, []).append(node)
+            if isinstance(node.stm.exp, Sweep):
+                for key in keys(node.stm, node.footprint.size):
+                    recent.setdefault(key, []).append(node)
         return changed
 
     def merge_with(self, node: Node, recent: dict[object, list[Node]]) -> bool:
         """Is the node merged with a sweep before it? The nearest one is tried first."""
         near: dict[Node, None] = {}
-        for key in keys(node):
-            near.update(dict.fromkeys(recent.get(key, [])[-NEARBY:]))
+        exp = node.stm.exp
+        for s in exp.lam.body.stms if isinstance(exp, WithAcc) else (node.stm,):
+            if isinstance(s.exp, Sweep):
+                for key in keys(s, node.footprint.size):
+                    near.update(dict.fromkeys(recent.get(key, [])[-NEARBY:]))
         for other in sorted(near, key=lambda n: n.place, reverse=True):
             if self.nodes[other.place] is not other or other.place >= node.place:
                 continue  # taken in meanwhile, or moved behind this one
-            if not are_alike(other.stm.exp, node.stm.exp) or not self.may_join(other, node, LARGEST_BESIDE):
+            if isinstance(exp, WithAcc):
+                if works_again(other.stm.exp, exp) and self.enter(other, node):
+                    return True
+                continue
+            if not are_alike(other.stm.exp, exp) or not self.may_join(other, node, largest_beside(other, node)):
                 continue
             later = self.between(other, node, ())
             if later is not None:
@@ -339,15 +381,39 @@ def is_cheap(sweep: Sweep) -> bool:
     return sum(TABLE[s.exp.op].cost if isinstance(s.exp, Apply) else COPIED + 1 for s in stms) <= COPIED
 
 
-def keys(node: Node) -> list[object]:
-    """Under which a partner for a merge is looked for: Note [Horizontal fusion]."""
-    sweep = node.stm.exp
+def keys(stm: Stm, size: int) -> list[object]:
+    """Under which a partner for a merge is looked for: Note [Horizontal fusion]. The sweep has so many statements."""
+    sweep = stm.exp
     assert isinstance(sweep, Sweep)
-    found: list[object] = [*dict.fromkeys(sweep.arrays)]
+    body, index = sweep.lam.body, sweep.lam.params[0]
+    elements = [s.exp.array for s in body.stms if isinstance(s.exp, Index) and is_row(s.exp, index)]
+    found: list[object] = [*dict.fromkeys([*sweep.arrays, *elements])]
     reduced = sum(len(r.neutral) for r in sweep.reduces)
-    if reduced == len(node.stm.vars) > 0 and node.footprint.size <= SMALL:
+    if reduced == len(stm.vars) > 0 and size <= SMALL:
         found.append(("reduction", sweep.width))
     return found
+
+
+def largest_beside(a: Node, b: Node) -> int:
+    """What two sweeps both do is done once then: that is worth more than their size."""
+    assert isinstance(a.stm.exp, Sweep) and isinstance(b.stm.exp, Sweep)
+    work = costly(a.stm.exp)
+    return LARGEST if work and work <= costly(b.stm.exp) else LARGEST_BESIDE
+
+
+def works_again(sweep: Exp, exp: WithAcc) -> bool:
+    """Does a sweep of the same width in the lambda do all the costly operations of this one, too?"""
+    assert isinstance(sweep, Sweep)
+    for s in exp.lam.body.stms:
+        if are_alike(sweep, s.exp) and isinstance(s.exp, Sweep) and costly(sweep) <= costly(s.exp):
+            return True
+    return False
+
+
+def costly(sweep: Sweep) -> Counter[str]:
+    """How often a sweep has each of the operations that take long."""
+    found = [s.exp.op for s in all_stms(sweep.lam.body) if isinstance(s.exp, Apply)]
+    return Counter(op for op in found if TABLE[op].cost > COPIED)
 
 
 __all__ = ["fuse"]

@@ -22,6 +22,7 @@ from tapeless.passes.ranges import eliminate_checks
 from tapeless.passes.recognise import recognise_products
 from tapeless.passes.verify import verify
 from tapeless.passes.version import version_loops
+from tapeless.passes.whole_rows import whole_rows
 
 VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass
 
@@ -38,6 +39,7 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("parallelise", parallelise_marked),
         ("ranges", partial(eliminate_checks, unsafe=unsafe)),
         ("", clean),
+        ("own cells", whole_rows),
         ("own cells", own_cells),
         ("", clean),
         ("gather", gather),

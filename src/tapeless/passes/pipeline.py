@@ -12,6 +12,7 @@ from functools import partial
 from time import perf_counter
 
 from tapeless.ir.core import Function
+from tapeless.passes.branches import merge_branches
 from tapeless.passes.cse import cse
 from tapeless.passes.dce import dce
 from tapeless.passes.hoist import hoist
@@ -33,6 +34,7 @@ class Pass:
 PASSES: tuple[Pass, ...] = (
     Pass("simplify", simplify),
     Pass("cse", cse),
+    Pass("branches", merge_branches),
     Pass("hoist", hoist),
     Pass("dce", dce),
 )

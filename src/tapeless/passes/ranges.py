@@ -1,7 +1,8 @@
 """Drops tests that cannot fail, and moves index tests of loops in front of them.
 
 Takes a verified function, gives one with fewer `wrap` and `check` flags on its axes and fewer `check` statements; what
-intervals of numbers say of a comparison becomes a constant, for `simplify` to go on with. Relies on `passes/affine.py`
+intervals of numbers say of a comparison becomes a constant, an extremum whose winner is known becomes that one, for
+`simplify` to go on with. Relies on `passes/affine.py`
 for what is known about integers at each point. With `unsafe` every test of an index goes, proved or not.
 """
 
@@ -39,8 +40,9 @@ from tapeless.passes.affine import GREATEST, LARGEST, ZERO, Facts, Form, number,
 from tapeless.passes.hoisted_tests import Loop
 from tapeless.passes.index_tests import IndexTests
 from tapeless.passes.invariants import Counter, Invariants, Round, Way, is_integer, only
-from tapeless.passes.numbers import COMPARISONS, Numbers
+from tapeless.passes.numbers import COMPARISONS, MAXIMA, MINIMA, Numbers
 
+EXTREMA = MINIMA | MAXIMA
 PATIENCE = 8  # how often, on average, a statement is gone through for the sake of invariants
 
 
@@ -96,9 +98,8 @@ class Ranges:
         for stm in body.stms:
             if isinstance(stm.exp, Apply):
                 self.numbers.define(stm.vars[0], stm.exp, facts)
-                if stm.exp.op in COMPARISONS and (truth := self.numbers.decided(stm.vars[0], facts, 0)) is not None:
-                    stm = Stm(stm.vars, Apply("identity", (Const(truth, DType.bool),)), stm.span)
-                out.append(stm)
+                known = self.known(stm.vars[0], stm.exp, facts)
+                out.append(stm if known is None else Stm(stm.vars, Apply("identity", (known,)), stm.span))
             elif isinstance(stm.exp, Check) and self.numbers.decided(stm.exp.cond, facts):
                 pass  # never fails
             else:
@@ -107,6 +108,16 @@ class Ranges:
         if len(out) == len(body.stms) and all(map(_same, out, body.stms)):
             return body
         return Body(tuple(out), body.results)
+
+    def known(self, var: Var, exp: Apply, facts: Facts) -> Atom | None:
+        """The truth of a comparison, or the operand that is the extremum: a length is its maximum with 0."""
+        if exp.op in COMPARISONS:
+            truth = self.numbers.decided(var, facts, 0)
+            return None if truth is None else Const(truth, DType.bool)
+        if is_integer(var) and exp.op in EXTREMA:
+            form = self.numbers.form(var)
+            return next((a for a in exp.args if self.numbers.form(a) == form), None)
+        return None
 
     def lam(self, lam: Lambda, facts: Facts, loop: Loop | None = None) -> Lambda:
         inside = Facts(facts)

@@ -281,10 +281,21 @@ class Simplifier(Rewriter):
         for k in common:  # dimensions of the others, perhaps
             if not stm.vars[k].type.shape:
                 self.alias(stm.vars[k], then.results[k])
-        self.choose(stm, exp, If(cond, _without(then, common), _without(orelse, common)), _others(stm.vars, common))
+        dropped = {*common, *self.twice(stm.vars, then, orelse)}
+        self.choose(stm, exp, If(cond, _without(then, dropped), _without(orelse, dropped)), _others(stm.vars, dropped))
         for k in common:
             if stm.vars[k].type.shape:
                 self.alias(stm.vars[k], then.results[k])
+
+    def twice(self, vars: Sequence[Var], then: Body, orelse: Body) -> list[int]:
+        """Scalar results that another one, which stands for them from here on, is in both arms."""
+        first: dict[tuple[Atom, Atom], Var] = {}
+        found: list[int] = []
+        for k, (var, x, y) in enumerate(zip(vars, then.results, orelse.results, strict=True)):
+            if not var.type.shape and x != y and first.setdefault((x, y), var) is not var:
+                self.map[var] = first[x, y]
+                found.append(k)
+        return found
 
     def choose(self, stm: Stm, before: If, now: If, vars: tuple[Var, ...]) -> None:
         """The walked branch with the results that differ."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from tapeless.backends.llvm import atomic, calls, flushing, region
 from tapeless.backends.llvm.scalar import apply
+from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
 from tapeless.backends.llvm.writer import MEMORY, REGISTER, Bounds, Module, Value, Writer, constant
 from tapeless.ir.types import Atom, Const, DType, Var
@@ -304,10 +305,27 @@ class Code:
 
         independent = stm.body if stm.tag != "seq" else None
         span = Bounds(kind, lo, hi, str(stm.step), down=stm.step < 0)
-        self.counted(span, stm.var.name, body, independent, stm.vectorize)
+        if not has_short_form(stm, self.module.target):
+            self.counted(span, stm.var.name, body, independent, stm.vectorize)
+            return
+        w = self.w
+        short, long, merge = w.label("short"), w.label("long"), w.label("merge")
+        few = w.let(f"icmp slt {kind} {w.let(f'sub {kind} {hi}, {lo}')}, {SHORT}")
+        w.branch(few, short, long)
+        for label, hints in ((short, (MASKED,)), (long, ())):
+            w.open(label)
+            self.counted(span, stm.var.name, body, independent, stm.vectorize, hints)
+            w.jump(merge)
+        w.open(merge)
 
     def counted(
-        self, span: Bounds, hint: str, body: Callable[[str], None], independent: Block | None, vectorize: bool
+        self,
+        span: Bounds,
+        hint: str,
+        body: Callable[[str], None],
+        independent: Block | None,
+        vectorize: bool,
+        more_hints: tuple[str, ...] = (),
     ) -> None:
         """A loop with its test at the end and a guard before it. `independent` is the block when iterations are."""
         w, kind = self.w, span.kind
@@ -324,7 +342,7 @@ class Code:
         body(i)
         following = w.let(f"add nsw {kind} {i}, {span.step}", hint)
         w.lines[start] = f"  {i} = phi {kind} [ {span.lo}, %{before} ], [ {following}, %{w.block} ]"
-        hints = ['!{!"llvm.loop.mustprogress"}']
+        hints = ['!{!"llvm.loop.mustprogress"}', *more_hints]
         if independent is not None:
             hints.append(f'!{{!"llvm.loop.parallel_accesses", {self.groups.pop().node}}}')
         if not vectorize or len(w.lines) - start > MAX_VECTOR_BODY:
