@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from tapeless.ad.budget import choices, share_of
 from tapeless.ad.closed import take_closed
 from tapeless.ad.iteration import accumulators_of, make_region
+from tapeless.ad.online import Online, slots_within
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.policy import NoRecovery
 from tapeless.ad.strips import spans, strips
 from tapeless.ad.ways import Again, Kept, Way
 from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
-from tapeless.ir.plans import AUTO, CHECKPOINT, INVERT, KEEP, RECOMPUTE, STORE, Wish
+from tapeless.ir.plans import AUTO, CHECKPOINT, INVERT, KEEP, RECOMPUTE, STORE, UNDO, Wish
 from tapeless.ir.types import I64, Atom, Var, i64
 
 if TYPE_CHECKING:
@@ -38,11 +39,14 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
     """The trips are counted; then it is a loop of so many."""
     b = reverse.b
     count, trips = Var("count", I64), Var("trips", I64)
+    reverse.sizes.add(trips)
+    online = _online(reverse, stm, exp, trips)
+    if online is not None:
+        return online
     body = reverse.without_updates(exp.body)
     more = Var("count", I64)
     counted = Body((*body.stms, Stm((more,), Apply("add", (count, i64(1))), stm.span)), (*body.results, more))
     b.bind((*stm.vars, trips), While((*exp.params, count), (*exp.inits, i64(0)), exp.cond, counted, exp.plan))
-    reverse.sizes.add(trips)
     again = reverse.fresh(Lambda(exp.params, exp.body))
     loop = For(Var("i", I64), trips, again.params, exp.inits, again.body, exp.plan)
     vars = tuple(Var(v.name, v.type) for v in stm.vars)
@@ -61,6 +65,23 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
         _backward(reverse, second, loop, way, kept, [] if way.keeps else finals)
 
     return back
+
+
+def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
+    """Where checkpoints are asked for, they are taken while the loop runs: `ad.online`."""
+    if reverse.policy.wish(exp.plan) != Wish(CHECKPOINT):
+        return None
+    again = reverse.fresh(Lambda(exp.params, exp.body))
+    loop = For(Var("i", I64), trips, again.params, exp.inits, again.body, exp.plan)
+    accs = accumulators_of(reverse, loop)
+    plan = plan_loop(reverse, loop, make_region(reverse.sharing(), loop, accs), Wish(KEEP), stm.span)
+    if not plan.keeps:
+        return None
+    share = None if reverse.budget is None else share_of(reverse)
+    slots = slots_within(reverse, share, [p.type for p in plan.of(STORE, UNDO)])
+    way = Online(reverse, stm, loop, trips, plan, accs, slots)
+    kept = way.run(stm.vars, exp)
+    return lambda: _backward(reverse, stm, way.exp, way, kept)
 
 
 def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
