@@ -197,7 +197,8 @@ def _array_columns(traced: Traced, j: int, shapes: Sequence[tuple[Dim, ...]]) ->
         seed = ctx.b.reshape(flat, (*p.type.shape, lanes))
         tangents: list[Atom | None] = [None] * len(traced.params)
         tangents[j] = seed
-        return push(traced, tangents, (lanes,))[1][: len(shapes)]
+        found = push(traced, tangents, (lanes,))[1]
+        return [_with_shape(ctx, t, (*shape, lanes)) for t, shape in zip(found, shapes, strict=False)]
 
     if lanes == size:
         return [c for c in columns(Const(0, DType.i64)) if isinstance(c, Var)]
@@ -212,6 +213,12 @@ def _array_columns(traced: Traced, j: int, shapes: Sequence[tuple[Dim, ...]]) ->
         axes = (*whole(Type(joined.type.dtype, tuple(shape))), Range(Const(0, DType.i64), size, Const(1, DType.i64)))
         results.append(ctx.b.index(joined, axes))
     return results
+
+
+def _with_shape(ctx: Context, t: Atom, shape: Sequence[Dim]) -> Atom:
+    """Sizes that are computed inside are those of outside."""
+    assert isinstance(t, Var)
+    return t if t.type.shape == tuple(shape) else ctx.b.reshape(t, shape)
 
 
 def op_hessian(ctx: Context, args: Arguments, keywords: Keywords) -> Value:

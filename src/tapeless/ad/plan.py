@@ -72,6 +72,11 @@ def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span
         plan.inverse = found
         plan.recovery.update(dict.fromkeys(found.state, INVERT))
         return plan
+    if wish.kind in (AUTO, KEEP):
+        plan.inverse = _exactly(exp, needed)
+        if plan.inverse is not None:
+            plan.recovery.update(dict.fromkeys(plan.inverse.state, INVERT))
+            needed -= set(plan.inverse.state)
     for p in [p for p in exp.params if p in needed]:
         if wish.kind in (AUTO, KEEP, UNDO) and p.type.shape and is_live(exp, region, p, reverse.forms):
             plan.recovery[p] = LIVE
@@ -85,6 +90,14 @@ def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span
         plan.recovery[p] = STORE
     plan.body = body
     return plan
+
+
+def _exactly(exp: For, needed: set[Var]) -> Inverse | None:
+    """Integers that come back by solving, without loss: generators of random numbers, permuted states."""
+    whole = [p for p in needed if not p.type.dtype.is_float and not p.type.dtype.is_complex]
+    solved = {p for p in whole if isinstance(invert(exp, {p}, exact=True), Inverse)}
+    found = invert(exp, solved, exact=True) if solved else None
+    return found if isinstance(found, Inverse) else None
 
 
 def _log(reverse: Reverse, exp: For, body: Body, p: Var) -> Log | None:
