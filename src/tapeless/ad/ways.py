@@ -275,6 +275,8 @@ class Choice(Way):
             _size(emit("select", cond, *((_atom(way.length()), i64(0))[::order])))
             for way, order in ((first, 1), (second, -1))
         ]
+        if isinstance(second, Choice):  # which keeps nothing where the first way is taken
+            second.lengths = [_size(emit("select", cond, i64(0), _atom(length))) for length in second.lengths]
 
     @property
     def keeps(self) -> bool:
