@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tapeless.ad.emit import Emit, whole
 from tapeless.ad.iteration import trips
+from tapeless.ad.reverse import quiet
 from tapeless.ad.ways import Found, Kept, Way, advance
 from tapeless.ir.core import Apply, At, Body, For, While
 from tapeless.ir.plans import CHECKPOINT
@@ -164,7 +165,7 @@ class Snapshots(Way):
     def _advance(self, first: Atom, last: Atom, states: Sequence[Atom]) -> list[Var]:
         """Only what the state consists of."""
         exp, keep = self.exp, self.numbers
-        body, _ = live_part(Body(exp.body.stms, tuple(exp.body.results[k] for k in keep)))
+        body, _ = live_part(quiet(Body(exp.body.stms, tuple(exp.body.results[k] for k in keep))))
         loop = replace(exp, params=tuple(self.state), inits=tuple(exp.inits[k] for k in keep), body=body)
         after = [Var(p.name, p.type) for p in self.state]
         advance(self.reverse, loop, first, last, states, after)
@@ -184,7 +185,7 @@ def _state(exp: For, needed: set[Var]) -> list[Var]:
     state = set(needed)
     while True:
         results = tuple(r for p, r in zip(exp.params, exp.body.results, strict=True) if p in state)
-        _, vars = live_part(Body(exp.body.stms, results))
+        _, vars = live_part(quiet(Body(exp.body.stms, results)))
         more = state | {p for p in exp.params if p in vars or any(r is p for r in results)}
         if more == state:
             return [p for p in exp.params if p in state]

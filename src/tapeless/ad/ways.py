@@ -279,6 +279,8 @@ class Choice(Way):
         self.lengths = [
             _size(emit("select", c, _atom(way.length()), i64(0))) for c, way in zip(both, ways, strict=True)
         ]
+        if isinstance(second, Choice):  # which keeps nothing where the first way is taken
+            second.lengths = [_size(emit("select", cond, i64(0), _atom(length))) for length in second.lengths]
 
     @property
     def keeps(self) -> bool:

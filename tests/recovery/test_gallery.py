@@ -1,0 +1,53 @@
+"""Every recovery that applies gives the same gradient, for numbers of trips around powers; the others say so."""
+
+import pytest
+
+import tapeless as tp
+from tests.recovery.gallery import loop
+from tests.recovery.same import ALWAYS, TRIPS, Loop, quietly, same
+
+
+@loop.all
+def test_storing_everything_against_differences(program: Loop) -> None:
+    for n in (0, 1, 8) if program.smooth else ():
+        program.against_differences(n)
+
+
+@pytest.mark.parametrize("recover", ALWAYS)
+@loop.all
+def test_always(program: Loop, recover: str) -> None:
+    program.check(recover=recover)
+
+
+@pytest.mark.parametrize("memory", ["300B", "3KB"])
+@loop.all
+def test_budget(program: Loop, memory: str) -> None:
+    """Where the budget is enough."""
+    found = program.gradients(memory=memory)
+    for n in TRIPS:
+        try:
+            gradient = found(n)
+        except tp.RecoveryError:
+            if memory == "3KB":
+                raise
+            continue
+        same(gradient, program.expected(n))
+
+
+@loop.all
+def test_undo(program: Loop) -> None:
+    if program.undo:
+        program.check(recover="undo")
+    else:
+        with pytest.raises(tp.RecoveryError, match="replaced as a whole"):
+            program.check((3,), recover="undo")
+
+
+@loop.all
+def test_invert(program: Loop) -> None:
+    if program.inverts:
+        trips = tuple(n for n in TRIPS if n <= program.inverts)
+        quietly(lambda: program.check(trips, 1e-4 if program.inverts < 65 else 1e-9, recover="invert"))
+    else:
+        with pytest.raises(tp.RecoveryError, match="cannot be solved for"):
+            program.check((3,), recover="invert")
