@@ -77,7 +77,7 @@ class Snapshots(Way):
 
         def more(newest: Atom, at: Atom, mid: Atom, stack: Sequence[Var], given: Sequence[Var]) -> list[Atom]:
             after = [Var(p.name, p.type) for p in exp.params]
-            advance(self.reverse, exp, at, mid, given, after)
+            advance(self.reverse, exp, at, mid, given, after, again=False)
             next = emit("add", newest, 1)
             stack = _push(self, stack, next, mid, [after[k] for k in self.numbers])
             free = emit("sub", emit("sub", dim_atom(size), 1), next)
@@ -85,7 +85,7 @@ class Snapshots(Way):
 
         found = self._while(end, [i64(0), i64(0), first, *stack, *exp.inits], len(stack), carried, more)
         newest, at, stack = found[0], found[1], found[3 : 3 + len(stack)]
-        advance(self.reverse, exp, at, end, found[3 + len(stack) :], vars, self.plan.text(CHECKPOINT))
+        advance(self.reverse, exp, at, end, found[3 + len(stack) :], vars, self.plan.text(CHECKPOINT), again=False)
         places = b.update(stack[0], (At(i64(0)), At(i64(1))), newest)
         return [places, *stack[1:]]
 

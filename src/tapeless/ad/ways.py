@@ -18,7 +18,7 @@ from tapeless.ad.plan import Plan
 from tapeless.ir.core import Apply, At, Body, For, Hist, If, Index, Lambda, Scatter, Stm, Update, While, WithAcc
 from tapeless.ir.plans import LIVE, STORE, UNDO
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, i64
-from tapeless.ir.walk import all_stms
+from tapeless.ir.walk import all_stms, refresh_lambda
 from tapeless.passes.dce import live_part
 
 if TYPE_CHECKING:
@@ -246,11 +246,22 @@ class Again(Way):
 
 
 def advance(
-    reverse: Reverse, exp: For, first: Atom, last: Atom, inits: Sequence[Atom], vars: Sequence[Var], plan: str = ""
+    reverse: Reverse,
+    exp: For,
+    first: Atom,
+    last: Atom,
+    inits: Sequence[Atom],
+    vars: Sequence[Var],
+    plan: str = "",
+    again: bool = True,
 ) -> None:
-    """Iterations `first` to before `last`, from these values, forwards only; binds the values they lead to."""
+    """Iterations `first` to before `last`, from these values, forwards only; binds the values they lead to.
+
+    The first time (not `again`) with their tests and output.
+    """
     b = reverse.b
-    lam = reverse.fresh(Lambda((exp.index, *exp.params), reverse.without_updates(exp.body)))
+    lam = Lambda((exp.index, *exp.params), reverse.without_updates(exp.body))
+    lam = reverse.fresh(lam) if again else refresh_lambda(lam)
     r = Var(exp.index.name, I64)
     with b.region() as stms:
         b.bind([lam.params[0]], Apply("add", (first, r)))
@@ -279,8 +290,6 @@ class Choice(Way):
         self.lengths = [
             _size(emit("select", c, _atom(way.length()), i64(0))) for c, way in zip(both, ways, strict=True)
         ]
-        if isinstance(second, Choice):  # which keeps nothing where the first way is taken
-            second.lengths = [_size(emit("select", cond, i64(0), _atom(length))) for length in second.lengths]
 
     @property
     def keeps(self) -> bool:
