@@ -251,7 +251,7 @@ class Region:
             while self.merge_with(node, recent):
                 changed = True
             if isinstance(node.stm.exp, Sweep):
-                for key in keys(node.stm, node.footprint.size):
+                for key in keys(node.stm, node.footprint):
                     recent.setdefault(key, []).append(node)
         return changed
 
@@ -261,7 +261,7 @@ class Region:
         exp = node.stm.exp
         for s in exp.lam.body.stms if isinstance(exp, WithAcc) else (node.stm,):
             if isinstance(s.exp, Sweep):
-                for key in keys(s, node.footprint.size):
+                for key in keys(s, self.footprints.exp(s.exp)):
                     near.update(dict.fromkeys(recent.get(key, [])[-NEARBY:]))
         for other in sorted(near, key=lambda n: n.place, reverse=True):
             if self.nodes[other.place] is not other or other.place >= node.place:
@@ -381,15 +381,16 @@ def is_cheap(sweep: Sweep) -> bool:
     return sum(TABLE[s.exp.op].cost if isinstance(s.exp, Apply) else COPIED + 1 for s in stms) <= COPIED
 
 
-def keys(stm: Stm, size: int) -> list[object]:
-    """Under which a partner for a merge is looked for: Note [Horizontal fusion]. The sweep has so many statements."""
+def keys(stm: Stm, footprint: Footprint) -> list[object]:
+    """Under which a partner for a merge is looked for: Note [Horizontal fusion]."""
     sweep = stm.exp
     assert isinstance(sweep, Sweep)
-    body, index = sweep.lam.body, sweep.lam.params[0]
-    elements = [s.exp.array for s in body.stms if isinstance(s.exp, Index) and is_row(s.exp, index)]
-    found: list[object] = [*dict.fromkeys([*sweep.arrays, *elements])]
+    found: list[object] = [*dict.fromkeys(sweep.arrays)]
+    if any(v.type.shape for v in footprint.inner):
+        elements = (s.exp for s in sweep.lam.body.stms if isinstance(s.exp, Index))
+        found += dict.fromkeys(e.array for e in elements if is_row(e, sweep.lam.params[0]) and e.array not in found)
     reduced = sum(len(r.neutral) for r in sweep.reduces)
-    if reduced == len(stm.vars) > 0 and size <= SMALL:
+    if reduced == len(stm.vars) > 0 and footprint.size <= SMALL:
         found.append(("reduction", sweep.width))
     return found
 
@@ -397,6 +398,8 @@ def keys(stm: Stm, size: int) -> list[object]:
 def largest_beside(a: Node, b: Node) -> int:
     """What two sweeps both do is done once then: that is worth more than their size."""
     assert isinstance(a.stm.exp, Sweep) and isinstance(b.stm.exp, Sweep)
+    if a.footprint.size + b.footprint.size <= LARGEST_BESIDE:
+        return LARGEST_BESIDE
     work = costly(a.stm.exp)
     return LARGEST if work and work <= costly(b.stm.exp) else LARGEST_BESIDE
 
