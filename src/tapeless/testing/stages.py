@@ -144,7 +144,7 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
                 made[k] = np.full(shape, 77, r.type.dtype.numpy)
         passed = [*(lengths[s] for s in lowered.sizes), *flat, *(np.ravel(a) for a in made.values())]
         try:
-            numbers, given = run_program(program, passed, 2, shuffle=seed)
+            numbers, given = run_program(program, passed, 2, shuffle=seed, routines=dict.fromkeys(PRODUCTS, gemm))
         except LoopError as failed:
             raise error_of(_record(failed, program.sites[failed.site].kinds), program.sites) from None
         for k in core.written:
@@ -158,6 +158,37 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
         return assemble(traced.output, results, leaves)
 
     return _call(run, arguments)
+
+
+PRODUCTS = ("sgemm", "dgemm", "cgemm", "zgemm")
+
+
+def gemm(
+    ta: int,
+    tb: int,
+    m: int,
+    n: int,
+    k: int,
+    alpha: Any,
+    a: Any,
+    lda: int,
+    b: Any,
+    ldb: int,
+    beta: Any,
+    c: Any,
+    ldc: int,
+) -> None:
+    """A product as BLAS makes it: by columns, `ta` and `tb` letters."""
+
+    def matrix(x: Any, rows: int, columns: int, ld: int) -> Any:
+        return np.lib.stride_tricks.as_strided(x, (rows, columns), (x.itemsize, ld * x.itemsize))
+
+    def operand(x: Any, letter: int, rows: int, columns: int, ld: int) -> Any:
+        return matrix(x, rows, columns, ld) if chr(letter) == "N" else matrix(x, columns, rows, ld).T
+
+    out = matrix(c, m, n, ldc)
+    product = alpha * (operand(a, ta, m, k, lda) @ operand(b, tb, k, n, ldb))
+    out[...] = product if beta == 0 else product + beta * out
 
 
 def parameters_of(traced: Traced, leaves: Sequence[Any]) -> list[Any]:
