@@ -61,12 +61,14 @@ class Emit:
         found = rule(self, result, *args)
         return found if isinstance(found, Var | Const) else const(found, args[k].type.dtype)
 
-    def term(self, name: str, k: int, result: Atom, args: Sequence[Atom], t: Atom) -> Atom | None:
+    def term(
+        self, name: str, k: int, result: Atom, args: Sequence[Atom], t: Atom, guarded: bool = False
+    ) -> Atom | None:
         """The slope of a row in its operand `k` times a tangent or adjoint; None for zero."""
         factor = self.partial(name, k, result, args)
         if factor is None:
             return None
-        return self.slope_times(factor, t, unbounded(name, args))
+        return self.slope_times(factor, t, guarded or unbounded(name, args))
 
     def slope_times(self, factor: Atom, t: Atom, guarded: bool) -> Atom:
         if t.type.shape:

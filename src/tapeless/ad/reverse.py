@@ -13,6 +13,10 @@ Note [Adjoints by value]
 In the scope where an array is made its adjoint is a value, and adding to an element is an update in place. A branch
 that updates an array of the scope in place hands the adjoint through by value too: at that point nothing else has been
 added to it, because every other use of the array comes before.
+
+Note [Choices]
+`np.where(x > 0, x * np.log(x), 0.0)` computes both operands. The one that is not chosen has the adjoint 0, and infinite
+factors on the way from it to `x` must not make NaN of that: products in such operands are guarded too.
 """
 
 from __future__ import annotations
@@ -91,6 +95,7 @@ class Reverse:
         self.policy = policy
         self.budget: Atom | None = None if policy.memory is None else i64(policy.memory)  # bytes for what is kept
         self.loops = 0  # that share it
+        self.chosen: set[Var] = set()  # Note [Choices]
         self.forms: dict[Var, Linear] = {}  # of integers
         self.adjoints: dict[Var, Atom] = {}
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
@@ -217,6 +222,7 @@ class Reverse:
     def forward(self, body: Body) -> list[tuple[Stm, Back]]:
         """Emits the statements; what to do on the way back."""
         backs: list[tuple[Stm, Back]] = []
+        self.chosen |= chosen_in(body)
         self.loops = sum(isinstance(s.exp, For | While) and self._involved(s) for s in body.stms)
         for stm in body.stms:
             with_span(self.b, stm, lambda stm=stm: backs.append((stm, self.stm(stm))))  # type: ignore[misc]
@@ -399,7 +405,7 @@ class Reverse:
             case _:
                 for k, a in enumerate(args):
                     if self.active(a):
-                        self.add(a, emit.term(name, k, v, args, bar))
+                        self.add(a, emit.term(name, k, v, args, bar, v in self.chosen))
 
     def _choose(self, cond: Atom, a: Atom, b: Atom, bar: Atom) -> None:
         """One of two operands gets the adjoint; the other gets 0, not 0 times a slope that may be infinite."""
@@ -413,6 +419,19 @@ class Reverse:
         if bar.type.dtype.is_complex and not to_complex:
             return self.emit.convert(self.emit("real", bar), operand.type.dtype)
         return self.emit.convert(bar, operand.type.dtype)
+
+
+def chosen_in(body: Body) -> set[Var]:
+    """Products that are operands of a choice, directly or through other rows: Note [Choices]."""
+    found: set[Atom] = set()
+    for s in reversed(body.stms):
+        if not isinstance(s.exp, Apply):
+            continue
+        if s.exp.op == "select":
+            found.update(s.exp.args[1:])
+        elif s.exp.op in FIRST_WINS or s.vars[0] in found:
+            found.update(s.exp.args)
+    return {v for v in found if isinstance(v, Var)}
 
 
 def sizes_in(body: Body) -> set[Var]:
