@@ -33,6 +33,7 @@ class Region:
     scalars: list[Var]
     body: Body
     again: tuple[Atom, ...]  # results of the iteration run again
+    forward: Body  # its part that is run again, with tests and output
 
     @property
     def live(self) -> Body:
@@ -51,7 +52,8 @@ class Region:
         count, at = len(self.body.results), 1 + len(self.params)
         ends = dict(zip(self.ends, lam.params[at:], strict=True))
         body = Body(lam.body.stms, lam.body.results[:count])
-        return Region(lam.params[0], lam.params[1:at], ends, self.scalars, body, lam.body.results[count:])
+        again = lam.body.results[count:]
+        return Region(lam.params[0], lam.params[1:at], ends, self.scalars, body, again, Body((), ()))
 
     @property
     def is_sweep(self) -> bool:
@@ -67,21 +69,25 @@ def accumulators_of(reverse: Reverse, exp: For) -> dict[Var, Var]:
 
 
 def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var]) -> Region:
+    from tapeless.ad.reverse import quiet
+
     b = reverse.b
-    lam = reverse.fresh(Lambda((exp.index, *exp.params), exp.body))
+    lam = reverse.fresh(Lambda((exp.index, *exp.params), exp.body), loud=True)
     index, params = lam.params[0], lam.params[1:]
     ends = {k: Var(f"{p.name}_bar", p.type) for k, p in enumerate(params) if reverse.active(p)}
     scalars = [v for v in reverse.free(lam.body, lam.params) if not v.type.shape]
     inner = reverse.inside(accs)
     with b.region() as stms:
         backs = inner.forward(lam.body)
+        forward = Body(tuple(stms), lam.body.results)
+        stms[:] = quiet(forward).stms  # the first time it was run with tests
         for k, end in ends.items():
             inner.add(lam.body.results[k], end)
         inner.backward(backs)
         starts = [inner.full_adjoint(params[k]) for k in ends]
         sums = [inner.full_adjoint(v) for v in scalars]
     body = Body(tuple(stms), (*starts, *sums))
-    return Region(index, params, ends, scalars, body, lam.body.results)
+    return Region(index, params, ends, scalars, body, lam.body.results, forward)
 
 
 def trips(reverse: Reverse, bound: Atom) -> Dim:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tapeless.ad.budget import choices, share_of
 from tapeless.ad.closed import take_closed
+from tapeless.ad.exports import with_exports
 from tapeless.ad.iteration import accumulators_of, make_region
 from tapeless.ad.online import Online, slots_within
 from tapeless.ad.plan import Plan, plan_loop
@@ -98,6 +99,8 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     plain = Kept(reverse, stm, exp, region, plan, accs)
     if not plan.keeps:
         return plain
+    if wish.kind in (AUTO, KEEP) and reverse.budget is None:
+        return with_exports(reverse, stm, exp, region, plain) or plain
     if wish.kind == RECOMPUTE:
         return Again(reverse, stm, exp, region, plan, accs)
     if wish.kind == CHECKPOINT:

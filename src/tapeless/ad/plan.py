@@ -41,6 +41,7 @@ class Plan:
     logs: dict[Var, Log] = field(default_factory=dict)
     records: dict[Var, list[Atom]] = field(default_factory=dict)
     inverse: Inverse | None = None
+    exports: list[tuple[Var, Var]] = field(default_factory=list)  # of the forward body, and as the way back knows them
     body: Body | None = None  # with what has to be logged
 
     def text(self, instead: str = "") -> str:
@@ -54,7 +55,7 @@ class Plan:
 
     @property
     def keeps(self) -> bool:
-        return bool(self.of(STORE, UNDO))
+        return bool(self.of(STORE, UNDO) or self.exports)
 
 
 def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span) -> Plan:

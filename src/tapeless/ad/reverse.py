@@ -118,10 +118,10 @@ class Reverse:
         inner.budget = self.emit("floordiv", self.budget, 2 * max(1, self.loops))
         return inner
 
-    def fresh(self, lam: Lambda) -> Lambda:
-        """A copy to be run again: other names, and nothing tested or printed a second time."""
+    def fresh(self, lam: Lambda, loud: bool = False) -> Lambda:
+        """A copy to be run again: other names, and nothing tested or printed a second time, unless `loud`."""
         renamed = Substitution({}, refresh=True)
-        copy = renamed.lam(Lambda(lam.params, quiet(lam.body)))
+        copy = renamed.lam(lam if loud else Lambda(lam.params, quiet(lam.body)))
         self._active.update(new for old, new in renamed.map.items() if old in self._active and isinstance(new, Var))
         return copy
 

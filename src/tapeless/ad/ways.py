@@ -87,17 +87,19 @@ class Kept(Way):
 
     def kept_types(self) -> list[Type]:
         types = [p.type for p in self.plan.of(STORE)]
-        return types + [r.type for p in self.plan.of(UNDO) for r in self.plan.records[p]]
+        types += [r.type for p in self.plan.of(UNDO) for r in self.plan.records[p]]
+        return types + [v.type for v, _ in self.plan.exports]
 
     def forwards(self, vars: Sequence[Var], length: Dim | None = None) -> list[Var]:
         reverse, b, plan = self.reverse, self.reverse.b, self.plan
         exp = replace(self.exp, body=reverse.without_updates(plan.body or self.exp.body), plan=self.text)
         stored, logged = plan.of(STORE), plan.of(UNDO)
-        if not stored and not logged:
+        if not plan.keeps:
             b.bind(vars, exp)
             return []
         length = self.length() if length is None else length
         names = [p.name for p in stored] + [p.name for p in logged for _ in plan.records[p]]
+        names += [v.name.removesuffix("_kept") for v, _ in plan.exports]
         starts = [
             b.full((length, *t.shape), None, t.dtype, f"{name}_kept")
             for name, t in zip(names, self.kept_types(), strict=True)
@@ -109,7 +111,7 @@ class Kept(Way):
                 written.append(b.update(slot, (At(exp.index), *whole(p.type)), p))
             for s in exp.body.stms:
                 b.add(s)
-            records = [r for p in logged for r in plan.records[p]]
+            records = [r for p in logged for r in plan.records[p]] + [v for v, _ in plan.exports]
             for r, slot in zip(records, params[len(stored) :], strict=True):
                 written.append(b.update(slot, (At(exp.index), *whole(r.type)), r))
         new = Body(tuple(stms), (*exp.body.results, *written))
@@ -157,6 +159,8 @@ class Kept(Way):
             b.bind([region.index], Apply("sub", (last, step)))
             for p, slot in slots.items():
                 b.bind([mine[p]], Index(slot, (At(region.index), *whole(p.type))))
+            for (_, v), slot in zip(plan.exports, kept[len(kept) - len(plan.exports) :], strict=True):
+                b.bind([v], Index(slot, (At(region.index), *whole(v.type))))
             records = {p: [b.index(log, (At(region.index), *whole(log.type.row()))) for log in logs[p]] for p in logged}
             befores: list[Atom] = []
             for p, array in zip(logged, arrays, strict=False):
