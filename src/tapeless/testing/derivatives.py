@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.ad.emit import Emit, differentiable
+from tapeless.ad.policy import ANY, Policy
 from tapeless.ad.transform import jvp, prepared, vjp
 from tapeless.frontend.entry import Traced, trace
 from tapeless.interp.evaluate import evaluate
@@ -31,8 +32,12 @@ CLOSE = 1e-6  # forward and reverse mode, relative to the size of the terms
 NEAR = 1e-3  # and differences
 
 
-def disagreement(function: Callable[..., Any], arguments: Callable[[], Sequence[Any]], seed: int = 0) -> str:
-    """What differs, or nothing; also nothing when the program raises or gives no finite numbers here."""
+def disagreement(
+    function: Callable[..., Any], arguments: Callable[[], Sequence[Any]], seed: int = 0, policy: Policy = ANY
+) -> str:
+    """What differs, or nothing; also nothing when the program raises or gives no finite numbers here. `policy` is for
+    reverse mode; NoRecovery and RecoveryError are raised.
+    """
     traced = trace(function, arguments())
     core = traced.core
     values = parameters_of(traced, leaves_of(arguments()))
@@ -53,7 +58,7 @@ def disagreement(function: Callable[..., Any], arguments: Callable[[], Sequence[
     weights = [_random(rng, results[k]) for k in outs]
     lam = prepared(Lambda(core.params, core.body))
     forward = _forward(traced, lam, wrt, outs)
-    backward = _backward(traced, lam, wrt, outs, [core.body.results[k].type for k in outs])
+    backward = _backward(traced, lam, wrt, outs, policy)
     for stage in (_same, _cleaned):
         tangents = _run(stage(forward), [*values, *directions])
         adjoints = _run(stage(backward), [*values, *weights])
@@ -113,7 +118,7 @@ def _forward(traced: Traced, lam: Lambda, wrt: Sequence[int], outs: Sequence[int
     return _function(traced, b, (*lam.params, *tangents.values()), wanted)
 
 
-def _backward(traced: Traced, lam: Lambda, wrt: Sequence[int], outs: Sequence[int], types: Sequence[Any]) -> Function:
+def _backward(traced: Traced, lam: Lambda, wrt: Sequence[int], outs: Sequence[int], policy: Policy) -> Function:
     lam = refresh_lambda(lam)
     b = Builder()
     seeds: list[Atom | None] = [None] * len(lam.body.results)
@@ -122,7 +127,7 @@ def _backward(traced: Traced, lam: Lambda, wrt: Sequence[int], outs: Sequence[in
         params.append(Var("w", lam.body.results[k].type))
         seeds[k] = params[-1]
     chosen = [lam.params[k] for k in wrt]
-    _, adjoints = vjp(b, lam, chosen, seeds)
+    _, adjoints = vjp(b, lam, chosen, seeds, policy=policy)
     emit = Emit(b)
     wanted = [emit.zero(p.type) if a is None else a for a, p in zip(adjoints, chosen, strict=True)]
     return _function(traced, b, (*lam.params, *params), wanted)

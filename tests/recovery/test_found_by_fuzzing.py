@@ -1,0 +1,25 @@
+"""The smallest programs of mistakes that generated loop nests have found."""
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tapeless.testing.recoveries import WAYS, disagreement
+
+
+def test_steps_run_again_from_snapshots_read_nothing_else() -> None:
+    """Only `k` is needed: the test that `k % 3` is inside `a` was run again, without `a`."""
+
+    def f(x, a, n):
+        k = 1
+        for i in range(n):
+            if x > 1.6:
+                continue
+            k = k + 2
+            a[k % 3] *= 0.25
+        return x * np.sum(a * a)
+
+    arguments = lambda n: [0.3, np.array([0.3, 0.4, 0.5]), n]
+    assert disagreement(f, arguments, (0, 1), WAYS, (0, 1, 5)) == ""
+    with pytest.raises(IndexError):
+        tp.grad(f, 1, memory="300B")(0.3, np.array([0.3]), 3)
