@@ -37,6 +37,7 @@ CODES: dict[str, tuple[str, str]] = {
         "allocate the largest size before the loop and keep a count.",
     ),
     "TP300": ("a recovery that does not apply to its loop", "use recover='auto'."),
+    "TP305": ("a memory budget that is too small", "allow as much as it says, or leave `memory` out."),
     "TP400": ("a reversible statement that cannot be undone", ""),
     "TP410": ("running backwards did not end at the known inputs", ""),
     "TP500": ("a device that is missing or refused the work", ""),

@@ -173,7 +173,6 @@ def test_what_is_no_recovery_in_compiled_code() -> None:
         slope(0.5, 3)
 
 
-@pytest.mark.xfail(reason="a loop's recover= is not looked at in compiled code: one that is unknown is passed over")
 def test_what_is_no_recovery_of_a_loop_in_compiled_code() -> None:
     def looped(x, n):
         for i in tp.loop(range(n), recover="nonsense"):

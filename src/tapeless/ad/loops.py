@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tapeless.ad.budget import choices, share_of
+from tapeless.ad.budget import choices, share_of, within
 from tapeless.ad.closed import take_closed
 from tapeless.ad.exports import with_exports
 from tapeless.ad.iteration import accumulators_of, make_region
@@ -78,7 +78,7 @@ def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
     plan = plan_loop(reverse, loop, make_region(reverse.sharing(), loop, accs), Wish(KEEP), stm.span)
     if not plan.keeps:
         return None
-    share = None if reverse.budget is None else share_of(reverse)
+    share = None if reverse.budget is None else share_of(reverse, exp)
     slots = slots_within(reverse, share, [p.type for p in plan.of(STORE, UNDO)])
     way = Online(reverse, stm, loop, trips, plan, accs, slots)
     kept = way.run(stm.vars, exp)
@@ -99,33 +99,34 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     plain = Kept(reverse, stm, exp, region, plan, accs)
     if not plan.keeps:
         return plain
-    if wish.kind in (AUTO, KEEP) and reverse.budget is None:
-        return with_exports(reverse, stm, exp, region, plain) or plain
-    if wish.kind == RECOMPUTE:
-        return Again(reverse, stm, exp, region, plan, accs)
-    if wish.kind == CHECKPOINT:
-        if wish.number == 1:
-            return plain
-        if wish.number is None and reverse.budget is not None:
-            return choices(reverse, plain, None, share_of(reverse))
-        return _cut(reverse, stm, exp, plan, accs, wish.number or 2, Wish(STORE))
-    if wish.kind == INVERT:
-        assert wish.number is not None
-        return _anchored(reverse, stm, exp, plan, accs, wish.number)
-    if wish.kind == AUTO and reverse.budget is not None:
-        return choices(reverse, plain, _cut(reverse, stm, exp, plan, accs, 2, Wish(STORE)), share_of(reverse))
-    return plain
+    share = None if reverse.budget is None else share_of(reverse, exp)
+    match wish:
+        case Wish(kind="auto" | "keep") if share is None or wish.kind == KEEP:
+            return with_exports(reverse, stm, exp, region, plain) or plain if share is None else plain
+        case Wish(kind="auto"):
+            assert share is not None
+            return choices(reverse, plain, _cut(reverse, stm, exp, plan, accs, 2), share)
+        case Wish(kind="recompute"):
+            return Again(reverse, stm, exp, region, plan, accs)
+        case Wish(kind="checkpoint", number=None) if share is not None:
+            return choices(reverse, plain, None, share)
+        case Wish(kind="checkpoint", number=depth) if depth != 1:
+            cut = _cut(reverse, stm, exp, plan, accs, depth or 2)
+            return within(reverse, cut, share, cut.inside(plain))
+        case Wish(kind="invert", number=int(distance)):
+            return within(reverse, _anchored(reverse, stm, exp, plan, accs, distance), share)
+    return within(reverse, plain, share)
 
 
-def _cut(reverse: Reverse, stm: Stm, exp: For, plan: Plan, accs: dict[Var, Var], depth: int, outer: Wish) -> Kept:
+def _cut(reverse: Reverse, stm: Stm, exp: For, plan: Plan, accs: dict[Var, Var], depth: int) -> Kept:
     if depth > DEEPEST:
         raise NoRecovery(f"recover='checkpoint:{depth}': strips of strips end at depth {DEEPEST}", stm.span)
     lengths = spans(reverse.emit, exp.bound, depth)
-    return _nest(reverse, stm, exp, plan, accs, lengths, f"{CHECKPOINT}:{depth}", Wish(KEEP), outer)
+    return _nest(reverse, stm, exp, plan, accs, lengths, Wish(CHECKPOINT, depth), Wish(KEEP))
 
 
 def _anchored(reverse: Reverse, stm: Stm, exp: For, plan: Plan, accs: dict[Var, Var], distance: int) -> Kept:
-    return _nest(reverse, stm, exp, plan, accs, [i64(distance)], f"{INVERT}:{distance}", Wish(INVERT), Wish(STORE))
+    return _nest(reverse, stm, exp, plan, accs, [i64(distance)], Wish(INVERT, distance), Wish(INVERT))
 
 
 def _nest(
@@ -135,15 +136,14 @@ def _nest(
     plan: Plan,
     accs: dict[Var, Var],
     lengths: list[Atom],
-    name: str,
+    wish: Wish,
     inner: Wish,
-    outer: Wish,
 ) -> Kept:
     """The loop as a nest whose outermost level keeps a state a strip."""
     nest = strips(reverse.b, exp, lengths, str(inner), reverse.activate)
     region = make_region(reverse.sharing(), nest, accs)
-    levels = plan_loop(reverse, nest, region, outer, stm.span)
-    return Kept(reverse, stm, nest, region, levels, accs, plan.text(name), lengths[0])
+    levels = plan_loop(reverse, nest, region, Wish(STORE), stm.span)
+    return Kept(reverse, stm, nest, region, levels, accs, plan.text(str(wish)), lengths)
 
 
 def _backward(reverse: Reverse, stm: Stm, exp: For, way: Way, kept: list[Var], finals: Sequence[Var] = ()) -> None:

@@ -15,7 +15,7 @@ from tapeless.ad.emit import whole
 from tapeless.ad.iteration import make_region
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.strips import strips
-from tapeless.ad.ways import Kept
+from tapeless.ad.ways import Kept, bytes_of
 from tapeless.ir.core import At, Body, For, If, Stm, While
 from tapeless.ir.plans import CHECKPOINT, KEEP, STORE, Wish
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
@@ -38,7 +38,7 @@ class Online(Kept):
             region = make_region(reverse.sharing(), nest, accs)
             levels = plan_loop(reverse, nest, region, Wish(STORE), stm.span)
         self.late = late
-        super().__init__(reverse, stm, nest, region, levels, accs, plan.text(CHECKPOINT), self.stride)
+        super().__init__(reverse, stm, nest, region, levels, accs, plan.text(CHECKPOINT), [self.stride])
 
     def run(self, vars: Sequence[Var], exp: While) -> list[Var]:
         """The loop forwards, counting and taking snapshots: Note [Online]."""
@@ -102,11 +102,6 @@ def slots_within(reverse: Reverse, share: Atom | None, state: Sequence[Type]) ->
     if share is None:
         return SLOTS
     emit = reverse.emit
-    size: Atom = i64(0)
-    for t in state:
-        one: Atom = i64(t.dtype.bytes)
-        for d in t.shape:
-            one = emit("mul", one, dim_atom(d))
-        size = emit("add", size, one)
+    size = bytes_of(reverse, state)
     half = emit("floordiv", share, emit("mul", emit("max", size, 1), 4))
     return atom_dim(emit("mul", emit("max", half, 1), 2, label="slots"))

@@ -59,7 +59,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, dim_atom, i64
-from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, type_vars
+from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, regions, type_vars
 from tapeless.ops.partials import FIRST_WINS
 from tapeless.passes.linear import Linear, combined
 
@@ -106,7 +106,7 @@ class Reverse:
         """For a region, whose adjoints start from nothing."""
         inner = Reverse(self.b, self._active, self.debug_nans, self.policy)
         inner.accs = {**self.accs, **accs}
-        inner.sums, inner.sizes, inner.budget = self.sums, self.sizes, self.budget
+        inner.sums, inner.sizes, inner.budget, inner.loops = self.sums, self.sizes, self.budget, self.loops
         inner.forms = self.forms
         return inner
 
@@ -115,8 +115,20 @@ class Reverse:
         if self.budget is None:
             return self
         inner = self.inside({})
-        inner.budget = self.emit("floordiv", self.budget, 2 * max(1, self.loops))
+        inner.budget, inner.loops = self.emit("floordiv", self.budget, 2 * max(1, self.loops)), 1
         return inner
+
+    def sharers(self, body: Body) -> int:
+        """How many statements of a body, or of branches in it, keep something for the way back."""
+        found = 0
+        for s in body.stms:
+            if isinstance(s.exp, For | While):
+                found += self._involved(s)
+            elif isinstance(s.exp, If):
+                found += self.sharers(s.exp.then) + self.sharers(s.exp.orelse)
+            elif isinstance(s.exp, Sweep | WithAcc):
+                found += any(self.sharers(r.body) for r in regions(s.exp))
+        return found
 
     def fresh(self, lam: Lambda, loud: bool = False) -> Lambda:
         """A copy to be run again: other names, and nothing tested or printed a second time, unless `loud`."""
@@ -223,7 +235,9 @@ class Reverse:
         """Emits the statements; what to do on the way back."""
         backs: list[tuple[Stm, Back]] = []
         self.chosen |= chosen_in(body)
-        self.loops = sum(isinstance(s.exp, For | While) and self._involved(s) for s in body.stms)
+        if self.budget is not None:
+            self.budget = self.emit("floordiv", self.budget, max(1, self.loops))
+            self.loops = self.sharers(body)
         for stm in body.stms:
             with_span(self.b, stm, lambda stm=stm: backs.append((stm, self.stm(stm))))  # type: ignore[misc]
         return backs

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tapeless.ad.emit import Emit, whole
 from tapeless.ad.iteration import trips
 from tapeless.ad.reverse import quiet
-from tapeless.ad.ways import Found, Kept, Way, advance
+from tapeless.ad.ways import Found, Kept, Way, advance, bytes_of
 from tapeless.ir.core import Apply, At, Body, For, While
 from tapeless.ir.plans import CHECKPOINT
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, atom_dim, dim_atom, i64
@@ -37,12 +37,7 @@ class Snapshots(Way):
         self.state = _state(self.exp, {self.exp.params[k] for k in self.region.needed})
         self.numbers = [self.exp.params.index(p) for p in self.state]
         emit = self.reverse.emit
-        total: Atom = i64(16)
-        for p in self.state:
-            size: Atom = i64(p.type.dtype.bytes)
-            for d in p.type.shape:
-                size = emit("mul", size, dim_atom(d))
-            total = emit("add", total, size)
+        total = bytes_of(self.reverse, self.kept_types())
         self.state_bytes = total
         most = emit("max", emit("floordiv", share, total), LEAST)
         length = trips(self.reverse, self.exp.bound)

@@ -7,7 +7,7 @@ iteration. `Choice` holds two ways of which sizes at run time choose one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from tapeless.ad.live import frozen
 from tapeless.ad.plan import Plan
 from tapeless.ir.core import Apply, At, Body, For, Hist, If, Index, Lambda, Scatter, Stm, Update, While, WithAcc
 from tapeless.ir.plans import LIVE, STORE, UNDO
-from tapeless.ir.types import I64, Atom, Dim, Type, Var, i64
+from tapeless.ir.types import I64, Atom, Dim, Type, Var, dim_atom, i64
 from tapeless.ir.walk import all_stms, refresh_lambda
 from tapeless.passes.dce import live_part
 
@@ -75,11 +75,20 @@ class Kept(Way):
         plan: Plan,
         accs: dict[Var, Var],
         text: str = "",
-        strip: Atom | None = None,
+        strips: Sequence[Atom] = (),
     ) -> None:
-        """`text` is what people read of the plan; `strip` the number of iterations inside one of this loop."""
+        """`text` is what people read of the plan; `strips` the numbers of iterations in a strip, by level."""
         super().__init__(reverse, stm, exp, region, accs)
-        self.plan, self.text, self.strip = plan, text or plan.text(), strip
+        self.plan, self.text, self.strips = plan, text or plan.text(), strips
+
+    def inside(self, plain: Kept) -> Atom:
+        """Bytes that the levels inside the first need: a state a strip, and what the plain loop keeps in the last one."""
+        emit = self.reverse.emit
+        last = emit("mul", self.strips[-1], bytes_of(self.reverse, plain.kept_types()))
+        between = emit(
+            "mul", self.strips[-1], emit("mul", bytes_of(self.reverse, self.kept_types()), len(self.strips) - 1)
+        )
+        return emit("add", last, between)
 
     @property
     def keeps(self) -> bool:
@@ -334,6 +343,17 @@ class Choice(Way):
         vars = [Var(name, r.type) for name, r in zip(names, bodies[0].results, strict=True)]
         found = b.bind(vars, If(self.cond, bodies[0], bodies[1]))
         return dict(zip(ends, found, strict=False)), dict(zip(self.scalars, found[len(ends) :], strict=True))
+
+
+def bytes_of(reverse: Reverse, types: Iterable[Type]) -> Atom:
+    """Of one value of each."""
+    total: Atom = i64(0)
+    for t in types:
+        size: Atom = i64(t.dtype.bytes)
+        for d in t.shape:
+            size = reverse.emit("mul", size, dim_atom(d))
+        total = reverse.emit("add", total, size)
+    return total
 
 
 def _atom(length: Dim) -> Atom:

@@ -316,7 +316,8 @@ def error_of(record: Any, sites: Sequence[Site]) -> Exception:
             "file": span.file, "line": span.line, "column": span.column, "end_line": span.end_line,
             "end_column": span.end_column,
         }  # fmt: skip
-        located: Exception = cls(message, **where)
+        code = {"code": "TP305"} if cls is errors.RecoveryError else {}  # the only one at run time
+        located: Exception = cls(message, **code, **where)
         return located
     place = f" ({span.file}:{span.line})" if span.line else ""
     problem: Exception = cls(f"{message}{place}" if message else place.strip())
