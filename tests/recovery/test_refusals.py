@@ -173,7 +173,6 @@ def test_what_is_no_recovery_in_compiled_code() -> None:
         slope(0.5, 3)
 
 
-@pytest.mark.xfail(reason="a loop's recover= is not looked at in compiled code: one that is unknown is passed over")
 def test_what_is_no_recovery_of_a_loop_in_compiled_code() -> None:
     def looped(x, n):
         for i in tp.loop(range(n), recover="nonsense"):
@@ -212,6 +211,13 @@ def test_an_inversion_that_does_not_come_back_warns() -> None:
 def test_few_steps_come_back() -> None:
     for n in (0, 1, 2, 9, 20):
         assert drift(lambda n=n: tp.grad(contracting, (0, 1), recover="invert")(0.3, 1.1, n)) == []
+
+
+def test_a_state_now_and_then_stops_the_drift() -> None:
+    found, expected = tp.grad(contracting, (0, 1), recover="invert:7"), tp.grad(contracting, (0, 1), recover="store")
+    for n in (0, 1, 6, 7, 8, 13, 14, 15, 100):
+        assert drift(lambda n=n: found(0.3, 1.1, n)) == []
+        assert found(0.3, 1.1, n) == pytest.approx(expected(0.3, 1.1, n), rel=1e-9)
 
 
 def test_drift_can_be_an_error() -> None:
