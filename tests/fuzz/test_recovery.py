@@ -21,7 +21,7 @@ from tapeless.testing.recoveries import TRIPS, WAYS
 
 EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 30)
 SETTINGS = settings(max_examples=EXAMPLES, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-POLICIES = [policy_of(w.memory, w.recover) for w in WAYS if w.recover != "invert"]  # which is not exact
+POLICIES = [policy_of(w.memory, w.recover) for w in WAYS if w.kind != "invert"]  # which is not exact
 
 
 def some(options: tuple, number: int, count: int) -> list:

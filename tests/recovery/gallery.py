@@ -91,7 +91,7 @@ def leapfrog_of_arrays(x, v, h, n):
     return np.sum(x * v)
 
 
-@loop(X, V, 0.1, inverts=MANY, undo=False)
+@loop(X, V, 0.1, inverts=MANY)
 def leapfrog_by_cells(x, v, h, n):
     for i in range(n):
         for j in range(len(x)):

@@ -51,3 +51,23 @@ def test_invert(program: Loop) -> None:
     else:
         with pytest.raises(tp.RecoveryError, match="cannot be solved for"):
             program.check((3,), recover="invert")
+
+
+@loop.having(lambda program: program.inverts > 0)
+def test_invert_with_states_in_between(program: Loop) -> None:
+    quietly(
+        lambda: program.check(
+            (0, 1, 2, 3, 7, 8, 9, 26, 27, 28), 1e-9 if program.inverts == 65 else 1e-5, recover="invert:3"
+        )
+    )
+
+
+def test_trips_below_zero_are_none() -> None:
+    program = next(p for p in loop.loops if p.function.__name__ == "one_cell")
+    for options in (
+        {"recover": "checkpoint"},
+        {"recover": "checkpoint:3"},
+        {"recover": "recompute"},
+        {"memory": "3KB"},
+    ):
+        same(program.gradients(**options)(-5), program.expected(0), 0.0, str(options))

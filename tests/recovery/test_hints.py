@@ -172,4 +172,4 @@ def test_plans_of_a_wish() -> None:
     args = (0.3, 0.2, 0.1, 5)
     assert plans(leapfrog, *args, argnums=(0, 1, 2), recover="invert") == ["v: invert, x: invert"]
     assert plans(leapfrog, *args, argnums=(0, 1, 2), recover="recompute") == ["v: recompute, x: recompute"]
-    assert plans(leapfrog, *args, argnums=(0, 1, 2), recover="checkpoint:3")[0] == "v: checkpoint 3, x: checkpoint 3"
+    assert plans(leapfrog, *args, argnums=(0, 1, 2), recover="checkpoint:3")[0] == "v: checkpoint:3, x: checkpoint:3"

@@ -213,6 +213,13 @@ def test_few_steps_come_back() -> None:
         assert drift(lambda n=n: tp.grad(contracting, (0, 1), recover="invert")(0.3, 1.1, n)) == []
 
 
+def test_a_state_now_and_then_stops_the_drift() -> None:
+    found, expected = tp.grad(contracting, (0, 1), recover="invert:7"), tp.grad(contracting, (0, 1), recover="store")
+    for n in (0, 1, 6, 7, 8, 13, 14, 15, 100):
+        assert drift(lambda n=n: found(0.3, 1.1, n)) == []
+        assert found(0.3, 1.1, n) == pytest.approx(expected(0.3, 1.1, n), rel=1e-9)
+
+
 def test_drift_can_be_an_error() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
