@@ -226,19 +226,6 @@ def test_a_loop_around_is_told_apart_from_the_one_inside() -> None:
     with pytest.raises(tp.RecoveryError) as caught:
         tp.grad(nest, memory="80B")(0.7, 20)
     assert caught.value.line == nest.__code__.co_firstlineno + 1
-    with pytest.raises(tp.RecoveryError) as caught:
-        tp.grad(nest_that_forgets, memory="50B")(0.7, 20)
-    assert caught.value.line == nest_that_forgets.__code__.co_firstlineno + 3
-
-
-def nest_that_forgets(x, n):
-    s = 0.0
-    for i in range(n):
-        for j in tp.loop(range(n), recover="checkpoint"):
-            x = math.sin(x)
-        s += x
-        x = 1.0 * i
-    return s
 
 
 def test_advice_for_a_small_budget() -> None:

@@ -36,20 +36,32 @@ def within(reverse: Reverse, way: Kept, share: Atom | None, inside: Atom | None 
 
 
 def choices(reverse: Reverse, plain: Kept, cut: Kept | None, share: Atom) -> Way:
-    """`cut` None: not everything, and not strips."""
+    """The first that fits: everything, `cut` in strips, snapshots."""
+    found, least = snapshots(reverse, plain, share)
     emit = reverse.emit
-    snapshots = Snapshots(plain, share)
-    least = emit("mul", snapshots.state_bytes, emit("min", dim_atom(plain.length()), LEAST))
-    if cut is None:
-        _test(reverse, emit("le", least, share), least, share)
-        return snapshots
     one = bytes_of(reverse, plain.kept_types())
-    outer = emit("mul", dim_atom(cut.length()), bytes_of(reverse, cut.kept_types()))
     fits = emit("le", emit("mul", dim_atom(plain.length()), one), share)
+    if cut is None:
+        _test(reverse, emit("or", fits, emit("le", least, share)), least, share)
+        return Choice(fits, plain, found)
+    outer = emit("mul", dim_atom(cut.length()), bytes_of(reverse, cut.kept_types()))
     fits_cut = emit("le", emit("add", outer, cut.inside(plain)), share)
     any_of_them = emit("or", emit("or", fits, fits_cut), emit("le", least, share))
     _test(reverse, any_of_them, least, share)
-    return Choice(fits, plain, Choice(fits_cut, cut, snapshots))
+    return Choice(fits, plain, Choice(fits_cut, cut, found))
+
+
+def only_snapshots(reverse: Reverse, plain: Kept, share: Atom) -> Way:
+    found, least = snapshots(reverse, plain, share)
+    _test(reverse, reverse.emit("le", least, share), least, share)
+    return found
+
+
+def snapshots(reverse: Reverse, plain: Kept, share: Atom) -> tuple[Snapshots, Atom]:
+    """With the least that they take."""
+    found = Snapshots(plain, share)
+    slots = reverse.emit("min", dim_atom(plain.length()), LEAST)
+    return found, reverse.emit("mul", found.state_bytes, slots)
 
 
 def _test(reverse: Reverse, fits: Atom, least: Atom, share: Atom) -> None:

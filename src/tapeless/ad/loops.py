@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tapeless.ad.budget import choices, share_of, within
+from tapeless.ad.budget import choices, only_snapshots, share_of, within
 from tapeless.ad.closed import take_closed
 from tapeless.ad.exports import with_exports
 from tapeless.ad.iteration import accumulators_of, make_region
@@ -105,11 +105,12 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
             return with_exports(reverse, stm, exp, region, plain) or plain if share is None else plain
         case Wish(kind="auto"):
             assert share is not None
-            return choices(reverse, plain, _cut(reverse, stm, exp, plan, accs, 2), share)
+            cut = None if reverse.nested else _cut(reverse, stm, exp, plan, accs, 2)
+            return choices(reverse, plain, cut, share)
         case Wish(kind="recompute"):
             return Again(reverse, stm, exp, region, plan, accs)
         case Wish(kind="checkpoint", number=None) if share is not None:
-            return choices(reverse, plain, None, share)
+            return only_snapshots(reverse, plain, share)
         case Wish(kind="checkpoint", number=depth) if depth != 1:
             cut = _cut(reverse, stm, exp, plan, accs, depth or 2)
             return within(reverse, cut, share, cut.inside(plain))

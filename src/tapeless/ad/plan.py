@@ -15,6 +15,7 @@ a `Plan`. The choice is made here only, and written into the loop's `plan` for p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,7 @@ def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span
     if not needed:
         return plan
     if wish.kind == CLOSED:
-        refuse(wish, needed, "no closed form in the loop's index is known for it", span)
+        refuse(wish, [p for p in exp.params if p in needed], "no closed form in the loop's index is known for it", span)
     if wish.kind == INVERT:
         found = invert(exp, needed, exact=False)
         if isinstance(found, str):
@@ -87,7 +88,7 @@ def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span
             plan.recovery[p], plan.logs[p] = UNDO, log
             continue
         if wish.kind == UNDO and p.type.shape:
-            refuse(wish, {p}, "it is replaced as a whole, not updated in place", span)
+            refuse(wish, [p], "it is replaced as a whole, not updated in place", span)
         plan.recovery[p] = STORE
     plan.body = body
     return plan
@@ -111,6 +112,6 @@ def _log(reverse: Reverse, exp: For, body: Body, p: Var) -> Log | None:
     return log if log.possible else None
 
 
-def refuse(wish: Wish, values: set[Var], reason: str, span: Span) -> None:
+def refuse(wish: Wish, values: Sequence[Var], reason: str, span: Span) -> None:
     names = ", ".join(f"'{v.name}'" for v in values)
     raise NoRecovery(f"recover='{wish}' does not apply to {names}: {reason}", span)

@@ -95,6 +95,7 @@ class Reverse:
         self.policy = policy
         self.budget: Atom | None = None if policy.memory is None else i64(policy.memory)  # bytes for what is kept
         self.loops = 0  # that share it
+        self.nested = False  # in a loop: fewer ways to choose from, because each is made anew in each way around
         self.chosen: set[Var] = set()  # Note [Choices]
         self.forms: dict[Var, Linear] = {}  # of integers
         self.adjoints: dict[Var, Atom] = {}
@@ -107,7 +108,7 @@ class Reverse:
         inner = Reverse(self.b, self._active, self.debug_nans, self.policy)
         inner.accs = {**self.accs, **accs}
         inner.sums, inner.sizes, inner.budget, inner.loops = self.sums, self.sizes, self.budget, self.loops
-        inner.forms = self.forms
+        inner.forms, inner.nested = self.forms, self.nested
         return inner
 
     def sharing(self) -> Reverse:
@@ -116,6 +117,7 @@ class Reverse:
             return self
         inner = self.inside({})
         inner.budget, inner.loops = self.emit("floordiv", self.budget, 2 * max(1, self.loops)), 1
+        inner.nested = True
         return inner
 
     def sharers(self, body: Body) -> int:

@@ -216,7 +216,7 @@ class Solver:
             return self.learn(x, self.emit("not", value))
         if op == "convert" and dtype.is_int and given.is_int and given.bytes >= dtype.bytes:
             return self.learn(x, self.emit.convert(value, dtype))
-        if op in MIRRORED and not self.exact:
+        if op in MIRRORED and not self.exact and dtype.is_float:
             return self.learn(x, self.emit(MIRRORED[op], value))
         return False
 
