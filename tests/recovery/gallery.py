@@ -318,6 +318,84 @@ def values_of_a_branch(x, a, n):
     return x
 
 
+# -- comparisons
+
+
+@loop(V, X, undo=False)
+def shortest(v, w, n):
+    for i in range(n):
+        v = np.minimum(v + 0.1, np.roll(v, 1) + w)
+    return np.sum(v * v)
+
+
+@loop(V, undo=False)
+def clipped(v, n):
+    for i in range(n):
+        v = np.clip(1.3 * v - 0.1, -1.0, 1.0)
+    return np.sum(v * v)
+
+
+@loop(V, X, undo=False)
+def rectified(v, x, n):
+    weights = np.array([[0.5, -0.2, 0.1, 0.3], [0.1, 0.7, -0.4, 0.2], [0.3, 0.1, 0.2, -0.6], [-0.1, 0.4, 0.3, 0.5]])
+    for i in range(n):
+        v = np.maximum(weights @ v + x, 0.0)
+    return np.sum(v * v)
+
+
+@loop(0.33, 0.21)
+def folded(x, a, n):
+    for i in range(n):
+        x = 0.5 * x - 1.0 if x > 0.0 else x + a
+    return x * x
+
+
+@loop(V, X, undo=False)
+def decided_beside_stored(v, u, n):
+    for i in range(n):
+        v = np.maximum(v - 0.1, u)
+        u = np.sin(u) + 0.01 * v
+    return np.sum(v * u)
+
+
+@loop(A)
+def updated_where_shorter(d, n):
+    d = d.copy()
+    for i in range(n):
+        for j in range(2):
+            for k in range(2):
+                t = d[j, 0] + d[0, k]
+                if t < d[j, k]:
+                    d[j, k] = t
+    return np.sum(d * d)
+
+
+@loop(V, undo=False)
+def compared_inside_and_outside(v, n):
+    for i in range(n):
+        for k in range(3):
+            v = np.maximum(0.5 * v + 0.1, 0.9 * np.roll(v, 1))
+        v = np.where(v > 0.3, v - 0.2, v * 1.1)
+    return np.sum(v * v)
+
+
+@loop(V, undo=False)
+def decided_by_a_sum(v, n):
+    for i in range(n):
+        if np.sum(v) > 0.5:
+            v = v - 0.3
+        else:
+            v = v * 1.1 + 0.1
+    return np.sum(v * v)
+
+
+@loop(A, undo=False)
+def every_pair(d, n):
+    for i in range(n):
+        d = np.minimum(d, d[:, i % 2, None] + d[None, i % 2, :] + 0.1)
+    return np.sum(d * d)
+
+
 # -- nests
 
 

@@ -230,3 +230,12 @@ def test_functions_with_names_of_the_run_time():
     print_.__name__ = "print"
     agree(parallel, np.arange(1000.0))
     agree(print_, np.arange(3.0))
+
+
+def test_an_array_read_whole_through_another_shape_is_not_written_over():
+    def f(v, w, n):
+        for i in range(n):
+            v = np.min(v[None, :] + w, axis=1)
+        return v.sum()
+
+    agree(f, np.array([0.1, 0.5, -0.3]), np.array([[0.1, -0.4, 0.2], [-0.9, 0.3, 0.4], [0.2, 0.6, -0.8]]), 4)

@@ -10,7 +10,7 @@ the inner loops keep more than that, running again is the better half of the bar
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,8 @@ from tapeless.ad.iteration import Region
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.ways import Kept
 from tapeless.ir.core import Body, For, Stm
-from tapeless.ir.plans import KEEP, NONE, STORE, UNDO, Wish
-from tapeless.ir.types import Type, Var
+from tapeless.ir.plans import DECISIONS, KEEP, NONE, STORE, UNDO, Wish
+from tapeless.ir.types import Atom, Type, Var
 from tapeless.ir.walk import Substitution, all_stms, type_vars
 from tapeless.passes.dce import live_part
 
@@ -49,17 +49,17 @@ def with_exports(reverse: Reverse, stm: Stm, exp: For, region: Region, plain: Ke
     inner = replace(region, body=rest)
     plan = plan_loop(reverse, loop, inner, Wish(KEEP), stm.span)
     plan.closed = plain.plan.closed
-    plan.exports = [(_var(names, v), v) for v in wanted]
+    plan.exports = [(_var(plan.names or names.map, v), v) for v in wanted]
     way = Kept(reverse, stm, loop, inner, plan, plain.accs, _text(plan, plain.plan))
     return way if affordable(way.kept_types(), plain.kept_types()) else None
 
 
 def _text(plan: Plan, plain: Plan) -> str:
-    """What only inner loops need of a value is stored with them."""
+    """What only inner loops need of a value is kept with them."""
     shown = Plan(dict(plan.recovery), plan.closed)
     for p, how in plain.recovery.items():
-        if how in (STORE, UNDO) and plan.recovery[p] == NONE:
-            shown.recovery[p] = STORE
+        if how in (STORE, UNDO, DECISIONS) and plan.recovery[p] == NONE:
+            shown.recovery[p] = how if how == DECISIONS else STORE
     return shown.text()
 
 
@@ -67,8 +67,8 @@ def _keeps(stm: Stm) -> bool:
     return isinstance(stm.exp, For) and any(v.name.endswith(KEPT) for v in stm.vars)
 
 
-def _var(names: Substitution, v: Var) -> Var:
-    found = names.map[v]
+def _var(names: Mapping[Var, Atom], v: Var) -> Var:
+    found = names[v]
     assert isinstance(found, Var)
     return found
 

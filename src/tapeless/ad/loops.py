@@ -20,7 +20,7 @@ from tapeless.ad.policy import NoRecovery
 from tapeless.ad.strips import spans, strips
 from tapeless.ad.ways import Again, Kept, Way
 from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
-from tapeless.ir.plans import AUTO, CHECKPOINT, INVERT, KEEP, RECOMPUTE, STORE, UNDO, Wish
+from tapeless.ir.plans import AUTO, CHECKPOINT, DECISIONS, INVERT, KEEP, RECOMPUTE, STORE, UNDO, Wish
 from tapeless.ir.types import I64, Atom, Var, i64
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
     if not plan.keeps:
         return None
     share = None if reverse.budget is None else share_of(reverse, exp)
-    slots = slots_within(reverse, share, [p.type for p in plan.of(STORE, UNDO)])
+    slots = slots_within(reverse, share, [p.type for p in plan.of(STORE, UNDO, DECISIONS)])
     way = Online(reverse, stm, loop, trips, plan, accs, slots)
     kept = way.run(stm.vars, exp)
     return lambda: _backward(reverse, stm, way.exp, way, kept)

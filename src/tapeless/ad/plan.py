@@ -8,6 +8,7 @@ a `Plan`. The choice is made here only, and written into the loop's `plan` for p
     live        an array each of whose cells is written once, before it is read: the final one serves (`ad.live`)
     undo        what iterations overwrite in place is logged, and put back on the way (`ad.undo`)
     invert      the iteration is solved for the values at its start (`ad.invert`)
+    decisions   what its comparisons said, one slot an iteration (`ad.masks`)
     store       one slot an iteration
     checkpoint  some states, and running again between them (`ad.strips`, `ad.treeverse`)
     recompute   running again from the start, for each iteration
@@ -22,11 +23,12 @@ from typing import TYPE_CHECKING
 from tapeless.ad.invert import Inverse, invert
 from tapeless.ad.iteration import Region, trips
 from tapeless.ad.live import is_live
+from tapeless.ad.masks import Decisions, decide
 from tapeless.ad.policy import NoRecovery
 from tapeless.ad.undo import Log, trace_updates
 from tapeless.ir.core import Body, For
-from tapeless.ir.plans import AUTO, CLOSED, INVERT, KEEP, LIVE, NONE, STORE, UNDO, Wish
-from tapeless.ir.span import Span
+from tapeless.ir.plans import AUTO, CLOSED, DECISIONS, INVERT, KEEP, LIVE, NONE, STORE, UNDO, Wish
+from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Atom, Var
 
 if TYPE_CHECKING:
@@ -43,11 +45,14 @@ class Plan:
     records: dict[Var, list[Atom]] = field(default_factory=dict)
     inverse: Inverse | None = None
     exports: list[tuple[Var, Var]] = field(default_factory=list)  # of the forward body, and as the way back knows them
-    body: Body | None = None  # with what has to be logged
+    decisions: Decisions | None = None
+    decided: list[Atom] = field(default_factory=list)  # the variables of the forward body that they are
+    body: Body | None = None  # with what has to be logged and decided
+    names: dict[Var, Atom] = field(default_factory=dict)  # in the body, if it is that of the iteration run again
 
     def text(self, instead: str = "") -> str:
         """`instead`: what the values that would be kept are, where the whole loop has another way."""
-        kept = {UNDO, STORE}
+        kept = {UNDO, STORE, DECISIONS}
         found = {v.name: instead if instead and how in kept else how for v, how in self.recovery.items()}
         return ", ".join(f"{name}: {how}" for name, how in {**found, **dict.fromkeys(self.closed, CLOSED)}.items())
 
@@ -56,11 +61,11 @@ class Plan:
 
     @property
     def keeps(self) -> bool:
-        return bool(self.of(STORE, UNDO) or self.exports)
+        return bool(self.of(STORE, UNDO, DECISIONS) or self.exports)
 
 
 def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span) -> Plan:
-    plan, body = Plan(), exp.body
+    plan = Plan()
     needed = {exp.params[k] for k in region.needed}
     plan.recovery = dict.fromkeys(exp.params, NONE)
     if not needed:
@@ -79,6 +84,15 @@ def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span
         if plan.inverse is not None:
             plan.recovery.update(dict.fromkeys(plan.inverse.state, INVERT))
             needed -= set(plan.inverse.state)
+    _keep(reverse, exp, region, plan, needed, wish, span)
+    if wish.kind in (AUTO, KEEP) and plan.keeps:
+        return _decided(reverse, exp, region, plan, needed) or plan
+    return plan
+
+
+def _keep(reverse: Reverse, exp: For, region: Region, plan: Plan, needed: set[Var], wish: Wish, span: Span) -> None:
+    """By what is still there, logs and slots."""
+    body = exp.body
     for p in [p for p in exp.params if p in needed]:
         if wish.kind in (AUTO, KEEP, UNDO) and p.type.shape and is_live(exp, region, p, reverse.forms):
             plan.recovery[p] = LIVE
@@ -91,7 +105,21 @@ def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span
             refuse(wish, [p], "it is replaced as a whole, not updated in place", span)
         plan.recovery[p] = STORE
     plan.body = body
-    return plan
+
+
+def _decided(reverse: Reverse, exp: For, region: Region, plan: Plan, needed: set[Var]) -> Plan | None:
+    """With decisions for some of what the plan would keep."""
+    mine = dict(zip(exp.params, region.params, strict=True))
+    logged = {mine[p]: [r.type for r in plan.records[p]] for p in plan.of(UNDO)}
+    found = decide(region, {**{mine[p]: [p.type] for p in plan.of(STORE)}, **logged}, logged)
+    if found is None:
+        return None
+    values = {p for p in exp.params if mine[p] in found.values}
+    loop, decided, names = found.forwards(exp)
+    new = Plan(dict(plan.recovery), inverse=plan.inverse, decisions=found, decided=decided, names=names)
+    _keep(reverse, loop, region, new, needed - values, Wish(KEEP), NOWHERE)
+    new.recovery.update(dict.fromkeys(values, DECISIONS))
+    return new
 
 
 def _exactly(exp: For, needed: set[Var]) -> Inverse | None:

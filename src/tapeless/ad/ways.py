@@ -96,6 +96,7 @@ class Kept(Way):
 
     def kept_types(self) -> list[Type]:
         types = [p.type for p in self.plan.of(STORE)]
+        types += [d.type for d in self.plan.decided]
         types += [r.type for p in self.plan.of(UNDO) for r in self.plan.records[p]]
         return types + [v.type for v, _ in self.plan.exports]
 
@@ -107,7 +108,8 @@ class Kept(Way):
             b.bind(vars, exp)
             return []
         length = self.length() if length is None else length
-        names = [p.name for p in stored] + [p.name for p in logged for _ in plan.records[p]]
+        names = [*(p.name for p in stored), *("decisions" for _ in plan.decided)]
+        names += [p.name for p in logged for _ in plan.records[p]]
         names += [v.name.removesuffix("_kept") for v, _ in plan.exports]
         starts = [
             b.full((length, *t.shape), None, t.dtype, f"{name}_kept")
@@ -120,7 +122,7 @@ class Kept(Way):
                 written.append(b.update(slot, (At(exp.index), *whole(p.type)), p))
             for s in exp.body.stms:
                 b.add(s)
-            records = [r for p in logged for r in plan.records[p]] + [v for v, _ in plan.exports]
+            records = [*plan.decided, *(r for p in logged for r in plan.records[p]), *(v for v, _ in plan.exports)]
             for r, slot in zip(records, params[len(stored) :], strict=True):
                 written.append(b.update(slot, (At(exp.index), *whole(r.type)), r))
         new = Body(tuple(stms), (*exp.body.results, *written))
@@ -151,6 +153,8 @@ class Kept(Way):
     def _loop(self, kept: Sequence[Var], ends: Mapping[int, Atom], finals: Sequence[Var]) -> Found:
         reverse, exp, plan = self.reverse, self.exp, self.plan
         b, emit = reverse.b, reverse.emit
+        if plan.decisions:
+            self.region = plan.decisions.region
         self._freeze(finals)
         region, body = self.region, self.region.live
         mine = dict(zip(exp.params, region.params, strict=True))
@@ -168,6 +172,9 @@ class Kept(Way):
             b.bind([region.index], Apply("sub", (last, step)))
             for p, slot in slots.items():
                 b.bind([mine[p]], Index(slot, (At(region.index), *whole(p.type))))
+            if plan.decisions:
+                for read, slot in zip(plan.decisions.reads, kept[len(stored) :], strict=False):
+                    b.bind([read], Index(slot, (At(region.index), *whole(read.type))))
             for (_, v), slot in zip(plan.exports, kept[len(kept) - len(plan.exports) :], strict=True):
                 b.bind([v], Index(slot, (At(region.index), *whole(v.type))))
             records = {p: [b.index(log, (At(region.index), *whole(log.type.row()))) for log in logs[p]] for p in logged}
@@ -206,7 +213,7 @@ class Kept(Way):
         return dict(zip(region.ends, found, strict=False)), dict(zip(region.scalars, found[count:], strict=False))
 
     def _logs(self, kept: Sequence[Var]) -> dict[Var, Sequence[Var]]:
-        at = len(self.plan.of(STORE))
+        at = len(self.plan.of(STORE)) + len(self.plan.decided)
         found: dict[Var, Sequence[Var]] = {}
         for p in self.plan.of(UNDO):
             found[p] = kept[at : at + len(self.plan.records[p])]

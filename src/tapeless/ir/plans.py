@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NONE, LIVE, CLOSED, INVERT, UNDO, STORE = "none", "live", "closed", "invert", "undo", "store"
+DECISIONS = "decisions"  # only what comparisons of the value said; a plan may say so, a wish cannot
 AUTO, RECOMPUTE, CHECKPOINT = "auto", "recompute", "checkpoint"
 KEEP = "keep"  # like auto, without regard to budgets: for the loops that a plan is made of
 RECOVERIES = (AUTO, RECOMPUTE, CLOSED, INVERT, "invert:M", UNDO, CHECKPOINT, "checkpoint:K", STORE)

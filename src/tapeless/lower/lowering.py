@@ -49,12 +49,13 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
-from tapeless.ir.walk import free_in_exp, refresh_lambda
+from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
 from tapeless.lower import accumulators, arrays, control, histograms, libraries, loopir, sweeps
 from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.memory import place_allocations
 from tapeless.lower.uses import single_updates, size_test
+from tapeless.passes.facts import is_effect
 from tapeless.passes.places import in_place, written_over
 
 
@@ -224,7 +225,7 @@ class Lowerer:
         """An array that is only made to be written into a part of another one is made there.
 
         The other one must not be read from here on until then, and the place must be known now, with the size of the
-        array: a test of that which comes later is made first.
+        array: a test of that which comes later is made first. With tests in between, positions are not known to be inside.
         """
         update = body.stms[last].exp
         assert isinstance(update, Update)
@@ -236,8 +237,12 @@ class Lowerer:
                 if used in self.arrays and self.arrays[used].buffer is target.buffer:
                     return
         made = {w for s in body.stms[first:last] for w in s.vars}
+        tested = any(is_effect(s.exp) for part in body.stms[first + 1 : last + 1] for s in all_stms(Body((part,), ())))
         for axis in update.axes:
-            if not isinstance(axis, Range) or any(x in made for x in (axis.start, axis.step, axis.length)):
+            if isinstance(axis, Range):
+                if any(x in made for x in (axis.start, axis.step, axis.length)):
+                    return
+            elif tested or axis.wrap or axis.index in made:  # a position may be inside only after the test
                 return
         lengths = [axis.length for axis in update.axes if isinstance(axis, Range)]
         if not all(self._equal(d, e, first, last, body, early) for d, e in zip(lengths, v.type.shape, strict=True)):

@@ -141,8 +141,8 @@ def _set_aside(lo: Lowerer, exp: Sweep, outs: Sequence[Loc]) -> None:
     read = {v: lo.arrays[v] for v in free_in_lambda(exp.lam) if v in lo.arrays}
     for out in outs:
         for v, loc in [*inputs.items(), *read.items()]:
-            own = v in inputs and v not in read and loc.strides[0] == out.strides[0]
-            if loc.buffer is out.buffer and not loc.same_place(out) and not own:
+            own = v not in read and (loc.same_place(out) or loc.strides[0] == out.strides[0])
+            if loc.buffer is out.buffer and not own:
                 aside = lo.allocate(v.type, v.name)
                 lo.code.copy(loc, aside)
                 lo.arrays[v] = aside

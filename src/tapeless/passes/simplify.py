@@ -248,7 +248,7 @@ class Simplifier(Rewriter):
         self.consume(exp.arrays)
         lam, number = self.lam(exp.lam), len(exp.arrays)
         kept = [k for k, p in enumerate(lam.params) if p in self.updated]
-        if len(kept) == number:
+        if kept and len(kept) == number:
             self.keep(stm, exp if lam is exp.lam else WithAcc(exp.arrays, lam))
             return
         vars = [stm.vars[k] for k in kept] + list(stm.vars[number:])

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.ir.core import Apply, Body, For, Full, Function, If, Stm, While
-from tapeless.ir.plans import CHECKPOINT, CLOSED, INVERT, LIVE, NONE, RECOMPUTE, STORE, UNDO
+from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, LIVE, NONE, RECOMPUTE, STORE, UNDO
 from tapeless.ir.types import Atom, Const, Dim, Type, Var
 from tapeless.ir.walk import regions
 from tapeless.ops.table import op as row
@@ -32,6 +32,7 @@ WHY = {
     CLOSED: "it follows from the loop's index",
     LIVE: "no cell that is read is written again, so the final array serves",
     UNDO: "overwritten cells are logged and put back",
+    DECISIONS: "only comparisons of it matter: what they said, one slot an iteration",
     STORE: "one slot an iteration",
     INVERT: "iterations are solved for the values at their start",
     RECOMPUTE: "each iteration runs again from the start",
