@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -87,8 +88,8 @@ def measure_here(program: Program, number: int, seconds: float) -> Measured:
         gradient(*program.inputs(program.small))
     args = program.inputs(program.size)
     buffers.keep(0)
-    resident, best = peak_of(lambda: gradient(*args))
     measured = heap_peak(lambda: gradient(*args))
+    resident, best = peak_of(lambda: gradient(*args))
     buffers.keep()
     start = perf_counter()
     while perf_counter() - start < seconds:
@@ -118,6 +119,18 @@ def measure(program: Program, number: int, seconds: float) -> Measured:
     if run.returncode:
         raise RuntimeError(run.stderr.strip().splitlines()[-1] if run.stderr else f"exit status {run.returncode}")
     return Measured(**json.loads(run.stdout.splitlines()[-1]))
+
+
+def measure_all(program: Program, quick: bool, failures: Failures) -> list[Measured | None]:
+    """Plans take turns, twice, so that a slow spell of the machine hits them alike; the best time counts."""
+    rows: list[Measured | None] = [None] * len(program.plans)
+    for _ in range(1 if quick else 2):
+        for number, plan in enumerate(program.plans):
+            again = partial(measure, program, number, 0.0 if quick else 1.0)
+            made = failures.attempt(plan_text(plan), program.name, again)
+            before = rows[number]
+            rows[number] = made if before is None or made is None or made.seconds < before.seconds else before
+    return rows
 
 
 # -- tables
@@ -236,12 +249,8 @@ def main() -> int:
     results: Results = {}
     with console.status("") as status:
         for program in (p for p in PROGRAMS if p.name in options.only):
-            rows = results.setdefault(program.name, [])
-            for number, plan in enumerate(program.plans):
-                status.update(f"{program.name}: {plan_text(plan)}")
-                seconds = 0.0 if options.quick else 2.0
-                made = failures.attempt(plan_text(plan), program.name, lambda: measure(program, number, seconds))
-                rows.append(made)
+            status.update(f"{program.name}: {program.title}")
+            results[program.name] = measure_all(program, options.quick, failures)
     tables = [table(results)]
     busy = f"Other processes took {others.share():.0%} of the machine's time meanwhile."
     report.show(console, tables)
