@@ -182,7 +182,7 @@ PROGRAMS = (
         lambda n: (1.0, 1.0, 1.0 / n),
         1000,
         2,
-        (STORE, strips(2), strips(3), budget("1MB")),
+        (STORE, strips(2), strips(3), budget("1MB"), {"recover": "checkpoint"}),
         {},
     ),
 )

@@ -113,6 +113,12 @@ def test_trips_are_those_of_the_loop_that_was_written(n, plan):
     assert found.trips == n
 
 
+def test_what_is_kept_for_loops_inside_is_told_apart():
+    outer, inner = explained("nested").plans
+    assert outer.memory_bytes > outer.trips * outer.slot_bytes and "of it for loops inside" in str(explained("nested"))
+    assert inner.memory_bytes == inner.trips * inner.slot_bytes and "of it" not in str(explained("hint"))
+
+
 def test_plans_that_wait_for_sizes_name_all_of_them():
     assert recovery_of(explained("while_budget"))["x"] == OR.join(["store", "checkpoint:2", "checkpoint"])
 
@@ -125,7 +131,7 @@ def test_the_peak_has_more_than_what_is_kept():
 
 
 def test_only_plans_that_are_better_in_something_are_named():
-    loop = Recovered("f.py", 1, {"x": "store"}, {"x": ""}, 20, 8, 160)
+    loop = Recovered("f.py", 1, {"x": "store"}, {"x": ""}, 20, 8, 8, 160)
     loop.alternatives = alternatives(20, 8)
     assert [a.recover for a in worthwhile(loop)] == ["checkpoint:2", "recompute"]  # more levels keep as much
     loop.recovery, loop.memory_bytes = {"x": "checkpoint:3"}, 72

@@ -55,7 +55,8 @@ class Alternative:
 class Recovered:
     """A loop: by carried name its recovery, and why. `state_bytes` is one state of what has to be kept.
 
-    `trips` and `memory_bytes` are None where they are not known before the loop runs.
+    `trips` and `memory_bytes` are None where they are not known before the loop runs. `slot_bytes` is what a plan that
+    stores keeps an iteration for these values; the rest of the bytes belongs to loops inside.
     """
 
     file: str
@@ -64,6 +65,7 @@ class Recovered:
     why: dict[str, str]
     trips: int | None = None
     state_bytes: int | None = None
+    slot_bytes: int | None = None
     memory_bytes: int | None = 0
     alternatives: list[Alternative] = field(default_factory=list)
 
@@ -119,7 +121,11 @@ def _loop_text(loop: Recovered) -> str:
     if loop.memory_bytes == 0:
         return f"{text}, keeps nothing"
     if loop.memory_bytes is not None:
-        return f"{text}, keeps {size_text(loop.memory_bytes)}"
+        inside = 0
+        if loop.slot_bytes is not None and loop.trips is not None:
+            inside = loop.memory_bytes - loop.trips * loop.slot_bytes
+        rest = f", {size_text(inside)} of it for loops inside" if inside > 0 else ""
+        return f"{text}, keeps {size_text(loop.memory_bytes)}{rest}"
     return f"{text}, {size_text(loop.state_bytes)} a state" if loop.state_bytes else text
 
 
@@ -154,7 +160,7 @@ def words(how: str) -> str:
         return "the first that fits the memory budget, when it runs"
     kind, _, number = how.partition(":")
     if kind == CHECKPOINT and not number:
-        return "states are kept as the memory budget allows, the rest runs again from them"
+        return "a limited number of states is kept, the rest runs again from them"
     if kind == CHECKPOINT:
         return f"some states are kept, in {number} levels of strips, the rest runs again from them"
     if kind == INVERT and number:
@@ -282,7 +288,12 @@ class _Reader:
             if how not in (NONE, CLOSED, LIVE) and name in types:
                 state = _plus(state, self.bytes(types[name]))
         why = {name: words(how) for name, how in plan.items()}
-        return Recovered(stm.span.file, stm.span.line, plan, why, trips, state)
+        slot: int | None = None
+        if set(plan.values()) <= {NONE, CLOSED, LIVE, INVERT, STORE}:
+            slot = 0
+            for name in (n for n, how in plan.items() if how == STORE and n in types):
+                slot = _plus(slot, self.bytes(types[name]))
+        return Recovered(stm.span.file, stm.span.line, plan, why, trips, state, slot)
 
 
 def _either(one: dict[Place, Recovered], other: dict[Place, Recovered]) -> dict[Place, Recovered]:
