@@ -10,7 +10,7 @@ TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: demo test check fuzz bench-primal bench-grad format clean help
+.PHONY: demo test check fuzz bench-primal bench-grad bench-memory format clean help
 
 demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
@@ -32,6 +32,9 @@ bench-primal: $(BENCH) ## time compiled functions against Numba and NumPy
 
 bench-grad: $(DEV) ## time gradients against C, and against JAX, PyTorch and autograd where installed
 	@$(BIN)/python -m benchmarks.grad
+
+bench-memory: $(DEV) ## memory and time of gradients by each plan, predicted and measured
+	@$(BIN)/python -m benchmarks.memory
 
 format: $(DEV) ## format the code and mend what the linter can mend
 	@$(BIN)/ruff check --fix-only .

@@ -87,9 +87,9 @@ def test_cache(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path))
     assert run(capsys, "ir", f"{PROGRAMS}:scaled")[0] == 0
     status, out, _ = run(capsys, "cache", "ls")
-    assert status == 0 and re.search(r"^1 entries, .* in ", out, re.MULTILINE)
+    assert status == 0 and re.search(r"^2 entries, .* in ", out, re.MULTILINE)  # code, and a trace
     status, out, _ = run(capsys, "cache", "clear")
-    assert status == 0 and out.startswith("1 entries removed")
+    assert status == 0 and out.startswith("2 entries removed")
     assert run(capsys, "cache", "ls")[1].startswith("0 entries")
 
 
@@ -127,3 +127,11 @@ def test_bench_hands_its_options_on():
 def test_module_and_version():
     done = subprocess.run([sys.executable, "-m", "tapeless", "--version"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and re.fullmatch(r"tapeless \d+\.\d+\.\d+\n", done.stdout)
+
+
+def test_explain_a_gradient_of_a_file(capsys):
+    target = f"{Path(__file__).parent / 'gradients.py'}:gradient"
+    status, out, _ = run(capsys, "explain", target)
+    assert status == 0 and "8 kB kept" in out and "loop of 1000 iterations" in out
+    status, out, _ = run(capsys, "explain", target, "0.3", "1.1", "50")
+    assert status == 0 and "400 B kept" in out

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,7 +24,6 @@ from tapeless.api.function import Function, function
 from tapeless.errors import TapelessError
 from tapeless.runtime import cache
 from tapeless.tools.doctor import doctor, size_text
-from tapeless.tools.explain import explain
 from tapeless.tools.report import tolerate_encoding
 from tapeless.version import VERSION
 
@@ -63,7 +63,7 @@ def _complain(problem: Exception | str, status: int) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     target, args = _target_and_arguments(options)
-    report = explain(target.compiled(*args))
+    report = target.explain(*args)
     if options.html:
         report.html(options.html)
         print(f"written to {options.html}")
@@ -118,7 +118,7 @@ def _target_and_arguments(options: argparse.Namespace) -> tuple[Function[..., An
         example = example()
     if example is not None:
         return target, example if isinstance(example, tuple) else (example,)
-    if target.python.__code__.co_argcount == 0:
+    if not signature(target.python).parameters:
         return target, ()
     raise UsageError(
         f"what are the arguments of '{name}'? Give them as Python expressions, np being NumPy, e.g.\n"
@@ -209,7 +209,11 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("args", nargs="*", metavar="ARG", help="a Python expression, np being NumPy")
         return made
 
-    made = with_target(command("explain", _explain, "per line: operations, bytes, threads, vectors, and copies"))
+    made = with_target(
+        command(
+            "explain", _explain, "per line: operations, bytes, threads, vectors, copies; for gradients, what they keep"
+        )
+    )
     made.add_argument("--html", metavar="PATH", help="write the report as a page, too")
     made = with_target(command("ir", _ir, "the program at a stage of the compiler, as text"))
     made.add_argument("--stage", choices=STAGES, default="core", help="default: core")

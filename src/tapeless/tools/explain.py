@@ -32,6 +32,7 @@ from tapeless.lower.printer import children
 from tapeless.ops.table import op as row
 from tapeless.runtime.compile import Compiled
 from tapeless.runtime.deep import with_room
+from tapeless.tools.footprint import footprint
 from tapeless.tools.recovery import Recovered, recoveries
 from tapeless.tools.report import GAP, CopyMade, Line, Loop, Measure, Report
 from tapeless.tools.vectors import Verdict, loops_inside_out, verdicts
@@ -72,9 +73,11 @@ def _make_report(compiled: Compiled, values: Mapping[Var, Any], measure: Measure
     ]
     plans, total = recoveries(compiled.traced.core, values)
     loops = _with_recoveries(loops, plans)
+    peak = footprint(compiled.lowered, values) if plans else None
     return Report(
-        core.name, lines, loops, copies, dict(compiled.times), compiled.from_cache, total, plans=plans, measure=measure
-    )
+        core.name, lines, loops, copies, dict(compiled.times), compiled.from_cache, total,
+        plans=plans, peak_bytes=peak, measure=measure,
+    )  # fmt: skip
 
 
 def _with_recoveries(loops: Sequence[Loop], plans: Sequence[Recovered]) -> list[Loop]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tapeless.tools.report import Report
 
 MANY = 50  # runs: beyond, a plan is not measured and its point would only stretch the axis
+GRAIN = 1 << 16  # bytes: less does not show in what the system gives a process
 
 
 def plot_plans(report: Report, path: str | Path | None, measure: bool) -> Any:
@@ -37,15 +38,22 @@ def plot_plans(report: Report, path: str | Path | None, measure: bool) -> Any:
     axes = figure.add_subplot()
     times = [p.runs if p.seconds is None else 1e3 * p.seconds for p in points]
     axes.plot([p.memory_bytes for p in points], times, "o-", color="#2a6fbb")
+    now = {how for loop in report.plans for how in loop.recovery.values()}
+    chosen = [(p.memory_bytes, t) for p, t in zip(points, times, strict=True) if p.recover in now]
+    axes.plot([m for m, _ in chosen], [t for _, t in chosen], "o", color="#d1495b", label="this plan")
     for p, t in zip(points, times, strict=True):
         label = f"{p.recover} ({size_text(p.memory_bytes)})"
         axes.annotate(label, (p.memory_bytes, t), textcoords="offset points", xytext=(6, 6), fontsize=8)
-    axes.set_xscale("log")
+    axes.set_xscale("symlog" if any(p.memory_bytes == 0 for p in points) else "log")
     axes.margins(0.25, 0.2)
-    axes.set_xlabel("memory, bytes (measured)" if measure else "memory kept, bytes (predicted)")
+    axes.set_xlabel(
+        f"memory, bytes (measured; below {size_text(GRAIN)} predicted)" if measure else "memory kept, bytes (predicted)"
+    )
     axes.set_ylabel("milliseconds" if measure else "runs of each iteration forwards")
     axes.set_title(f"{report.function}: memory against time")
     axes.grid(alpha=0.3)
+    if chosen:
+        axes.legend(fontsize=8)
     if path is not None:
         figure.savefig(path)
     return figure
@@ -71,5 +79,5 @@ def _measured(report: Report, points: list[Alternative]) -> list[Alternative]:
     found = []
     for p in points:
         memory, seconds = report.measure(p.recover)
-        found.append(Alternative(p.recover, memory, p.runs, seconds))
+        found.append(Alternative(p.recover, memory if memory >= GRAIN else p.memory_bytes, p.runs, seconds))
     return sorted(found, key=lambda a: a.memory_bytes)

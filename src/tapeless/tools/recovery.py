@@ -12,8 +12,9 @@ triangles last.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,14 @@ WHY = {
     NONE: "its derivative does not use it",
     CLOSED: "it follows from the loop's index",
     LIVE: "no cell that is read is written again, so the final array serves",
-    UNDO: "overwritten cells are logged and put back",
-    DECISIONS: "only comparisons of it matter: what they said, one slot an iteration",
-    STORE: "one slot an iteration",
-    INVERT: "iterations are solved for the values at their start",
-    RECOMPUTE: "each iteration runs again from the start",
+    UNDO: "cells that are overwritten are logged, and put back on the way",
+    DECISIONS: "only comparisons look at it: what they said is kept, a byte each",
+    STORE: "its value at the start of each iteration is stored",
+    INVERT: "iterations are solved backwards for their starting values",
+    RECOMPUTE: "for each iteration, the loop runs again from its start",
 }
 KEPT = "_kept"
+OR = " or "  # between recoveries among which sizes decide when it runs
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,11 @@ class Alternative:
 
 @dataclass
 class Recovered:
-    """A loop: by carried name its recovery, and why. `state_bytes` is one state of what has to be kept."""
+    """A loop: by carried name its recovery, and why. `state_bytes` is one state of what has to be kept.
+
+    `trips` and `memory_bytes` are None where they are not known before the loop runs. `slot_bytes` is what a plan that
+    stores keeps an iteration for these values; the rest of the bytes belongs to loops inside.
+    """
 
     file: str
     line: int
@@ -60,6 +66,7 @@ class Recovered:
     why: dict[str, str]
     trips: int | None = None
     state_bytes: int | None = None
+    slot_bytes: int | None = None
     memory_bytes: int | None = 0
     alternatives: list[Alternative] = field(default_factory=list)
 
@@ -80,8 +87,9 @@ def alternatives(trips: int | None, state: int | None) -> list[Alternative]:
     found = [Alternative(STORE, trips * state, 1)]
     for depth in (2, 3, 4):
         m = next(m for m in range(max(1, round(trips ** (1 / depth)) - 1), trips + 2) if m**depth >= trips)
-        found.append(Alternative(f"{CHECKPOINT}:{depth}", depth * m * state, depth))
-    return [*found, Alternative(RECOMPUTE, 2 * state, 1 + (trips - 1) / 2)]
+        states = math.ceil(trips / m ** (depth - 1)) + (depth - 1) * m
+        found.append(Alternative(f"{CHECKPOINT}:{depth}", states * state, depth))
+    return [*found, Alternative(RECOMPUTE, 0, 1 + (trips - 1) / 2)]
 
 
 def size_text(count: float) -> str:
@@ -92,19 +100,53 @@ def size_text(count: float) -> str:
     return f"{count:.0f} B"
 
 
+# -- words
+
+
 def recovery_lines(loop: Recovered) -> list[str]:
-    trips = "" if loop.trips is None else f" of {loop.trips} iterations"
-    memory = "" if loop.memory_bytes is None else f", {size_text(loop.memory_bytes)}"
-    out = [f"  line {loop.line}: loop{trips}{memory}"]
-    out += [f"    {name}: {how} ({loop.why[name]})" for name, how in loop.recovery.items()]
-    if loop.memory_bytes and loop.alternatives:
-        others = [f"{a.recover} {size_text(a.memory_bytes)}, {_runs(a.runs)}" for a in loop.alternatives]
-        out.append(f"    possible: {'; '.join(others)}")
+    out = [f"  line {loop.line}: {_loop_text(loop)}"]
+    width = max(map(len, loop.recovery), default=0)
+    for name, how in loop.recovery.items():
+        out.append(f"    {name:<{width}}  {how}: {loop.why[name]}")
+    others = worthwhile(loop)
+    if others:
+        rows = [(f'recover="{a.recover}"', size_text(a.memory_bytes), _runs(a.runs)) for a in others]
+        left, right = (max(len(row[k]) for row in rows) for k in (0, 1))
+        out.append("    instead, it could be")
+        out += [f"      {how:<{left}}  keeps {size:>{right}}, runs forwards {runs}" for how, size, runs in rows]
     return out
 
 
+def _loop_text(loop: Recovered) -> str:
+    text = "loop of unknown length" if loop.trips is None else f"loop of {loop.trips} iterations"
+    if loop.memory_bytes == 0:
+        return f"{text}, keeps nothing"
+    if loop.memory_bytes is not None:
+        inside = 0
+        if loop.slot_bytes is not None and loop.trips is not None:
+            inside = loop.memory_bytes - loop.trips * loop.slot_bytes
+        rest = f", {size_text(inside)} of it for loops inside" if inside > 0 else ""
+        return f"{text}, keeps {size_text(loop.memory_bytes)}{rest}"
+    return f"{text}, {size_text(loop.state_bytes)} a state" if loop.state_bytes else text
+
+
 def _runs(count: float) -> str:
-    return "1 run" if count == 1 else f"{count:.3g} runs"
+    return "once" if count == 1 else "twice" if count == 2 else f"{count:.0f} times"
+
+
+def worthwhile(loop: Recovered) -> list[Alternative]:
+    """Those that keep less than the plan or run less, and of which no other one does both."""
+    kept, least = loop.memory_bytes, math.inf
+    if not kept:
+        return []
+    depths = [how.partition(":")[2] for how in loop.recovery.values() if how.startswith(CHECKPOINT)]
+    runs = max((int(d) if d else math.inf for d in depths), default=1)
+    found = []
+    for a in sorted(loop.alternatives, key=lambda a: a.runs):
+        if a.memory_bytes < least and (a.memory_bytes < kept or a.runs < runs):
+            found += [a] if a.recover not in loop.recovery.values() else []
+            least = a.memory_bytes
+    return found
 
 
 def parse_plan(text: str) -> dict[str, str]:
@@ -115,13 +157,15 @@ def parse_plan(text: str) -> dict[str, str]:
 
 def words(how: str) -> str:
     """Why a value has this recovery."""
+    if OR in how:
+        return "the first that fits the memory budget, when it runs"
     kind, _, number = how.partition(":")
     if kind == CHECKPOINT and not number:
-        return "snapshots in as many slots as the memory budget allows, run again from in between"
+        return "a limited number of states is kept, the rest runs again from them"
     if kind == CHECKPOINT:
-        return f"strips of depth {number}: a state a strip, and running again inside it"
+        return f"some states are kept, in {number} levels of strips, the rest runs again from them"
     if kind == INVERT and number:
-        return f"{WHY[INVERT]}, afresh from a state kept every {number} iterations"
+        return f"solved backwards, afresh from a state that is kept every {number} iterations"
     return WHY.get(kind, how)
 
 
@@ -132,6 +176,8 @@ class _Reader:
         self.values, self.only = dict(values), only
         self.loops: dict[Place, Recovered] = {}
         self.counting: list[Place] = []  # places of the loops around, on their way forwards
+        self.ends: dict[Atom, Number] = {}  # of differences less something unknown
+        self.strips: list[int | None] = []  # iterations of the strips in the region
 
     # -- numbers
 
@@ -153,6 +199,8 @@ class _Reader:
         args = [self.number(a) for a in exp.args]
         if any(a is None for a in args):
             self.values.pop(stm.vars[0], None)
+            if exp.op == "sub" and args[0] is not None:
+                self.ends[stm.vars[0]] = args[0]
             return
         typed = [np.asarray(x, a.type.dtype.numpy)[()] for x, a in zip(args, exp.args, strict=True)]
         extra = [stm.vars[0].type.dtype.numpy] if exp.op == "convert" else []
@@ -187,8 +235,12 @@ class _Reader:
     def branch(self, stm: Stm, exp: If) -> tuple[int | None, int | None]:
         taken = self.number(exp.cond)
         if taken is None:
-            arms = [self.body(exp.then), self.body(exp.orelse)]
-            return _most(a for a, _ in arms), _most(b for _, b in arms)
+            known = dict(self.loops)
+            first, one = self.body(exp.then), self.loops
+            self.loops = known
+            second = self.body(exp.orelse)
+            self.loops = _either(one, self.loops)
+            return _most((first[0], second[0])), _most((first[1], second[1]))
         arm = exp.then if taken else exp.orelse
         found = self.body(arm)
         for v, r in zip(stm.vars, arm.results, strict=True):
@@ -198,25 +250,34 @@ class _Reader:
 
     def loop(self, stm: Stm, exp: For | While) -> int | None:
         bound = self.number(exp.bound) if isinstance(exp, For) else None
-        trips = None if bound is None else max(0, int(bound))
         place, plan = _place(stm), parse_plan(exp.plan)
+        if bound is None and isinstance(exp, For) and CHECKPOINT in plan.values():  # what follows the last snapshot
+            bound = self.ends.get(exp.bound)
+        trips = None if bound is None else max(0, int(bound))
         if trips == 0 and not plan:
             return 0
         fresh = bool(plan) and place not in self.loops
         if fresh:
             self.loops[place] = self._recovered(stm, exp, plan, trips)
             self.counting.append(place)
-        elif place in self.counting:  # the strips inside a strip
-            known = self.loops[place].trips
-            self.loops[place].trips = None if known is None or trips is None else known * trips
+        elif place in self.counting:  # a strip
+            self.strips.append(trips)
         found: list[int | None] = [0]
+        inside: list[int | None] = []
         for index in sorted({0, max(0, (trips or 1) - 1)}):
             if isinstance(exp, For):
                 self.values[exp.index] = np.int64(index)
-            before = {k: loop.trips for k, loop in self.loops.items()} if index else {}
+            before, self.strips = self.strips, []
             found.append(self.total(exp.body))
-            for k, known in before.items():
-                self.loops[k].trips = known
+            inside += self.strips[:1]
+            self.strips = before
+        if inside and (fresh or place in self.counting):  # all strips but the last one are as long as the first
+            before_last = None if trips is None or inside[0] is None else (trips - 1) * inside[0]
+            whole = _plus(before_last, inside[-1])
+            if fresh:
+                self.loops[place].trips = whole
+            else:
+                self.strips[-1] = whole
         if fresh:
             self.counting.remove(place)
         return _most(found)
@@ -228,7 +289,26 @@ class _Reader:
             if how not in (NONE, CLOSED, LIVE) and name in types:
                 state = _plus(state, self.bytes(types[name]))
         why = {name: words(how) for name, how in plan.items()}
-        return Recovered(stm.span.file, stm.span.line, plan, why, trips, state)
+        slot: int | None = None
+        if set(plan.values()) <= {NONE, CLOSED, LIVE, INVERT, STORE}:
+            slot = 0
+            for name in (n for n, how in plan.items() if how == STORE and n in types):
+                slot = _plus(slot, self.bytes(types[name]))
+        return Recovered(stm.span.file, stm.span.line, plan, why, trips, state, slot)
+
+
+def _either(one: dict[Place, Recovered], other: dict[Place, Recovered]) -> dict[Place, Recovered]:
+    """Loops of two arms of which nobody knows which is taken."""
+    found = {**one, **other}
+    for place in one.keys() & other.keys():
+        mine, theirs = one[place], other[place]
+        both = {name: _or(how, theirs.recovery.get(name, how)) for name, how in mine.recovery.items()}
+        found[place] = replace(mine, recovery=both, why={name: words(how) for name, how in both.items()})
+    return found
+
+
+def _or(how: str, other: str) -> str:
+    return OR.join(dict.fromkeys([*how.split(OR), *other.split(OR)]))
 
 
 def _place(stm: Stm) -> Place:

@@ -92,7 +92,11 @@ class CopyMade:
 
 @dataclass(frozen=True)
 class Report:
-    """Printed by `f.explain`, and returned by it."""
+    """Printed by `f.explain`, and returned by it.
+
+    Of gradients: `memory_bytes` is what loops keep for the way back, `peak_bytes` all arrays of the call when most of
+    them are there, without its arguments. None where that is not known before the call.
+    """
 
     function: str
     lines: list[Line]
@@ -104,6 +108,7 @@ class Report:
     segments: list[Any] = field(default_factory=list)
     kernels: list[Any] = field(default_factory=list)
     plans: list[Recovered] = field(default_factory=list)
+    peak_bytes: int | None = None
     measure: Measure | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
@@ -167,8 +172,17 @@ def loop_text(loop: Loop, lanes: bool = True) -> str:
     return f"{text} ×{loop.lanes}" if lanes and loop.vectorised and loop.lanes else text
 
 
-def kept_text(memory: int | None) -> str:
-    return "bytes kept are known when it runs" if memory is None else f"{size_text(memory)} kept"
+def kept_text(report: Report) -> str:
+    kept, peak = report.memory_bytes, report.peak_bytes
+    if kept is None:
+        return "how much is kept shows when it runs"
+    text = f"{size_text(kept)} kept" if kept else "nothing kept"
+    return f"{text}; {size_text(peak)} at the peak, with adjoints, temporary arrays and results" if peak else text
+
+
+def copy_texts(report: Report) -> list[str]:
+    """One line for copies of one kind at one place: the way back repeats code."""
+    return list(dict.fromkeys(map(str, report.copies)))
 
 
 def duration(seconds: float) -> str:
@@ -222,11 +236,13 @@ def _plain(report: Report) -> str:
                 out.append("     ⋮")
             out += [_plain_line(x, indent) for x in block]
     if report.loops:
-        out += ["", "loops", *(f"  {loop_text(x, lanes=False)}" for x in report.loops)]
+        out += ["", "loops", *dict.fromkeys(f"  {loop_text(x, lanes=False)}" for x in report.loops)]
     if report.plans:
-        out += ["", f"on the way back ({kept_text(report.memory_bytes)})"]
+        out += ["", f"on the way back ({kept_text(report)})"]
         out += [line for plan in report.plans for line in recovery_lines(plan)]
-    out += ["", "copies", *(f"  {c}" for c in report.copies)] if report.copies else ["", "copies: none"]
+    copies = copy_texts(report)
+    wrapped = [x for c in copies for x in textwrap.wrap(f"  {c}", WIDTH, subsequent_indent="    ")]
+    out += ["", "copies", *wrapped] if copies else ["", "copies: none"]
     return "\n".join(out) + "\n"
 
 
@@ -285,9 +301,9 @@ def _rich(report: Report) -> Group:
                 table.add_row(str(line.number), source, Text(operations_text(line)), bytes_text(line), how)
         parts += ["", table]
     if report.plans:
-        parts += ["", Text(f"on the way back ({kept_text(report.memory_bytes)})", style="bold")]
+        parts += ["", Text(f"on the way back ({kept_text(report)})", style="bold")]
         parts += [Text(line) for plan in report.plans for line in recovery_lines(plan)]
-    notes = [f"copy, {c}" for c in report.copies] or ["no copies inserted"]
+    notes = [f"copy, {c}" for c in copy_texts(report)] or ["no copies inserted"]
     parts += ["", *(Text(n, style="magenta" if report.copies else "dim") for n in notes)]
     parts.append(Text(_times_text(report), style="dim"))
     return Group(*parts)
@@ -342,9 +358,9 @@ def _page(report: Report) -> str:
             rows += [_page_row(x, indent, lanes.get((file, x.number))) for x in block]
         heads = "".join(f"<th>{t}</th>" for t in ("", _e(_file_name(file)), "operations", "bytes r/w", "how it runs"))
         tables.append(f"<table><tr>{heads}</tr>\n" + "\n".join(rows) + "\n</table>")
-    copies = "".join(f"<li>{_e(str(c))}</li>" for c in report.copies)
+    copies = "".join(f"<li>{_e(c)}</li>" for c in copy_texts(report))
     plans = "\n".join(line for plan in report.plans for line in recovery_lines(plan))
-    title = f"On the way back ({kept_text(report.memory_bytes)})"
+    title = f"On the way back ({kept_text(report)})"
     return PAGE.format(
         plans=f"<h2>{_e(title)}</h2><pre>{_e(plans)}</pre>" if plans else "",
         title=_e(report.function),
