@@ -57,7 +57,7 @@ def test_the_way_back_as_text(golden):
 
 
 @pytest.mark.skipif(host.host().vector_width == 0, reason="what is vectorised depends on the machine")
-@pytest.mark.parametrize("name", ["store", "undo", "while_budget"])
+@pytest.mark.parametrize("name", ["store", "undo"])
 def test_whole_text(name, golden):
     golden(str(explained(name)), f"explain_gradient_{name}")
 
