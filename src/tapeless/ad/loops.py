@@ -101,8 +101,10 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
         return plain
     share = None if reverse.budget is None else share_of(reverse, exp)
     match wish:
-        case Wish(kind="auto" | "keep") if share is None or wish.kind == KEEP:
-            return with_exports(reverse, stm, exp, region, plain) or plain if share is None else plain
+        case Wish(kind="keep"):
+            return plain
+        case Wish(kind="auto") if share is None:
+            return with_exports(reverse, stm, exp, region, plain) or plain
         case Wish(kind="auto"):
             assert share is not None
             cut = None if reverse.nested else _cut(reverse, stm, exp, plan, accs, 2)
