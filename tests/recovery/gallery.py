@@ -324,7 +324,7 @@ def values_of_a_branch(x, a, n):
 @loop(V, X, undo=False)
 def shortest(v, w, n):
     for i in range(n):
-        v = np.minimum(v + 0.1, np.roll(v, 1) + w)
+        v = np.minimum(v + 0.13, np.roll(v, 1) + w)
     return np.sum(v * v)
 
 
@@ -343,7 +343,7 @@ def rectified(v, x, n):
     return np.sum(v * v)
 
 
-@loop(0.33, 0.21)
+@loop(0.33, 0.23)
 def folded(x, a, n):
     for i in range(n):
         x = 0.5 * x - 1.0 if x > 0.0 else x + a
