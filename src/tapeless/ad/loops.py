@@ -146,7 +146,8 @@ def _nest(
     nest = strips(reverse.b, exp, lengths, str(inner), reverse.activate)
     region = make_region(reverse.sharing(), nest, accs)
     levels = plan_loop(reverse, nest, region, Wish(STORE), stm.span)
-    return Kept(reverse, stm, nest, region, levels, accs, plan.text(str(wish)), lengths)
+    state = [nest.params.index(p) for p in levels.of(STORE)]
+    return Kept(reverse, stm, nest, region, levels, accs, plan.text(str(wish), state), lengths)
 
 
 def _backward(reverse: Reverse, stm: Stm, exp: For, way: Way, kept: list[Var], finals: Sequence[Var] = ()) -> None:

@@ -16,7 +16,7 @@ a `Plan`. The choice is made here only, and written into the loop's `plan` for p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -50,10 +50,15 @@ class Plan:
     body: Body | None = None  # with what has to be logged and decided
     names: dict[Var, Atom] = field(default_factory=dict)  # in the body, if it is that of the iteration run again
 
-    def text(self, instead: str = "") -> str:
-        """`instead`: what the values that would be kept are, where the whole loop has another way."""
-        kept = {UNDO, STORE, DECISIONS}
-        found = {v.name: instead if instead and how in kept else how for v, how in self.recovery.items()}
+    def text(self, instead: str = "", state: Iterable[int] = ()) -> str:
+        """`instead`: what the values that would be kept are, and those of the numbers `state`, where the whole loop has
+        another way.
+        """
+        kept, more = {UNDO, STORE, DECISIONS}, set(state)
+        found = {
+            v.name: instead if instead and (how in kept or k in more) else how
+            for k, (v, how) in enumerate(self.recovery.items())
+        }
         return ", ".join(f"{name}: {how}" for name, how in {**found, **dict.fromkeys(self.closed, CLOSED)}.items())
 
     def of(self, *hows: str) -> list[Var]:

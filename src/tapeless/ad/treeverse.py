@@ -80,7 +80,8 @@ class Snapshots(Way):
 
         found = self._while(end, [i64(0), i64(0), first, *stack, *exp.inits], len(stack), carried, more)
         newest, at, stack = found[0], found[1], found[3 : 3 + len(stack)]
-        advance(self.reverse, exp, at, end, found[3 + len(stack) :], vars, self.plan.text(CHECKPOINT), again=False)
+        text = self.plan.text(CHECKPOINT, self.numbers)
+        advance(self.reverse, exp, at, end, found[3 + len(stack) :], vars, text, again=False)
         places = b.update(stack[0], (At(i64(0)), At(i64(1))), newest)
         return [places, *stack[1:]]
 
