@@ -194,6 +194,10 @@ class Lowerer:
                 made, p = inner.results[k], params[k]
                 if isinstance(init, Var) and (in_place(inner, made, p) or written_over(inner, made, p)):
                     self._wish(init, loc, definitions)
+            case WithAcc(arrays=arrays, lam=lam) if stm.vars.index(v) >= len(arrays):
+                made = lam.body.results[stm.vars.index(v) - len(arrays)]
+                if isinstance(made, Var):
+                    self._wish(made, loc, {**definitions, **{w: s for s in lam.body.stms for w in s.vars}})
             case Hist(dests=arrays) | Scatter(dests=arrays) | WithAcc(arrays=arrays):
                 k = stm.vars.index(v)
                 if k < len(arrays):
