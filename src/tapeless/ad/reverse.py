@@ -65,6 +65,12 @@ from tapeless.passes.linear import Linear, combined
 
 Back = Callable[[], None]
 
+# Rows whose values may be infinite at finite operands.
+INFINITE = frozenset({
+    "div", "reciprocal", "log", "log2", "log10", "log1p", "pow", "exp", "exp2", "expm1", "sinh", "cosh", "tan", "atanh",
+    "gamma", "gammaln", "digamma", "polygamma", "logit",
+})  # fmt: skip
+
 
 def vjp_body(
     b: Builder,
@@ -97,6 +103,7 @@ class Reverse:
         self.loops = 0  # that share it
         self.nested = False  # in a loop: fewer ways to choose from, because each is made anew in each way around
         self.chosen: set[Var] = set()  # Note [Choices]
+        self.large: set[Var] = set()
         self.forms: dict[Var, Linear] = {}  # of integers
         self.adjoints: dict[Var, Atom] = {}
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
@@ -237,6 +244,7 @@ class Reverse:
         """Emits the statements; what to do on the way back."""
         backs: list[tuple[Stm, Back]] = []
         self.chosen |= chosen_in(body)
+        self.large |= large_in(body) if self.chosen else set()
         if self.budget is not None:
             self.budget = self.emit("floordiv", self.budget, max(1, self.loops))
             self.loops = self.sharers(body)
@@ -421,7 +429,8 @@ class Reverse:
             case _:
                 for k, a in enumerate(args):
                     if self.active(a):
-                        self.add(a, emit.term(name, k, v, args, bar, v in self.chosen))
+                        guarded = v in self.chosen and any(x in self.large for j, x in enumerate(args) if j != k)
+                        self.add(a, emit.term(name, k, v, args, bar, guarded))
 
     def _choose(self, cond: Atom, a: Atom, b: Atom, bar: Atom) -> None:
         """One of two operands gets the adjoint; the other gets 0, not 0 times a slope that may be infinite."""
@@ -448,6 +457,15 @@ def chosen_in(body: Body) -> set[Var]:
         elif s.exp.op in FIRST_WINS or s.vars[0] in found:
             found.update(s.exp.args)
     return {v for v in found if isinstance(v, Var)}
+
+
+def large_in(body: Body) -> set[Var]:
+    """What may be infinite though the operands are not."""
+    found: set[Var] = set()
+    for s in body.stms:
+        if isinstance(s.exp, Apply) and (s.exp.op in INFINITE or any(a in found for a in s.exp.args)):
+            found.update(s.vars)
+    return found
 
 
 def sizes_in(body: Body) -> set[Var]:

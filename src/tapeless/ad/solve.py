@@ -40,7 +40,7 @@ SIMPLE: dict[tuple[str, int], str] = {
     ("add", 0): "sub", ("add", 1): "sub", ("sub", 0): "add", ("xor", 0): "xor", ("xor", 1): "xor",
 }  # fmt: skip
 ROUNDED: dict[tuple[str, int], str] = {("mul", 0): "div", ("mul", 1): "div", ("div", 0): "mul"}
-MIRRORED = {"exp": "log", "log": "exp", "expm1": "log1p", "log1p": "expm1", "sinh": "arcsinh", "arcsinh": "sinh"}
+MIRRORED = {"exp": "log", "log": "exp", "expm1": "log1p", "log1p": "expm1", "sinh": "asinh", "asinh": "sinh"}
 
 
 class Solver:
