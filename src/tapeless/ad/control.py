@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tapeless.ad.reverse import Back, Reverse, quiet, with_span
+from tapeless.ad.bodies import quiet
+from tapeless.ad.reverse import Back, Reverse, with_span
 from tapeless.ir.core import Apply, Body, If, Lambda, Stm
 from tapeless.ir.types import Atom, Const, Var, zero_of
 from tapeless.ops.partials import FIRST_WINS, unbounded

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tapeless.ad.bodies import quiet
 from tapeless.ad.emit import sum_operator
 from tapeless.ir.core import Body, For, Lambda, Sweep
 from tapeless.ir.types import Atom, Const, Dim, Type, Var, atom_dim
@@ -69,8 +70,6 @@ def accumulators_of(reverse: Reverse, exp: For) -> dict[Var, Var]:
 
 
 def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var]) -> Region:
-    from tapeless.ad.reverse import quiet
-
     b = reverse.b
     lam = reverse.fresh(Lambda((exp.index, *exp.params), exp.body), loud=True)
     index, params = lam.params[0], lam.params[1:]

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tapeless.ad.activity import useful, varied
+from tapeless.ad.bodies import chosen_in, large_in, quiet, sizes_in
 from tapeless.ad.emit import Emit, differentiable, unchecked, whole
 from tapeless.ad.policy import ANY, Policy
 from tapeless.ad.unfold import unfold
@@ -59,17 +60,11 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, dim_atom, i64
-from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, regions, type_vars
+from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, regions
 from tapeless.ops.partials import FIRST_WINS
 from tapeless.passes.linear import Linear, combined
 
 Back = Callable[[], None]
-
-# Rows whose values may be infinite at finite operands.
-INFINITE = frozenset({
-    "div", "reciprocal", "log", "log2", "log10", "log1p", "pow", "exp", "exp2", "expm1", "sinh", "cosh", "tan", "atanh",
-    "gamma", "gammaln", "digamma", "polygamma", "logit",
-})  # fmt: skip
 
 
 def vjp_body(
@@ -446,34 +441,6 @@ class Reverse:
         return self.emit.convert(bar, operand.type.dtype)
 
 
-def chosen_in(body: Body) -> set[Var]:
-    """Products that are operands of a choice, directly or through other rows: Note [Choices]."""
-    found: set[Atom] = set()
-    for s in reversed(body.stms):
-        if not isinstance(s.exp, Apply):
-            continue
-        if s.exp.op == "select":
-            found.update(s.exp.args[1:])
-        elif s.exp.op in FIRST_WINS or s.vars[0] in found:
-            found.update(s.exp.args)
-    return {v for v in found if isinstance(v, Var)}
-
-
-def large_in(body: Body) -> set[Var]:
-    """What may be infinite though the operands are not."""
-    found: set[Var] = set()
-    for s in body.stms:
-        if isinstance(s.exp, Apply) and (s.exp.op in INFINITE or any(a in found for a in s.exp.args)):
-            found.update(s.vars)
-    return found
-
-
-def sizes_in(body: Body) -> set[Var]:
-    """Variables that are sizes of arrays."""
-    vars = [*free_in_body(body), *(v for s in all_stms(body) for v in s.vars)]
-    return {d for v in vars for d in type_vars(v.type)}
-
-
 def nothing() -> None:
     pass
 
@@ -483,29 +450,3 @@ def with_span(b: Builder, stm: Stm, run: Callable[[], None]) -> None:
     b.span = stm.span if stm.span.line else before
     run()
     b.span = before
-
-
-def quiet(body: Body) -> Body:
-    """The body without tests and output of the user: for code that runs a second time."""
-    return Body(tuple(_quiet(s) for s in body.stms if not _heard(s)), body.results)
-
-
-def _heard(stm: Stm) -> bool:
-    """Tests of budgets (`ad.budget`) are not the user's."""
-    return isinstance(stm.exp, Print) or (isinstance(stm.exp, Check) and stm.exp.error != "RecoveryError")
-
-
-def _quiet(stm: Stm) -> Stm:
-    exp = stm.exp
-    match exp:
-        case Index(array=array, axes=axes):
-            exp = Index(array, unchecked(axes))
-        case Update(array=array, axes=axes, value=value):
-            exp = Update(array, unchecked(axes), value)
-        case UpdateAcc(acc=acc, axes=axes, value=value):
-            exp = UpdateAcc(acc, unchecked(axes), value)
-        case Apply():
-            pass
-        case _:
-            exp = map_exp(exp, lambda a: a, quiet, lambda lam: Lambda(lam.params, quiet(lam.body)))
-    return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)

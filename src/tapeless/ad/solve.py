@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tapeless.ad.bodies import quiet
 from tapeless.ad.emit import Emit
-from tapeless.ad.reverse import quiet
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import (
     Apply,

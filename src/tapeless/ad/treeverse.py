@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tapeless.ad.bodies import quiet
 from tapeless.ad.emit import Emit, whole
 from tapeless.ad.iteration import trips
-from tapeless.ad.reverse import quiet
 from tapeless.ad.ways import Found, Kept, Way, advance, bytes_of
 from tapeless.ir.core import Apply, At, Body, For, While
 from tapeless.ir.plans import CHECKPOINT

@@ -1,0 +1,69 @@
+"""What rules of reverse mode ask of bodies: a copy to be run again, which values a choice leaves out, which are sizes."""
+
+from __future__ import annotations
+
+from tapeless.ad.emit import unchecked
+from tapeless.ir.core import Apply, Body, Check, Index, Lambda, Print, Stm, Update, UpdateAcc
+from tapeless.ir.types import Atom, Var
+from tapeless.ir.walk import all_stms, free_in_body, map_exp, type_vars
+from tapeless.ops.partials import FIRST_WINS
+
+# Rows whose values may be infinite at finite operands.
+INFINITE = frozenset({
+    "div", "reciprocal", "log", "log2", "log10", "log1p", "pow", "exp", "exp2", "expm1", "sinh", "cosh", "tan", "atanh",
+    "gamma", "gammaln", "digamma", "polygamma", "logit",
+})  # fmt: skip
+
+
+def chosen_in(body: Body) -> set[Var]:
+    """Products that are operands of a choice, directly or through other rows: Note [Choices]."""
+    found: set[Atom] = set()
+    for s in reversed(body.stms):
+        if not isinstance(s.exp, Apply):
+            continue
+        if s.exp.op == "select":
+            found.update(s.exp.args[1:])
+        elif s.exp.op in FIRST_WINS or s.vars[0] in found:
+            found.update(s.exp.args)
+    return {v for v in found if isinstance(v, Var)}
+
+
+def large_in(body: Body) -> set[Var]:
+    """What may be infinite though the operands are not."""
+    found: set[Var] = set()
+    for s in body.stms:
+        if isinstance(s.exp, Apply) and (s.exp.op in INFINITE or any(a in found for a in s.exp.args)):
+            found.update(s.vars)
+    return found
+
+
+def sizes_in(body: Body) -> set[Var]:
+    """Variables that are sizes of arrays."""
+    vars = [*free_in_body(body), *(v for s in all_stms(body) for v in s.vars)]
+    return {d for v in vars for d in type_vars(v.type)}
+
+
+def quiet(body: Body) -> Body:
+    """The body without tests and output of the user: for code that runs a second time."""
+    return Body(tuple(_quiet(s) for s in body.stms if not _heard(s)), body.results)
+
+
+def _heard(stm: Stm) -> bool:
+    """Tests of budgets (`ad.budget`) are not the user's."""
+    return isinstance(stm.exp, Print) or (isinstance(stm.exp, Check) and stm.exp.error != "RecoveryError")
+
+
+def _quiet(stm: Stm) -> Stm:
+    exp = stm.exp
+    match exp:
+        case Index(array=array, axes=axes):
+            exp = Index(array, unchecked(axes))
+        case Update(array=array, axes=axes, value=value):
+            exp = Update(array, unchecked(axes), value)
+        case UpdateAcc(acc=acc, axes=axes, value=value):
+            exp = UpdateAcc(acc, unchecked(axes), value)
+        case Apply():
+            pass
+        case _:
+            exp = map_exp(exp, lambda a: a, quiet, lambda lam: Lambda(lam.params, quiet(lam.body)))
+    return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
