@@ -3,40 +3,21 @@
 TAPELESS_FUZZ_EXAMPLES says how many programs each test draws. The slow test draws new programs in every run.
 """
 
-import os
-from collections import Counter
-
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 
-from tapeless.errors import CompileError, InternalError, ShapeError
 from tapeless.testing.derivatives import disagreement
 from tapeless.testing.programs import THEMES, Program, programs
+from tests.fuzz.drawn import drawn
 
-EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 60)
-SETTINGS = settings(max_examples=EXAMPLES, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+
+def differs(program: Program, number: int) -> str:
+    with np.errstate(all="ignore"):
+        return disagreement(program.load(), program.arguments, number)
 
 
 def run(theme: str, derandomize: bool) -> None:
-    seen: Counter[str] = Counter()
-
-    @settings(SETTINGS, derandomize=derandomize)
-    @given(programs(theme))
-    def agree(program: Program) -> None:
-        seen["programs"] += 1
-        try:
-            with np.errstate(all="ignore"):
-                found = disagreement(program.load(), program.arguments, seen["programs"])
-        except InternalError:
-            raise
-        except (CompileError, ShapeError):
-            seen["refused"] += 1
-            return
-        assert found == ""
-
-    agree()
-    assert seen["refused"] <= 0.6 * seen["programs"], seen
+    drawn(programs(theme), differs, few=60, derandomize=derandomize, refused_at_most=0.6)
 
 
 @pytest.mark.parametrize("theme", THEMES)

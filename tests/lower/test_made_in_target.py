@@ -4,20 +4,9 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.testing.compare import compare
-from tapeless.testing.stages import outcomes
+from tests.agreement import agree
 
 V = np.array([0.1, 0.5, -0.3])
-
-
-def agree(function, *args):
-    def arguments():
-        return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-
-    found = outcomes(function, arguments)
-    _, python = next(found)
-    for stage, outcome in found:
-        assert compare(python, outcome) == "", stage
 
 
 def rows(v, n):

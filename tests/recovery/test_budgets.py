@@ -99,13 +99,13 @@ def kept(f, *args, **options) -> int:
     return meter.peak
 
 
-def most_over(f) -> dict[tuple[int, int], int]:
+def most_over(f, recover: str) -> dict[tuple[int, int], int]:
     """What was kept beyond a budget that was accepted, by trips and budget."""
     found = {}
-    for trips in (3, 8):
+    for trips in (3, 8, 40):
         for budget in (100, 200, 3200):
             try:
-                over = kept(f, 0.3, trips, memory=f"{budget}B") - budget
+                over = kept(f, 0.3, trips, memory=f"{budget}B", recover=recover) - budget
             except tp.RecoveryError:
                 continue
             if over > 0:
@@ -114,8 +114,9 @@ def most_over(f) -> dict[tuple[int, int], int]:
 
 
 @pytest.mark.parametrize("f", [sine, by_cells, two_loops, while_loop, nest, two_in_a_branch, one_and_one_in_a_branch])
-def test_budgets_are_kept_to(f) -> None:
-    assert most_over(f) == {}
+@pytest.mark.parametrize("recover", ["auto", "checkpoint", "checkpoint:3", "store"])
+def test_budgets_are_kept_to(f, recover: str) -> None:
+    assert most_over(f, recover) == {}
 
 
 def test_without_a_budget_every_state_is_kept() -> None:

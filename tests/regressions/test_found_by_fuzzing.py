@@ -3,23 +3,16 @@
 Every program runs by all stages of the compiler, with parallel loops cut however small they are.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.testing.compare import compare
 from tapeless.testing.stages import outcomes
+from tests import agreement
 
-
-def agree(function, *args):
-    def arguments():
-        return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-
-    for level in (0, 3):
-        found = outcomes(function, arguments, level=level, seed=level)
-        _, python = next(found)
-        for stage, outcome in found:
-            assert compare(python, outcome) == "", stage
+agree = partial(agreement.agree, levels=(0, 3))
 
 
 def test_an_array_of_a_size_known_in_one_arm_only():

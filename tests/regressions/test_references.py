@@ -7,18 +7,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.testing.compare import compare
-from tapeless.testing.stages import outcomes
-
-
-def agree(function, *args):
-    def arguments():
-        return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-
-    found = outcomes(function, arguments)
-    _, python = next(found)
-    for stage, outcome in found:
-        assert compare(python, outcome) == "", stage
+from tests.agreement import agree
 
 
 def refused(function, *args, code="TP105"):

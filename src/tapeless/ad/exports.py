@@ -9,25 +9,24 @@ the inner loops keep more than that, running again is the better half of the bar
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tapeless.ad.iteration import Region
 from tapeless.ad.plan import Plan, plan_loop
+from tapeless.ad.sizes import at_most
 from tapeless.ad.ways import Kept
 from tapeless.ir.core import Body, For, Stm
-from tapeless.ir.plans import DECISIONS, KEEP, NONE, STORE, UNDO, Wish
-from tapeless.ir.types import Atom, Type, Var
+from tapeless.ir.plans import DECISIONS, KEEP, KEPT, NONE, STORE, UNDO, Wish
+from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import Substitution, all_stms, type_vars
 from tapeless.passes.dce import live_part
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Reverse
 
-MORE = 6
-KEPT = "_kept"
+MORE = 6  # times the memory that is kept anyway
 
 
 def with_exports(reverse: Reverse, stm: Stm, exp: For, region: Region, plain: Kept) -> Kept | None:
@@ -51,7 +50,7 @@ def with_exports(reverse: Reverse, stm: Stm, exp: For, region: Region, plain: Ke
     plan.closed = plain.plan.closed
     plan.exports = [(_var(plan.names or names.map, v), v) for v in wanted]
     way = Kept(reverse, stm, loop, inner, plan, plain.accs, _text(plan, plain.plan))
-    return way if affordable(way.kept_types(), plain.kept_types()) else None
+    return way if at_most(MORE, way.kept_types(), plain.kept_types()) else None
 
 
 def _text(plan: Plan, plain: Plan) -> str:
@@ -71,25 +70,3 @@ def _var(names: Mapping[Var, Atom], v: Var) -> Var:
     found = names[v]
     assert isinstance(found, Var)
     return found
-
-
-def affordable(more: Iterable[Type], less: Iterable[Type]) -> bool:
-    """Note [Exports], for bytes kept an iteration."""
-    here, there = _terms(more), _terms(less)
-    dominated = all(any(_divides(term, other) for other in there) for term in here)
-    return dominated and sum(here.values()) <= MORE * sum(there.values())
-
-
-def _terms(types: Iterable[Type]) -> Counter[tuple[Var, ...]]:
-    """Bytes as a sum of products of sizes: the factor of each product."""
-    found: Counter[tuple[Var, ...]] = Counter()
-    for t in types:
-        factor = t.dtype.bytes
-        for d in t.shape:
-            factor *= d if isinstance(d, int) else 1
-        found[tuple(sorted(type_vars(t), key=id))] += factor
-    return found
-
-
-def _divides(term: tuple[Var, ...], other: tuple[Var, ...]) -> bool:
-    return not Counter(term) - Counter(other)

@@ -14,19 +14,20 @@ from tapeless.ad.budget import choices, only_snapshots, share_of, within
 from tapeless.ad.closed import take_closed
 from tapeless.ad.exports import with_exports
 from tapeless.ad.iteration import accumulators_of, make_region
-from tapeless.ad.online import Online, slots_within
+from tapeless.ad.online import Online
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.policy import NoRecovery
 from tapeless.ad.strips import spans, strips
 from tapeless.ad.ways import Again, Kept, Way
+from tapeless.ir import plans
 from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
-from tapeless.ir.plans import AUTO, CHECKPOINT, DECISIONS, INVERT, KEEP, RECOMPUTE, STORE, UNDO, Wish
+from tapeless.ir.plans import CHECKPOINT, INVERT, KEEP, STORE, Wish
 from tapeless.ir.types import I64, Atom, Var, i64
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Back, Reverse
 
-DEEPEST = 16  # levels of strips: 2**16 iterations and more each keep their two states then
+DEEPEST = 16  # levels of strips: more would hold less than two iterations each in loops of 2**16
 
 
 def vjp_for(reverse: Reverse, stm: Stm, exp: For) -> Back:
@@ -69,8 +70,8 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
 
 
 def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
-    """Where checkpoints are asked for, they are taken while the loop runs: `ad.online`."""
-    if reverse.policy.wish(exp.plan) != Wish(CHECKPOINT):
+    """Where checkpoints are asked for, without a budget, they are taken while the loop runs: `ad.online`."""
+    if reverse.policy.wish(exp.plan) != Wish(CHECKPOINT) or reverse.budget is not None:
         return None
     again = reverse.fresh(Lambda(exp.params, exp.body))
     loop = For(Var("i", I64), trips, again.params, exp.inits, again.body, exp.plan)
@@ -78,9 +79,7 @@ def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
     plan = plan_loop(reverse, loop, make_region(reverse.sharing(), loop, accs), Wish(KEEP), stm.span)
     if not plan.keeps:
         return None
-    share = None if reverse.budget is None else share_of(reverse, exp)
-    slots = slots_within(reverse, share, [p.type for p in plan.of(STORE, UNDO, DECISIONS)])
-    way = Online(reverse, stm, loop, trips, plan, accs, slots)
+    way = Online(reverse, stm, loop, trips, plan, accs)
     kept = way.run(stm.vars, exp)
     return lambda: _backward(reverse, stm, way.exp, way, kept)
 
@@ -89,34 +88,31 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     """How the loop runs, both ways."""
     wish = reverse.policy.wish(exp.plan)
     accs = accumulators_of(reverse, exp)
-    inner = reverse.sharing()
-    region = make_region(inner, exp, accs)
-    first = Wish(INVERT) if wish.kind == INVERT and wish.number is None else wish
-    if wish.kind in (CHECKPOINT, RECOMPUTE) or (wish.kind == INVERT and wish.number is not None):
-        first = Wish(AUTO)
-    plan = plan_loop(reverse, exp, region, first, stm.span)
+    region = make_region(reverse.sharing(), exp, accs)
+    whole_loop = wish.kind in (plans.CHECKPOINT, plans.RECOMPUTE) or wish.number is not None
+    plan = plan_loop(reverse, exp, region, Wish() if whole_loop else wish, stm.span)
     plan.closed = closed
     plain = Kept(reverse, stm, exp, region, plan, accs)
     if not plan.keeps:
         return plain
     share = None if reverse.budget is None else share_of(reverse, exp)
     match wish:
-        case Wish(kind="keep"):
+        case Wish(kind=plans.KEEP):
             return plain
-        case Wish(kind="auto") if share is None:
+        case Wish(kind=plans.AUTO) if share is None:
             return with_exports(reverse, stm, exp, region, plain) or plain
-        case Wish(kind="auto"):
+        case Wish(kind=plans.AUTO):
             assert share is not None
             cut = None if reverse.nested else _cut(reverse, stm, exp, plan, accs, 2)
             return choices(reverse, plain, cut, share)
-        case Wish(kind="recompute"):
+        case Wish(kind=plans.RECOMPUTE):
             return Again(reverse, stm, exp, region, plan, accs)
-        case Wish(kind="checkpoint", number=None) if share is not None:
+        case Wish(kind=plans.CHECKPOINT, number=None) if share is not None:
             return only_snapshots(reverse, plain, share)
-        case Wish(kind="checkpoint", number=depth) if depth != 1:
+        case Wish(kind=plans.CHECKPOINT, number=depth) if depth != 1:
             cut = _cut(reverse, stm, exp, plan, accs, depth or 2)
             return within(reverse, cut, share, cut.inside(plain))
-        case Wish(kind="invert", number=int(distance)):
+        case Wish(kind=plans.INVERT, number=int(distance)):
             return within(reverse, _anchored(reverse, stm, exp, plan, accs, distance), share)
     return within(reverse, plain, share)
 

@@ -15,11 +15,11 @@ the part of the way back that leads to cuts.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tapeless.ad.iteration import Region
+from tapeless.ad.sizes import fewer
 from tapeless.ir.core import (
     Apply,
     ArrayLit,
@@ -316,32 +316,3 @@ def _forward_part(body: Body, own: Collection[Var], adjoint: Collection[Var]) ->
         if walked or not _acts(s) or not any(v in adjoint for v in free_in_exp(s.exp)):
             stms.append(s)
     return Body(tuple(stms), body.results)
-
-
-# -- bytes
-
-
-def fewer(some: Iterable[Type], others: Iterable[Type]) -> bool:
-    """Whether values of some types surely take less memory than others: each product of sizes is paid for by one that has all
-    its factors.
-    """
-    left = _bytes(others)
-    for sizes, count in _bytes(some).items():
-        for more in left:
-            if left[more] >= count and not Counter(sizes) - Counter(more):
-                left[more] -= count
-                break
-        else:
-            return False
-    return any(left.values())
-
-
-def _bytes(types: Iterable[Type]) -> Counter[tuple[Var, ...]]:
-    """By the symbolic sizes."""
-    total: Counter[tuple[Var, ...]] = Counter()
-    for t in types:
-        count = t.dtype.bytes
-        for d in t.shape:
-            count *= d if isinstance(d, int) else 1
-        total[tuple(sorted((d for d in t.shape if isinstance(d, Var)), key=id))] += count
-    return total

@@ -3,7 +3,8 @@
 Note [Online]
 There is a fixed number of slots. A state is kept every `stride` iterations; when the slots are full, every second
 snapshot goes and the stride doubles. At the end the snapshots stand at the multiples of the last stride, so the way back
-is that of strips of this length (`ad.strips`), without a run that only counts.
+is that of strips of this length (`ad.strips`), without a run that only counts. How long they get nobody knows, so this is not
+for budgets.
 """
 
 from __future__ import annotations
@@ -15,24 +16,22 @@ from tapeless.ad.emit import whole
 from tapeless.ad.iteration import make_region
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.strips import strips
-from tapeless.ad.ways import Kept, bytes_of
+from tapeless.ad.ways import Kept
 from tapeless.ir.core import At, Body, For, If, Stm, While
-from tapeless.ir.plans import CHECKPOINT, KEEP, STORE, Wish
-from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
+from tapeless.ir.plans import CHECKPOINT, KEEP, KEPT, STORE, Wish
+from tapeless.ir.types import I64, Atom, Var, i64
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Reverse
 
-SLOTS = 256  # even
+SLOTS = 256  # even, so that every second one is half of them
 
 
 class Online(Kept):
     """`kept` of a way are the snapshots; `trips` and `stride` are bound by the loop forwards."""
 
-    def __init__(
-        self, reverse: Reverse, stm: Stm, exp: For, trips: Var, plan: Plan, accs: dict[Var, Var], slots: Dim
-    ) -> None:
-        self.stride, self.trips, self.slots = Var("stride", I64), trips, slots
+    def __init__(self, reverse: Reverse, stm: Stm, exp: For, trips: Var, plan: Plan, accs: dict[Var, Var]) -> None:
+        self.stride, self.trips = Var("stride", I64), trips
         with reverse.b.region() as late:  # uses trips and stride
             nest = strips(reverse.b, exp, [self.stride], KEEP, reverse.activate)
             region = make_region(reverse.sharing(), nest, accs)
@@ -45,12 +44,12 @@ class Online(Kept):
         b, emit = self.reverse.b, self.reverse.emit
         stored = self.plan.of(STORE)
         numbers = [self.exp.params.index(p) for p in stored]
-        starts = [b.full((self.slots, *p.type.shape), None, p.type.dtype, f"{p.name}_kept") for p in stored]
+        starts = [b.full((SLOTS, *p.type.shape), None, p.type.dtype, f"{p.name}{KEPT}") for p in stored]
         count, stride, filled = Var("count", I64), Var("stride", I64), Var("filled", I64)
         snaps = [Var(s.name, s.type) for s in starts]
         with b.region() as stms:
             hit = emit("eq", count, emit("mul", filled, stride))
-            full = emit("and", hit, emit("eq", filled, dim_atom(self.slots)))
+            full = emit("and", hit, emit("eq", filled, SLOTS))
             thin = self._thinned(full, filled, stride, snaps)
             filled_now, stride_now, held = thin[0], thin[1], [v for v in thin[2:] if isinstance(v, Var)]
             pushed = self._pushed(hit, filled_now, held, [exp.params[k] for k in numbers])
@@ -70,7 +69,7 @@ class Online(Kept):
     def _thinned(self, full: Atom, filled: Var, stride: Var, snaps: Sequence[Var]) -> tuple[Var, ...]:
         """(filled, stride, snapshots): every second one gone where the slots are full."""
         b, emit = self.reverse.b, self.reverse.emit
-        half = emit("floordiv", dim_atom(self.slots), 2)
+        half = i64(SLOTS // 2)
         arrays = [Var(s.name, s.type) for s in snaps]
         k = Var("k", I64)
         with b.region() as stms:
@@ -95,13 +94,3 @@ class Online(Kept):
             more = emit("add", filled, 1)
         vars = [Var("filled", I64), *(Var(s.name, s.type) for s in snaps)]
         return b.bind(vars, If(hit, Body(tuple(stms), (more, *written)), Body((), (filled, *snaps))))
-
-
-def slots_within(reverse: Reverse, share: Atom | None, state: Sequence[Type]) -> Dim:
-    """An even number of slots, at least 2, that half of a share of the budget has room for."""
-    if share is None:
-        return SLOTS
-    emit = reverse.emit
-    size = bytes_of(reverse, state)
-    half = emit("floordiv", share, emit("mul", emit("max", size, 1), 4))
-    return atom_dim(emit("mul", emit("max", half, 1), 2, label="slots"))

@@ -37,7 +37,7 @@ class Policy:
         return wish_of(plan) or self.recover
 
 
-ANY = Policy()
+DEFAULT = Policy()
 
 
 def bytes_of(size: str) -> int:

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tapeless.ad.activity import useful, varied
 from tapeless.ad.bodies import chosen_in, large_in, quiet, sizes_in
 from tapeless.ad.emit import Emit, differentiable, unchecked, whole
-from tapeless.ad.policy import ANY, Policy
+from tapeless.ad.policy import DEFAULT, Policy
 from tapeless.ad.unfold import unfold
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import (
@@ -73,7 +73,7 @@ def vjp_body(
     wrt: Sequence[Var],
     seeds: Sequence[Atom | None],
     debug_nans: bool = False,
-    policy: Policy = ANY,
+    policy: Policy = DEFAULT,
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Emits the body and its adjoint for the adjoints `seeds` of its results; its results and the adjoints of `wrt`."""
     wanted = [r for r, s in zip(body.results, seeds, strict=True) if s is not None]
@@ -91,7 +91,7 @@ def vjp_body(
 
 
 class Reverse:
-    def __init__(self, b: Builder, active: set[Var], debug_nans: bool = False, policy: Policy = ANY) -> None:
+    def __init__(self, b: Builder, active: set[Var], debug_nans: bool = False, policy: Policy = DEFAULT) -> None:
         self.b, self.emit, self._active, self.debug_nans = b, Emit(b), active, debug_nans
         self.policy = policy
         self.budget: Atom | None = None if policy.memory is None else i64(policy.memory)  # bytes for what is kept

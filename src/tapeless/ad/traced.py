@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tapeless.ad.custom import inlined
 from tapeless.ad.emit import Emit, differentiable, whole
-from tapeless.ad.policy import ANY, NoRecovery, Policy
+from tapeless.ad.policy import DEFAULT, NoRecovery, Policy
 from tapeless.ad.transform import jvp, prepared, vjp
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
@@ -88,7 +88,7 @@ class Traced:
     inputs: list[Scalar | Array]  # what they stand for
     result: Value  # its leaves are the results of the region, in order
     leaves: list[Value]
-    policy: Policy = ANY
+    policy: Policy = DEFAULT
 
     def copy(self) -> Lambda:
         """The region, to be put somewhere: with names of its own."""
@@ -105,7 +105,7 @@ def trace(
     args: Sequence[Value],
     keywords: Keywords,
     wrt: Sequence[int],
-    policy: Policy = ANY,
+    policy: Policy = DEFAULT,
 ) -> Traced:
     """`wrt`: the positions of the arguments to differentiate; their leaves must be numbers with derivatives."""
     params: list[Var] = []

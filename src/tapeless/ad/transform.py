@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.ad.forward import jvp_body
-from tapeless.ad.policy import ANY, Policy
+from tapeless.ad.policy import DEFAULT, Policy
 from tapeless.ad.reverse import vjp_body
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Function, Lambda
@@ -42,7 +42,7 @@ def vjp(
     wrt: Sequence[Var],
     seeds: Sequence[Atom | None],
     debug_nans: bool = False,
-    policy: Policy = ANY,
+    policy: Policy = DEFAULT,
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Results of the lambda, and adjoints of some of its parameters for adjoints of its results (None: zero)."""
     return vjp_body(b, lam.body, wrt, seeds, debug_nans, policy)

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from tapeless.ad.bodies import quiet
 from tapeless.ad.emit import Emit, whole
 from tapeless.ad.iteration import trips
-from tapeless.ad.ways import Found, Kept, Way, advance, bytes_of
+from tapeless.ad.sizes import bytes_of
+from tapeless.ad.ways import Found, Kept, Way, advance
 from tapeless.ir.core import Apply, At, Body, For, While
-from tapeless.ir.plans import CHECKPOINT
+from tapeless.ir.plans import CHECKPOINT, KEPT
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, atom_dim, dim_atom, i64
 from tapeless.passes.dce import live_part
 
@@ -33,13 +34,12 @@ class Snapshots(Way):
 
     def __init__(self, plain: Kept, share: Atom) -> None:
         super().__init__(plain.reverse, plain.stm, plain.exp, plain.region.copy(), plain.accs)
-        self.plan, self.share = plain.plan, share
+        self.plan = plain.plan
         self.state = _state(self.exp, {self.exp.params[k] for k in self.region.needed})
         self.numbers = [self.exp.params.index(p) for p in self.state]
         emit = self.reverse.emit
-        total = bytes_of(self.reverse, self.kept_types())
-        self.state_bytes = total
-        most = emit("max", emit("floordiv", share, total), LEAST)
+        self.state_bytes = bytes_of(emit, self.kept_types())
+        most = emit("max", emit("floordiv", share, self.state_bytes), LEAST)
         length = trips(self.reverse, self.exp.bound)
         self.slots: Dim = atom_dim(emit("max", emit("min", most, dim_atom(length)), 1, label="slots"))
 
@@ -61,7 +61,7 @@ class Snapshots(Way):
         size = self.slots if length is None else length
         names = ["places", *(p.name for p in self.state)]
         starts = [
-            b.full((size, *t.shape), None, t.dtype, f"{name}_kept")
+            b.full((size, *t.shape), None, t.dtype, f"{name}{KEPT}")
             for name, t in zip(names, self.kept_types(), strict=True)
         ]
         end = dim_atom(trips(self.reverse, exp.bound))
@@ -112,18 +112,16 @@ class Snapshots(Way):
     # -- backwards
 
     def backwards(self, kept: Sequence[Var], ends: Mapping[int, Atom], finals: Sequence[Var] = ()) -> Found:
-        reverse, region, exp = self.reverse, self.region, self.exp
-        b, emit, body = reverse.b, reverse.emit, region.live
-        length = dim_atom(trips(reverse, exp.bound))
-        totals = [Var(f"{v.name}_bar", v.type) for v in region.scalars]
+        b, emit, region = self.reverse.b, self.reverse.emit, self.region
+        length = dim_atom(trips(self.reverse, self.exp.bound))
         stack = [Var(k.name, k.type) for k in kept]
-        newest, step, count = Var("newest", I64), Var("j", I64), len(region.ends)
+        newest = Var("newest", I64)
         size = dim_atom(kept[0].type.shape[0])
-        with b.region() as stms:
+
+        def iteration(step: Var) -> list[Atom]:
             end = emit("sub", length, step)
             at, held = self._newest(stack, newest)
-            free = emit("sub", emit("sub", size, 1), newest)
-            mid = _split(emit, at, end, free)
+            mid = _split(emit, at, end, emit("sub", emit("sub", size, 1), newest))
 
             def more(n: Atom, at: Atom, mid: Atom, stack: Sequence[Var], given: Sequence[Var]) -> list[Atom]:
                 after = self._advance(at, mid, given)
@@ -140,18 +138,13 @@ class Snapshots(Way):
             after = self._advance(at, last, found[3 + len(stack) :])
             for k, v in zip(self.numbers, after, strict=True):
                 b.alias(region.params[k], v)
-            for s in body.stms:
+            for s in region.live.stms:
                 b.add(s)
-            sums = [emit("add", t, s) for t, s in zip(totals, body.results[count:], strict=True)]
             done = emit("and", emit("eq", at, last), emit("gt", now, 0))
-            left = emit("sub", now, emit.convert(done, DType.i64))
-        results = (*body.results[:count], *sums, left, *pushed)
-        params = (*region.ends.values(), *totals, newest, *stack)
+            return [emit("sub", now, emit.convert(done, DType.i64)), *pushed]
+
         first = b.index(kept[0], (At(i64(0)), At(i64(1))))
-        inits = (*ends.values(), *(emit.zero(t.type) for t in totals), first, *kept)
-        vars = [Var(p.name, p.type) for p in params]
-        found = list(b.bind(vars, For(step, length, params, inits, Body(tuple(stms), results))))
-        return dict(zip(region.ends, found, strict=False)), dict(zip(region.scalars, found[count:], strict=False))
+        return self.countdown(ends, [newest, *stack], [first, *kept], iteration)[0]
 
     def _newest(self, stack: Sequence[Var], newest: Atom) -> tuple[Var, list[Var]]:
         b = self.reverse.b

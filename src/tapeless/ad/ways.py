@@ -7,7 +7,7 @@ iteration. `Choice` holds two ways of which sizes at run time choose one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,10 @@ from tapeless.ad.emit import whole
 from tapeless.ad.iteration import Region, as_sweep, trips
 from tapeless.ad.live import frozen
 from tapeless.ad.plan import Plan
+from tapeless.ad.sizes import bytes_of
 from tapeless.ir.core import Apply, At, Body, For, Hist, If, Index, Lambda, Scatter, Stm, Update, While, WithAcc
-from tapeless.ir.plans import LIVE, STORE, UNDO
-from tapeless.ir.types import I64, Atom, Dim, Type, Var, dim_atom, i64
+from tapeless.ir.plans import KEPT, LIVE, RECOMPUTE, STORE, UNDO
+from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import all_stms, refresh_lambda
 from tapeless.passes.dce import live_part
 
@@ -62,6 +63,38 @@ class Way(ABC):
     def backwards(self, kept: Sequence[Var], ends: Mapping[int, Atom], finals: Sequence[Var] = ()) -> Found:
         """Emits the way back. `finals`: the loop's results, where they have other names here."""
 
+    def countdown(
+        self,
+        ends: Mapping[int, Atom],
+        carried: Sequence[Var],
+        inits: Sequence[Atom],
+        iteration: Callable[[Var], Sequence[Atom]],
+    ) -> tuple[Found, Sequence[Var]]:
+        """The loop backwards. `iteration` emits one, given how many were before it, and gives the next values of `carried`;
+        what these end as comes second.
+        """
+        b, emit, region = self.reverse.b, self.reverse.emit, self.region
+        totals = [Var(f"{v.name}_bar", v.type) for v in region.scalars]
+        step, count = Var("j", I64), len(region.ends)
+        with b.region() as stms:
+            nexts = iteration(step)
+            found = region.live.results
+            sums = [emit("add", t, s) for t, s in zip(totals, found[count:], strict=True)]
+        params = (*region.ends.values(), *totals, *carried)
+        starts = (*ends.values(), *(emit.zero(t.type) for t in totals), *inits)
+        bound = dim_atom(trips(self.reverse, self.exp.bound))
+        body = Body(tuple(stms), (*found[:count], *sums, *nexts))
+        given = b.bind([Var(p.name, p.type) for p in params], For(step, bound, params, starts, body))
+        adjoints: Found = (
+            dict(zip(region.ends, given, strict=False)),
+            dict(zip(region.scalars, given[count:], strict=False)),
+        )
+        return adjoints, given[count + len(totals) :]
+
+    def _bind_index(self, step: Var) -> None:
+        last = self.reverse.emit("sub", self.exp.bound, 1)
+        self.reverse.b.bind([self.region.index], Apply("sub", (last, step)))
+
 
 class Kept(Way):
     """By the plan."""
@@ -84,10 +117,8 @@ class Kept(Way):
     def inside(self, plain: Kept) -> Atom:
         """Bytes that the levels inside the first need: a state a strip, and what the plain loop keeps in the last one."""
         emit = self.reverse.emit
-        last = emit("mul", self.strips[-1], bytes_of(self.reverse, plain.kept_types()))
-        between = emit(
-            "mul", self.strips[-1], emit("mul", bytes_of(self.reverse, self.kept_types()), len(self.strips) - 1)
-        )
+        last = emit("mul", self.strips[-1], bytes_of(emit, plain.kept_types()))
+        between = emit("mul", self.strips[-1], emit("mul", bytes_of(emit, self.kept_types()), len(self.strips) - 1))
         return emit("add", last, between)
 
     @property
@@ -110,9 +141,9 @@ class Kept(Way):
         length = self.length() if length is None else length
         names = [*(p.name for p in stored), *("decisions" for _ in plan.decided)]
         names += [p.name for p in logged for _ in plan.records[p]]
-        names += [v.name.removesuffix("_kept") for v, _ in plan.exports]
+        names += [v.name.removesuffix(KEPT) for v, _ in plan.exports]
         starts = [
-            b.full((length, *t.shape), None, t.dtype, f"{name}_kept")
+            b.full((length, *t.shape), None, t.dtype, f"{name}{KEPT}")
             for name, t in zip(names, self.kept_types(), strict=True)
         ]
         params = [Var(s.name, s.type) for s in starts]
@@ -151,66 +182,52 @@ class Kept(Way):
             self.region = replace(self.region, body=frozen(self.region.body, mine, self._final(p, finals)))
 
     def _loop(self, kept: Sequence[Var], ends: Mapping[int, Atom], finals: Sequence[Var]) -> Found:
-        reverse, exp, plan = self.reverse, self.exp, self.plan
-        b, emit = reverse.b, reverse.emit
+        exp, plan, b = self.exp, self.plan, self.reverse.b
         if plan.decisions:
             self.region = plan.decisions.region
         self._freeze(finals)
         region, body = self.region, self.region.live
         mine = dict(zip(exp.params, region.params, strict=True))
-        stored, logged = plan.of(STORE), plan.of(UNDO)
-        inverted = plan.inverse.state if plan.inverse else []
-        slots = dict(zip(stored, kept, strict=False))
+        logged, inverted = plan.of(UNDO), plan.inverse.state if plan.inverse else []
         logs = self._logs(kept)
-        changed = {p: _consumes(body, mine[p]) for p in logged}
+        changed = [p for p in logged if _consumes(body, mine[p])]
         carried = [*logged, *inverted]
-        arrays = [Var(p.name, p.type) for p in carried]
-        totals = [Var(f"{v.name}_bar", v.type) for v in region.scalars]
-        step = Var("j", I64)
-        with b.region() as stms:
-            last = emit("sub", exp.bound, 1)
-            b.bind([region.index], Apply("sub", (last, step)))
-            for p, slot in slots.items():
-                b.bind([mine[p]], Index(slot, (At(region.index), *whole(p.type))))
-            if plan.decisions:
-                for read, slot in zip(plan.decisions.reads, kept[len(stored) :], strict=False):
-                    b.bind([read], Index(slot, (At(region.index), *whole(read.type))))
-            for (_, v), slot in zip(plan.exports, kept[len(kept) - len(plan.exports) :], strict=True):
-                b.bind([v], Index(slot, (At(region.index), *whole(v.type))))
-            records = {p: [b.index(log, (At(region.index), *whole(log.type.row()))) for log in logs[p]] for p in logged}
-            befores: list[Atom] = []
-            for p, array in zip(logged, arrays, strict=False):
-                before = plan.logs[p].restore(b, array, records[p], region.index)
-                befores.append(before)
-                b.alias(mine[p], before)
+        arrays = {p: Var(p.name, p.type) for p in carried}
+
+        def slot(log: Var) -> Index:
+            return Index(log, (At(region.index), *whole(log.type.row())))
+
+        def iteration(step: Var) -> list[Atom]:
+            self._bind_index(step)
+            for v, log in self._reads(kept, mine):
+                b.bind([v], slot(log))
+            records = {p: [b.let(log.type.row(), slot(log), "e") for log in logs[p]] for p in logged}
+            befores: dict[Var, Atom] = {p: plan.logs[p].restore(b, arrays[p], records[p], region.index) for p in logged}
             if plan.inverse:
-                starts = plan.inverse.emit(b, region.index, arrays[len(logged) :])
-                befores.extend(starts)
-                for p, start in zip(inverted, starts, strict=True):
-                    b.alias(mine[p], start)
-            for s in self._with_updates(body, [p for p in logged if changed[p]]).stms:
+                starts = plan.inverse.emit(b, region.index, [arrays[p] for p in inverted])
+                befores.update(zip(inverted, starts, strict=True))
+            for p, before in befores.items():
+                b.alias(mine[p], before)
+            for s in self._with_updates(body, changed).stms:
                 b.add(s)
-            count = len(region.ends)
-            sums = [emit("add", t, s) for t, s in zip(totals, body.results[count:], strict=True)]
-            for k, p in enumerate(logged):
-                if changed[p]:
-                    result = region.again[exp.params.index(p)]
-                    assert isinstance(result, Var)
-                    befores[k] = plan.logs[p].restore(b, result, records[p], region.index)
-        results = (*body.results[:count], *sums, *befores)
-        params = (*region.ends.values(), *totals, *arrays)
-        inits = (
-            *ends.values(),
-            *(emit.zero(t.type) for t in totals),
-            *(self._final(p, finals) for p in carried),
-        )
-        vars = [Var(p.name, p.type) for p in params]
-        length = trips(reverse, exp.bound)
-        bound = length if isinstance(length, Var) else i64(length)
-        found = b.bind(vars, For(step, bound, params, inits, Body(tuple(stms), results)))
+            for p in changed:
+                result = region.again[exp.params.index(p)]
+                assert isinstance(result, Var)
+                befores[p] = plan.logs[p].restore(b, result, records[p], region.index)
+            return list(befores.values())
+
+        inits = [self._final(p, finals) for p in carried]
+        found, left = self.countdown(ends, list(arrays.values()), inits, iteration)
         if plan.inverse:
-            plan.inverse.test(reverse, self.exp, found[count + len(totals) + len(logged) :], self.stm.span)
-        return dict(zip(region.ends, found, strict=False)), dict(zip(region.scalars, found[count:], strict=False))
+            plan.inverse.test(self.reverse, exp, left[len(logged) :], self.stm.span)
+        return found
+
+    def _reads(self, kept: Sequence[Var], mine: Mapping[Var, Var]) -> list[tuple[Var, Var]]:
+        """What the iteration finds in slots, logs apart: its names, and the arrays of slots."""
+        plan = self.plan
+        first = [*(mine[p] for p in plan.of(STORE)), *(plan.decisions.reads if plan.decisions else ())]
+        last = [v for _, v in plan.exports]
+        return [*zip(first, kept, strict=False), *zip(last, kept[len(kept) - len(last) :], strict=True)]
 
     def _logs(self, kept: Sequence[Var]) -> dict[Var, Sequence[Var]]:
         at = len(self.plan.of(STORE)) + len(self.plan.decided)
@@ -240,29 +257,19 @@ class Again(Way):
         return []
 
     def forwards(self, vars: Sequence[Var], length: Dim | None = None) -> list[Var]:
-        exp = replace(self.exp, body=self.reverse.without_updates(self.exp.body), plan=self.plan.text("recompute"))
+        exp = replace(self.exp, body=self.reverse.without_updates(self.exp.body), plan=self.plan.text(RECOMPUTE))
         self.reverse.b.bind(vars, exp)
         return []
 
     def backwards(self, kept: Sequence[Var], ends: Mapping[int, Atom], finals: Sequence[Var] = ()) -> Found:
-        reverse, region = self.reverse, self.region
-        b, emit, body = reverse.b, reverse.emit, region.live
-        totals = [Var(f"{v.name}_bar", v.type) for v in region.scalars]
-        step, count = Var("j", I64), len(region.ends)
-        with b.region() as stms:
-            last = emit("sub", self.exp.bound, 1)
-            b.bind([region.index], Apply("sub", (last, step)))
-            advance(reverse, self.exp, i64(0), region.index, self.exp.inits, region.params)
-            for s in body.stms:
-                b.add(s)
-            sums = [emit("add", t, s) for t, s in zip(totals, body.results[count:], strict=True)]
-        params = (*region.ends.values(), *totals)
-        inits = (*ends.values(), *(emit.zero(t.type) for t in totals))
-        vars = [Var(p.name, p.type) for p in params]
-        length = trips(reverse, self.exp.bound)
-        bound = length if isinstance(length, Var) else i64(length)
-        found = b.bind(vars, For(step, bound, params, inits, Body(tuple(stms), (*body.results[:count], *sums))))
-        return dict(zip(region.ends, found, strict=False)), dict(zip(region.scalars, found[count:], strict=False))
+        def iteration(step: Var) -> list[Atom]:
+            self._bind_index(step)
+            advance(self.reverse, self.exp, i64(0), self.region.index, self.exp.inits, self.region.params)
+            for s in self.region.live.stms:
+                self.reverse.b.add(s)
+            return []
+
+        return self.countdown(ends, [], [], iteration)[0]
 
 
 def advance(
@@ -308,7 +315,7 @@ class Choice(Way):
             self.second.limit(both[1])
         ways = (self.first, self.second)
         self.lengths = [
-            _size(emit("select", c, _atom(way.length()), i64(0))) for c, way in zip(both, ways, strict=True)
+            atom_dim(emit("select", c, dim_atom(way.length()), 0)) for c, way in zip(both, ways, strict=True)
         ]
 
     @property
@@ -350,25 +357,6 @@ class Choice(Way):
         vars = [Var(name, r.type) for name, r in zip(names, bodies[0].results, strict=True)]
         found = b.bind(vars, If(self.cond, bodies[0], bodies[1]))
         return dict(zip(ends, found, strict=False)), dict(zip(self.scalars, found[len(ends) :], strict=True))
-
-
-def bytes_of(reverse: Reverse, types: Iterable[Type]) -> Atom:
-    """Of one value of each."""
-    total: Atom = i64(0)
-    for t in types:
-        size: Atom = i64(t.dtype.bytes)
-        for d in t.shape:
-            size = reverse.emit("mul", size, dim_atom(d))
-        total = reverse.emit("add", total, size)
-    return total
-
-
-def _atom(length: Dim) -> Atom:
-    return length if isinstance(length, Var) else i64(length)
-
-
-def _size(a: Atom) -> Dim:
-    return a if isinstance(a, Var) else int(a.value.real)
 
 
 def _consumes(body: Body, array: Var) -> bool:

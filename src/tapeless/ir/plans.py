@@ -11,6 +11,7 @@ NONE, LIVE, CLOSED, INVERT, UNDO, STORE = "none", "live", "closed", "invert", "u
 DECISIONS = "decisions"  # only what comparisons of the value said; a plan may say so, a wish cannot
 AUTO, RECOMPUTE, CHECKPOINT = "auto", "recompute", "checkpoint"
 KEEP = "keep"  # like auto, without regard to budgets: for the loops that a plan is made of
+KEPT = "_kept"  # ends the names of arrays that loops keep for the way back
 RECOVERIES = (AUTO, RECOMPUTE, CLOSED, INVERT, "invert:M", UNDO, CHECKPOINT, "checkpoint:K", STORE)
 WITH_NUMBER = (CHECKPOINT, INVERT)  # checkpoint:K is the depth of strips, invert:M starts afresh every M iterations
 

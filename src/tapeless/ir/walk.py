@@ -173,8 +173,17 @@ def regions(exp: Exp) -> list[Lambda]:
 
 
 def map_regions(exp: Exp, body: OnBody) -> Exp:
-    """The same expression with the body of each region replaced; parameters stay."""
-    return map_exp(exp, lambda a: a, body, lambda lam: Lambda(lam.params, body(lam.body)))
+    """The same expression with the body of each region replaced; parameters stay. The same object where no body changes."""
+    changed = False
+
+    def replaced(old: Body) -> Body:
+        nonlocal changed
+        new = body(old)
+        changed = changed or new is not old
+        return new
+
+    new = map_exp(exp, lambda a: a, replaced, lambda lam: Lambda(lam.params, replaced(lam.body)))
+    return new if changed else exp
 
 
 def type_vars(type: Type) -> Iterator[Var]:

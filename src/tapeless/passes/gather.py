@@ -53,16 +53,8 @@ def _body(body: Body) -> Body:
 def _inside(stm: Stm) -> Stm:
     if isinstance(stm.exp, Apply) or not any(isinstance(s.exp, UpdateAcc) for s in _within(stm.exp)):
         return stm
-    touched = False
-
-    def region(body: Body) -> Body:
-        nonlocal touched
-        new = _body(body)
-        touched = touched or new is not body
-        return new
-
-    exp = map_regions(stm.exp, region)
-    return Stm(stm.vars, exp, stm.span) if touched else stm
+    exp = map_regions(stm.exp, _body)
+    return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
 
 
 def _within(exp: Exp) -> Iterator[Stm]:

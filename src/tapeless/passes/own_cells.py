@@ -16,7 +16,6 @@ from tapeless.ir.core import (
     At,
     Axis,
     Body,
-    Exp,
     Full,
     Function,
     Lambda,
@@ -27,7 +26,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Const, Type, Var, i64
-from tapeless.ir.walk import all_stms, map_exp
+from tapeless.ir.walk import all_stms, map_regions
 
 LIFTED = ("add", "set")
 
@@ -45,7 +44,7 @@ def _body(body: Body) -> Body:
     changed = False
     zeros: set[Var] = set()
     for stm in body.stms:
-        exp = _inside(stm.exp)
+        exp = stm.exp if isinstance(stm.exp, Apply) else map_regions(stm.exp, _body)
         new = stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
         match new.exp:
             case Full(value=Const(value=value)) if value == 0:
@@ -60,21 +59,6 @@ def _body(body: Body) -> Body:
         changed = changed or made != [stm]
         stms.extend(made)
     return Body(tuple(stms), body.results) if changed else body
-
-
-def _inside(exp: Exp) -> Exp:
-    if isinstance(exp, Apply):
-        return exp
-    touched = False
-
-    def region(body: Body) -> Body:
-        nonlocal touched
-        new = _body(body)
-        touched = touched or new is not body
-        return new
-
-    new = map_exp(exp, lambda a: a, region, lambda lam: Lambda(lam.params, region(lam.body)))
-    return new if touched else exp
 
 
 # -- out of a sweep

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.ad.emit import Emit, differentiable
-from tapeless.ad.policy import ANY, Policy
+from tapeless.ad.policy import DEFAULT, Policy
 from tapeless.ad.transform import jvp, prepared, vjp
 from tapeless.frontend.entry import Traced, trace
 from tapeless.interp.evaluate import evaluate
@@ -33,7 +33,7 @@ NEAR = 1e-3  # and differences
 
 
 def disagreement(
-    function: Callable[..., Any], arguments: Callable[[], Sequence[Any]], seed: int = 0, policy: Policy = ANY
+    function: Callable[..., Any], arguments: Callable[[], Sequence[Any]], seed: int = 0, policy: Policy = DEFAULT
 ) -> str:
     """What differs, or nothing; also nothing when the program raises or gives no finite numbers here. `policy` is for
     reverse mode; NoRecovery and RecoveryError are raised.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.ir.core import Apply, Body, For, Full, Function, If, Stm, While
-from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, LIVE, NONE, RECOMPUTE, STORE, UNDO
+from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, KEPT, LIVE, NONE, RECOMPUTE, STORE, UNDO
 from tapeless.ir.types import Atom, Const, Dim, Type, Var
 from tapeless.ir.walk import regions
 from tapeless.ops.table import op as row
@@ -38,7 +38,6 @@ WHY = {
     INVERT: "iterations are solved backwards for their starting values",
     RECOMPUTE: "for each iteration, the loop runs again from its start",
 }
-KEPT = "_kept"
 OR = " or "  # between recoveries among which sizes decide when it runs
 
 

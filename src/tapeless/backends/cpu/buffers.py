@@ -23,7 +23,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tapeless.backends.llvm import host, optimize
-from tapeless.backends.llvm.code import LARGE, PAGE
+from tapeless.backends.llvm.heap import LARGE, PAGE
 
 SLOTS = 64
 SHARE = 16  # of the memory, the part that may be kept

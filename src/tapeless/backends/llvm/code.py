@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tapeless.backends.llvm import atomic, calls, flushing, region
+from tapeless.backends.llvm import atomic, calls, flushing, heap, region
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
-from tapeless.backends.llvm.writer import MEMORY, REGISTER, Bounds, Module, Value, Writer, constant
+from tapeless.backends.llvm.writer import LIKELY, MEMORY, REGISTER, UNLIKELY, Bounds, Module, Value, Writer, constant
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.lower.loopir import (
     CHECK_RECORD,
@@ -49,9 +49,6 @@ from tapeless.lower.loopir import (
 MAX_VECTOR_BODY = 1500  # instructions; the loop vectoriser takes more than linear time in them
 MAX_INTERLEAVED_BODY = 80  # several copies of a vectorised body only pay in small ones without calls
 MAX_SCOPES = 128
-OUT_OF_MEMORY = -1
-LARGE, PAGE = 256 << 10, 4096  # bytes of a buffer that is worth keeping (backends/cpu/buffers.py); where it begins
-LIKELY, UNLIKELY = 1 << 20, 1
 
 
 class Shared:
@@ -133,12 +130,12 @@ class Code:
             w.open("failed")
             for k in range(given_count):
                 slot = w.slot("%results", given + k)
-                self.free_slot(slot)
+                heap.free_slot(self, slot)
                 w.do(f"store ptr null, ptr {slot}, align 8")
             w.jump("cleanup")
         w.open("cleanup")
         for slot in self.heap.values():
-            self.free_slot(slot)
+            heap.free_slot(self, slot)
         flushing.end(w, self.control)
         w.do("ret void")
 
@@ -257,10 +254,10 @@ class Code:
             case Check():
                 self.check(stm)
             case Alloc():
-                self.allocate(stm)
+                heap.allocate(self, stm)
             case Free():
                 slot = self.heap_slot(stm.buffer)
-                self.free_slot(slot)
+                heap.free_slot(self, slot)
                 w.do(f"store ptr null, ptr {slot}, align 8")
             case Swap():
                 a, b = self.heap_slot(stm.a), self.heap_slot(stm.b)
@@ -382,7 +379,7 @@ class Code:
         w.jump(head)
         w.open(exit_)
 
-    # --- errors and allocation ---
+    # --- errors ---
 
     def check(self, stm: Check) -> None:
         if stm.cond == Const(True, DType.bool):
@@ -429,63 +426,6 @@ class Code:
         if dtype is DType.i64:
             return value
         return w.let(f"{'zext' if dtype is DType.bool else 'sext'} {REGISTER[dtype]} {value} to i64")
-
-    def allocate(self, stm: Alloc) -> None:
-        """An allocation that is still in the slot is freed: the statement may stand in a loop."""
-        w = self.w
-        slot = self.heap_slot(stm.buffer)
-        self.free_slot(slot)
-        n = w.intrinsic("smax", "i64", self.index(stm.size), "0")
-        size = w.let(f"mul i64 {n}, {stm.buffer.dtype.bytes}")
-        size = w.let(f"and i64 {w.let(f'add i64 {size}, 64')}, -64")  # a multiple of 64, and not 0
-        size = w.select(w.let(f"icmp ugt i64 {n}, {2**57}"), "i64", str(2**62), size)
-        ordinary = self.module.declare(
-            "aligned_alloc",
-            'noalias ptr @(i64 allocalign, i64) nounwind willreturn allockind("alloc,uninitialized,aligned") '
-            'allocsize(1) "alloc-family"="malloc"',
-        )
-        kept = self.module.declare("rt_allocate", "noalias ptr @(i64) nounwind willreturn")
-        small, large, made = w.label("small"), w.label("large"), w.label("made")
-        w.branch(w.let(f"icmp uge i64 {size}, {LARGE}"), large, small, w.weights(UNLIKELY, LIKELY))
-        w.open(small)
-        first = w.let(f"call noalias align 64 ptr {ordinary}(i64 64, i64 {size})", stm.buffer.name)
-        w.jump(made)
-        w.open(large)
-        second = w.let(f"call noalias align 64 ptr {kept}(i64 {size})", stm.buffer.name)
-        w.jump(made)
-        w.open(made)
-        pointer = w.let(f"phi ptr [ {first}, %{small} ], [ {second}, %{large} ]", stm.buffer.name)
-        w.do(f"store ptr {pointer}, ptr {slot}, align 8")
-        self.fail_unless(w.let(f"icmp ne ptr {pointer}, null"), OUT_OF_MEMORY, [])
-
-    def free_slot(self, slot: str) -> None:
-        pointer = self.w.let(f"load ptr, ptr {slot}, align 8")
-        self.w.do(f"call void {self.module.helper('tapeless.free', self.free_helper)}(ptr {pointer})")
-
-    def free_helper(self) -> str:
-        """Large buffers begin with a page, others seldom."""
-        ordinary = self.module.declare(
-            "free", 'void @(ptr allocptr captures(none)) nounwind willreturn allockind("free") "alloc-family"="malloc"'
-        )
-        kept = self.module.declare("rt_release", "void @(ptr captures(none)) nounwind willreturn")
-        return f"""
-define internal void @tapeless.free(ptr captures(none) %p) nounwind willreturn {{
-  %a = ptrtoint ptr %p to i64
-  %rest = and i64 %a, {PAGE - 1}
-  %page = icmp eq i64 %rest, 0
-  br i1 %page, label %large, label %small
-large:
-  %nothing = icmp eq ptr %p, null
-  br i1 %nothing, label %done, label %release
-release:
-  call void {kept}(ptr %p)
-  ret void
-small:
-  call void {ordinary}(ptr %p)
-  ret void
-done:
-  ret void
-}}"""
 
 
 def _fail_helper() -> str:

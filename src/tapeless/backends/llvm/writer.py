@@ -21,6 +21,7 @@ REGISTER = {
     DType.f32: "float", DType.f64: "double", DType.c64: "float", DType.c128: "double",
 }  # fmt: skip
 MEMORY = REGISTER | {DType.bool: "i8"}  # of one component
+LIKELY, UNLIKELY = 1 << 20, 1  # weights of branches
 PURE = "memory(none) nounwind willreturn nofree nosync"
 
 
