@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from tapeless.ad.custom import inlined
 from tapeless.ad.emit import Emit, differentiable, whole
+from tapeless.ad.forward import jvp_body
 from tapeless.ad.policy import DEFAULT, NoRecovery, Policy
-from tapeless.ad.transform import jvp, prepared, vjp
+from tapeless.ad.reverse import vjp_body
+from tapeless.ad.transform import prepared
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
@@ -193,7 +195,7 @@ def pull(traced: Traced, seeds: Sequence[Atom | None]) -> tuple[tuple[Atom, ...]
     ctx = traced.ctx
 
     def run() -> Pair:
-        return vjp(ctx.b, traced.copy(), traced.params, seeds, ctx.options.debug_nans, traced.policy)
+        return vjp_body(ctx.b, traced.copy().body, traced.params, seeds, ctx.options.debug_nans, traced.policy)
 
     results, adjoints = _derived(ctx, run)
     emit = Emit(ctx.b)
@@ -208,7 +210,7 @@ def push(
     given = {p: t for p, t in zip(traced.params, tangents, strict=True) if t is not None}
 
     def run() -> Pair:
-        return jvp(ctx.b, traced.copy(), given, lanes)
+        return jvp_body(ctx.b, traced.copy().body, given, lanes)
 
     results, found = _derived(ctx, run)
     emit = Emit(ctx.b)

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from tapeless.ad.emit import Emit, differentiable
+from tapeless.ad.forward import jvp_body
 from tapeless.ad.policy import DEFAULT, Policy
-from tapeless.ad.transform import jvp, prepared, vjp
+from tapeless.ad.reverse import vjp_body
+from tapeless.ad.transform import prepared
 from tapeless.frontend.entry import Traced, trace
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir.builder import Builder
@@ -109,7 +111,7 @@ def _forward(traced: Traced, lam: Lambda, wrt: Sequence[int], outs: Sequence[int
     lam = refresh_lambda(lam)
     b = Builder()
     tangents = {lam.params[k]: Var("t", lam.params[k].type) for k in wrt}
-    results, found = jvp(b, lam, dict(tangents))
+    results, found = jvp_body(b, lam.body, dict(tangents))
     emit = Emit(b)
     wanted: list[Atom] = []
     for k in outs:
@@ -127,7 +129,7 @@ def _backward(traced: Traced, lam: Lambda, wrt: Sequence[int], outs: Sequence[in
         params.append(Var("w", lam.body.results[k].type))
         seeds[k] = params[-1]
     chosen = [lam.params[k] for k in wrt]
-    _, adjoints = vjp(b, lam, chosen, seeds, policy=policy)
+    _, adjoints = vjp_body(b, lam.body, chosen, seeds, policy=policy)
     emit = Emit(b)
     wanted = [emit.zero(p.type) if a is None else a for a, p in zip(adjoints, chosen, strict=True)]
     return _function(traced, b, (*lam.params, *params), wanted)

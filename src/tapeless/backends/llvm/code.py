@@ -183,6 +183,9 @@ class Code:
             return pointer
         raise KeyError(f"buffer {buffer.name} ({buffer.space.value}) is not a parameter")
 
+    def allocate(self, stm: Alloc) -> None:
+        heap.allocate(self, stm)
+
     def heap_slot(self, buffer: Buffer) -> str:
         slot = self.heap.get(buffer)
         if slot is None:
@@ -254,7 +257,7 @@ class Code:
             case Check():
                 self.check(stm)
             case Alloc():
-                heap.allocate(self, stm)
+                self.allocate(stm)
             case Free():
                 slot = self.heap_slot(stm.buffer)
                 heap.free_slot(self, slot)
