@@ -20,7 +20,7 @@ import numpy as np
 from rich.table import Table
 
 from tapeless.api.function import default_threads, function
-from tapeless.backends.cpu import libraries
+from tapeless.backends.cpu import libraries, threads
 from tapeless.backends.llvm import host
 from tapeless.runtime import cache
 from tapeless.tools.report import duration, make_console
@@ -96,7 +96,9 @@ def _libmvec() -> Row:
 def _threads() -> Row:
     given = os.environ.get("TAPELESS_THREADS")
     origin = "set by TAPELESS_THREADS" if given else "the processors this process may use"
-    return Row("threads", str(default_threads()), OK, f"{origin}; the pool is built in, OpenMP is not needed")
+    runtime = threads.runtime()
+    served = "the pool is built in, OpenMP is not needed" if runtime == threads.POOL else f"OpenMP by {runtime}"
+    return Row("threads", str(default_threads()), OK, f"{origin}; {served}")
 
 
 def _fortran(what: str, routine: str, serves: str) -> Callable[[], Row]:

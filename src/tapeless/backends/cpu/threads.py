@@ -8,7 +8,7 @@ rest. Its caller publishes it with the number of ranges that are left, runs the 
 from the others until there are none; then it waits for those that members of the pool have taken and not finished. A
 thread that wakes up late finds nothing left, and nobody has waited for it: on a busy machine a region takes no longer
 than without threads. (An OpenMP runtime waits for all of its team, which took milliseconds a region there, and hangs
-in a forked child.) A caller that finds the pool taken, by another thread of Python or from inside a region, works
+in a forked child: Note [OpenMP] in openmp.py says when one serves all the same.) A caller that finds the pool taken, by another thread of Python or from inside a region, works
 alone. Waiting is spinning for some microseconds, then sleeping on a futex. A forked child has none of the threads: it
 is told so by Python, and starts its own.
 
@@ -28,6 +28,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from tapeless.backends.cpu import openmp
 from tapeless.backends.llvm import host, optimize
 
 SHARES = 4  # ranges for each thread
@@ -42,6 +43,7 @@ RESET = {
 RESET_NAME = {"x86_64": "void @llvm.x86.sse.ldmxcsr(ptr)", "aarch64": "void @llvm.aarch64.set.fpcr(i64)"}
 FUTEX = {"x86_64": 202, "aarch64": 98}  # numbers of the system call
 WAIT, WAKE = 128, 129
+POOL = "pool"
 
 RUNTIME = """
 ; fn, ctx, iterations, ranges, members that may work, ranges that are left, number of the job (a futex of the pool)
@@ -52,6 +54,7 @@ RUNTIME = """
 @size = internal global i64 0         ; threads started
 @sleepers = internal global i32 0
 @waiting = internal global i32 0      ; the caller sleeps
+@stand_in = internal global ptr null  ; serves in place of the pool
 
 define internal void @run(ptr %job, i64 %range) nounwind {
   %p1 = getelementptr inbounds %job, ptr %job, i32 0, i32 1
@@ -178,11 +181,24 @@ define void @rt_forked() nounwind {
   store i32 0, ptr @sleepers
   store i64 0, ptr @size
   store i32 0, ptr @taken
+  store ptr null, ptr @stand_in
+  ret void
+}
+
+define void @rt_hand_over(ptr %other) nounwind {
+  store ptr %other, ptr @stand_in
   ret void
 }
 
 define void @rt_parallel(ptr %fn, ptr %ctx, i64 %count, i64 %threads) nounwind {
 entry:
+  %other = load ptr, ptr @stand_in
+  %own = icmp eq ptr %other, null
+  br i1 %own, label %ask, label %elsewhere
+elsewhere:
+  call void %other(ptr %fn, ptr %ctx, i64 %count, i64 %threads)
+  ret void
+ask:
   %p1 = getelementptr inbounds %job, ptr @job, i32 0, i32 1
   %p2 = getelementptr inbounds %job, ptr @job, i32 0, i32 2
   %p3 = getelementptr inbounds %job, ptr @job, i32 0, i32 3
@@ -275,8 +291,9 @@ def _text() -> str:
 def _load() -> Any:
     data = host.machine(opt=0).emit_object(optimize.parse(_text()))  # nothing in it is hot
     jit = llvm.create_lljit_compiler(host.machine())
-    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol("rt_parallel")
-    builder.export_symbol("rt_forked")
+    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+    for name in ("rt_parallel", "rt_forked", "rt_hand_over"):
+        builder.export_symbol(name)
     tracker = builder.link(jit, "tapeless.threads")
     jit.detach()  # the pool's threads run this code to the very end of the process
     tracker.detach()
@@ -284,6 +301,14 @@ def _load() -> Any:
     return tracker
 
 
+def runtime() -> str:
+    """Who runs loops over threads: the file of an OpenMP runtime, or `pool`."""
+    return openmp.name() or POOL
+
+
 def address() -> int:
-    found: int = _load()["rt_parallel"]
+    loaded, chosen = _load(), runtime()
+    hand_over = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded["rt_hand_over"])
+    hand_over(None if chosen == POOL else openmp.address(chosen))
+    found: int = loaded["rt_parallel"]
     return found
