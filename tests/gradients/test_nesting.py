@@ -376,3 +376,22 @@ def test_forward_and_reverse_are_adjoint(f) -> None:
         w = like(out, RANDOM.normal(size=flat(out).size))
         (adjoint,) = tp.vjp(f, X)[1](w)
         np.testing.assert_allclose(np.dot(flat(w), flat(tangent)), np.dot(adjoint, v), rtol=1e-10)
+
+
+@pytest.mark.parametrize("transform", [tp.jacfwd, tp.jacrev])
+def test_a_jacobian_runs_its_function_once(transform):
+    """A function that may raise stays even where nobody uses its value: it must not be there twice."""
+
+    def falling(x):
+        steps = 0
+        while x > 1.0:
+            x = x - 1.0 / math.sqrt(x)
+            steps += 1
+        return x * steps
+
+    def loops(f):
+        return tp.function(f).ir(5.0, stage="optimized").count("while")
+
+    jacobian = transform(falling)
+    assert loops(jacobian) == (1 if transform is tp.jacfwd else loops(tp.grad(falling)))
+    assert np.isclose(jacobian(5.0), (falling(5.0 + 1e-6) - falling(5.0 - 1e-6)) / 2e-6, rtol=1e-6)

@@ -124,9 +124,11 @@ def _by_rows(traced: Traced, types: Sequence[Type]) -> list[list[Value]]:
 
 
 def _shapes_here(traced: Traced) -> list[tuple[Dim, ...]]:
-    """Shapes of the results, with sizes that are made in the region computed here too."""
-    atoms = here(traced)
-    return [a.type.shape for a in atoms]
+    """Shapes of the results. Sizes that are made in the region are computed here too: it runs once more for them."""
+    body = traced.lam.body
+    made = {v for s in body.stms for v in s.vars}
+    results = body.results if made.isdisjoint(d for r in body.results for d in r.type.shape) else here(traced)
+    return [r.type.shape for r in results]
 
 
 LANES = 8  # tangents at once
