@@ -143,6 +143,26 @@ def test_extremum_of_neutral_elements_only() -> None:
     """No element beats -inf; the first one is it, and nothing else is touched."""
     np.testing.assert_array_equal(tp.grad(lambda x: np.max(x))(array(-INF, -INF)), [1, 0])
     np.testing.assert_array_equal(tp.grad(lambda x: np.min(x))(array(INF)), [1])
+    for f, x in (
+        (np.max, array(-INF, -INF)),
+        (np.min, array(INF)),
+        (np.max, array(-INF, 2, 1)),
+        (np.max, array(1, math.nan)),
+    ):
+        rows = [
+            jacobian(lambda x, f=f: f(3 * x))(x)
+            for jacobian in (
+                tp.grad,
+                tp.jacrev,
+                tp.jacfwd,
+                lambda g: lambda x: [tp.jvp(g, (x,), (e,))[1] for e in np.eye(len(x))],
+            )
+        ]
+        for row in rows[1:]:
+            np.testing.assert_array_equal(row, rows[0])
+    np.testing.assert_array_equal(
+        tp.jacfwd(lambda a: a.max(axis=1))(np.array([[-INF, -INF], [1, 2]]))[:, 0, :], [[1, 0], [0, 0]]
+    )
 
 
 # -- arrays that are used in several ways

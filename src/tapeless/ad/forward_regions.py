@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tapeless.ad.emit import differentiable
+from tapeless.ad.emit import differentiable, whole
 from tapeless.ad.forward import Forward
-from tapeless.ad.operators import is_sum
-from tapeless.ir.core import Body, For, Hist, If, Lambda, Reduction, Scatter, Stm, Sweep, While, WithAcc
-from tapeless.ir.types import Atom, Var
+from tapeless.ad.operators import EXTREMA, is_infinite, is_sum, single_row
+from tapeless.ir.core import (
+    At,
+    Body,
+    For,
+    Hist,
+    If,
+    Index,
+    Lambda,
+    Print,
+    Reduction,
+    Scatter,
+    Stm,
+    Sweep,
+    UpdateAcc,
+    While,
+    WithAcc,
+)
+from tapeless.ir.types import Atom, Var, dim_atom, i64
+from tapeless.ir.walk import Substitution, all_stms
 
 Twins = dict[Var, Var]
 
@@ -131,6 +148,38 @@ def jvp_sweep(forward: Forward, stm: Stm, exp: Sweep) -> None:
     lam = Lambda((*exp.lam.params, *twins.values()), Body(tuple(stms), results))
     reduces, scans = tuple(groups["reduce"].operators), tuple(groups["scan"].operators)
     forward.b.bind(bound, Sweep(exp.width, (*exp.arrays, *tangents), lam, reduces, scans))
+    for k, operator in enumerate(exp.reduces):
+        _first_of_neutral(forward, stm, exp, k, operator)
+
+
+def _first_of_neutral(forward: Forward, stm: Stm, exp: Sweep, k: int, operator: Reduction) -> None:
+    """Where no element beats the start value of an extremum, the first one is it, as it is in reverse mode."""
+    b, emit, start = forward.b, forward.emit, operator.neutral[0]
+    simple = all(single_row(r) for r in exp.reduces)  # one result for each
+    if (
+        not simple
+        or single_row(operator) not in EXTREMA
+        or not is_infinite(start)
+        or forward.tangent(stm.vars[k]) is None
+    ):
+        return
+    if any(isinstance(s.exp, UpdateAcc | Print) for s in all_stms(exp.lam.body)):
+        return
+    names = Substitution({exp.lam.params[0]: i64(0)}, refresh=True)
+    with b.region() as stms:
+        inner = forward.inside({})
+        rows = [
+            Stm((p,), Index(a, (At(i64(0)), *whole(p.type))), stm.span)
+            for p, a in zip(exp.lam.params[1:], exp.arrays, strict=True)
+        ]
+        body = names.body(Body((*rows, *exp.lam.body.stms), (exp.lam.body.results[k],)))
+        forward.varied.update(n for v, n in names.map.items() if v in forward.varied and isinstance(n, Var))
+        inner.run(body)
+        first = inner.full_tangent(body.results[0])
+    usual = forward.full_tangent(stm.vars[k])
+    neutral = emit("and", emit("eq", stm.vars[k], start), emit("gt", dim_atom(exp.width), 0))
+    chosen = If(neutral, Body(tuple(stms), (first,)), Body((), (usual,)))
+    forward.set(stm.vars[k], b.let(usual.type, chosen, f"{stm.vars[k].name}_t"))
 
 
 # -- histograms, scatters, accumulators

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from tapeless.ir.core import Apply, Reduction
+from tapeless.ir.types import Atom, Const
 from tapeless.ops.partials import FIRST_WINS
 
 EXTREMA = frozenset(FIRST_WINS)
@@ -23,3 +26,8 @@ def single_row(reduction: Reduction) -> str:
 
 def is_sum(reduction: Reduction) -> bool:
     return single_row(reduction) == "add"
+
+
+def is_infinite(start: Atom) -> bool:
+    """Whether an extremum that starts with it has it only where no element beats it."""
+    return isinstance(start, Const) and math.isinf(start.value.real)

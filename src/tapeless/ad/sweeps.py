@@ -8,12 +8,11 @@ the winner, have rules of their own; other reductions, scans and histograms have
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tapeless.ad.emit import sum_operator, unchecked, whole
-from tapeless.ad.operators import is_sum, single_row
+from tapeless.ad.operators import is_infinite, is_sum, single_row
 from tapeless.ad.single import forwards
 from tapeless.ir.core import (
     Apply,
@@ -32,7 +31,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.span import NOWHERE
-from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, dim_atom, i64
+from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
 from tapeless.passes.rewrite import REGIONS
 
@@ -209,7 +208,7 @@ def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, result: V
     """
     b, emit = reverse.b, reverse.emit
     start = operator.neutral[0]
-    never_wins = isinstance(start, Const) and math.isinf(start.value.real)
+    never_wins = is_infinite(start)
     if never_wins and any(isinstance(s.exp, REGIONS) for s in exp.lam.body.stms):
         return _place_by_operator(reverse, exp, k, operator)
     lam = reverse.fresh(Lambda(exp.lam.params, reverse.without_updates(exp.lam.body)))
