@@ -247,6 +247,15 @@ def cholesky(a):
     return np.linalg.cholesky(a @ a.T)
 
 
+@case(S, S.T)
+def complex_cholesky(a, b):
+    """Of a Hermitian matrix, and of one whose upper triangle must not matter."""
+    c = a + 1j * b
+    lower = np.linalg.cholesky(c @ np.conj(c).T)
+    other = np.linalg.cholesky(np.tril(c @ np.conj(c).T) + np.triu(c, 1))
+    return lower.real, lower.imag, np.abs(other + 2.0)
+
+
 @case(X, jacobian=X / np.sqrt(np.sum(X * X)))
 def euclidean_norm(x):
     return np.linalg.norm(x)

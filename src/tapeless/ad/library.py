@@ -76,12 +76,13 @@ class Matrices:
 
         return self.b.map(a.type.shape[0], [a], of_row)[0]
 
-    def symmetric(self, a: Var) -> Var:
-        """The symmetric matrix with the lower triangle of A."""
-        strictly = self.by_place(a, 0.0, 1.0, 0.0)
-        both = self.emit.add(self.by_place(a, 1.0, 1.0, 0.0), self.turn(strictly))
-        assert isinstance(both, Var)
-        return both
+    def conjugate(self, a: Var) -> Var:
+        return _var(self.emit.elementwise("conj", a)) if a.type.dtype.is_complex else a
+
+    def hermitian(self, a: Var) -> Var:
+        """The Hermitian matrix with the lower triangle of A and the real part of its diagonal."""
+        lower = self.by_place(a, 0.5, 1.0, 0.0)
+        return _var(self.emit.add(lower, self.turn(self.conjugate(lower))))
 
     def half_lower(self, a: Var) -> Var:
         """The lower triangle with half of the diagonal."""
@@ -128,10 +129,8 @@ def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]
             turned = emit("complex", emit.zero(Type(out.type.dtype.real)), emit("imag", grown))
             return [emit("mul", out, turned), emit("real", grown)]
         case "cholesky":
-            if out.type.dtype.is_complex:
-                raise NotImplementedError("the derivative of a complex Cholesky factor")
-            left = m.solve(out, m.symmetric(_var(t[0])))
-            inner = m.turn(m.solve(out, m.turn(left)))
+            left = m.solve(out, m.hermitian(_var(t[0])))
+            inner = m.turn(m.solve(m.conjugate(out), m.turn(left)))
             return [m.product(out, m.half_lower(inner))]
         case "sort":
             order = m.library("argsort", args[0], type=args[0].type.with_dtype(DType.i64))
@@ -170,12 +169,10 @@ def vjp_library(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
             factor = emit("mul", bar, out)
             reverse.add(args[0], emit.scale(factor, m.turn(m.inverse(args[0]))))
         case "cholesky":
-            if out.type.dtype.is_complex:
-                raise NotImplementedError("the derivative of a complex Cholesky factor")
             inner = m.half_lower(m.product(m.turn(out), m.by_place(_var(bar), 1.0, 1.0, 0.0)))
             left = m.solve(m.turn(out), inner)
-            whole = m.turn(m.solve(m.turn(out), m.turn(left)))
-            both = _var(emit.add(whole, m.turn(whole)))
+            whole = m.turn(m.solve(m.turn(m.conjugate(out)), m.turn(left)))
+            both = _var(emit.add(whole, m.turn(m.conjugate(whole))))
             reverse.add(args[0], m.by_place(both, 0.5, 1.0, 0.0))
         case "sort":
             order = m.library("argsort", args[0], type=args[0].type.with_dtype(DType.i64))

@@ -323,7 +323,7 @@ def _slogdet(lo: Lowerer, a: Loc) -> tuple[Atom, Atom]:
 
 
 def _cholesky(lo: Lowerer, var: Var, exp: Library) -> None:
-    """LAPACK's upper triangle by columns is the lower one by rows."""
+    """LAPACK's upper triangle U by columns is the lower one by rows: of A^T = U^H U, U^T is the factor of A."""
     code = lo.code
     a = lo.loc(exp.args[0])
     n = a.shape[0]
@@ -338,10 +338,6 @@ def _cholesky(lo: Lowerer, var: Var, exp: Library) -> None:
         i, j = index
         below = code.compare("le", j, i)
         value = code.load(factor, index)
-        if a.dtype.is_complex:  # conjugate of what LAPACK has
-            value_out: Atom = code.let("conj", a.dtype, value, label="l")
-        else:
-            value_out = value
-        code.store(out, index, code.let("select", a.dtype, below, value_out, const(0, a.dtype), label="l"))
+        code.store(out, index, code.let("select", a.dtype, below, value, const(0, a.dtype), label="l"))
 
     code.each(a.shape, put)
