@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tapeless.ir.core import Function
+from tapeless.passes.added_rows import add_in_place
 from tapeless.passes.fuse import fuse
 from tapeless.passes.gather import gather
 from tapeless.passes.own_cells import own_cells
@@ -47,6 +48,7 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("fuse", fuse),
         ("recognise", recognise_products),
         ("product sums", sum_products_first),
+        ("own cells", add_in_place),
         ("version", version_loops),
     ]
     for name, step in steps:
