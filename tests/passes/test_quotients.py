@@ -35,12 +35,31 @@ def settled(code: str, results: str) -> str:
             "t: f64 = quotient a b\n        u: f64 = reciprocal b",
             "inverse: f64 = reciprocal b t: f64 = mul a inverse in (t, inverse)",
         ),
+        ("t: f64 = div 1.0 b\n        u: f64 = quotient a b", "t: f64 = div 1.0 b u: f64 = mul a t in (t, u)"),
+        ("t: f64 = div 1.0 b\n        u: f64 = div a b", "t: f64 = div 1.0 b u: f64 = div a b in (t, u)"),
         ("t: f64 = quotient a b\n        u: f64 = quotient b a", "t: f64 = div a b u: f64 = div b a in (t, u)"),
     ],
-    ids=["one", "two", "a reciprocal before", "a reciprocal after", "other divisors"],
+    ids=[
+        "one",
+        "two",
+        "a reciprocal before",
+        "a reciprocal after",
+        "one over it",
+        "a division of the program",
+        "other divisors",
+    ],
 )
 def test_quotients(code: str, result: str) -> None:
     assert settled(code, "(t, u)" if "u:" in code else "(t, t)") == result
+
+
+def test_the_slope_of_a_sigmoid_divides_no_more_than_its_value() -> None:
+    f = tp.value_and_grad(lambda x: (1.0 / (1.0 + np.exp(-x))).sum())
+    x = np.linspace(-3, 3, 9)
+    text = f.ir(x, stage="optimized")
+    assert text.count("div ") + text.count("reciprocal ") == 1, text
+    value = 1.0 / (1.0 + np.exp(-x))
+    np.testing.assert_allclose(f(x)[1], value * (1.0 - value), rtol=1e-14)
 
 
 def test_a_region_takes_the_reciprocal_of_outside() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tapeless.ir.core import Apply, Body, Function, Stm
-from tapeless.ir.types import Atom, Var
+from tapeless.ir.types import Atom, Const, Var
 from tapeless.ir.walk import all_stms
 from tapeless.passes.rewrite import REGIONS, Rewriter
 
@@ -45,10 +45,10 @@ class Quotients(Rewriter):
             exp = self.inside(exp)
             self.wanted = wanted
         match exp:
-            case Apply("reciprocal", (y,)) if y in self.shared:
+            case Apply("reciprocal", (y,)) | Apply("div", (Const(1.0), y)) if y in self.shared:
                 self.map[stm.vars[0]] = self.shared[y]
                 return
-            case Apply("reciprocal", (y,)) if wanted[y] > 1:
+            case Apply("reciprocal", (y,)) | Apply("div", (Const(1.0), y)) if wanted[y] > 1:
                 self.shared[y] = stm.vars[0]
             case Apply("quotient", (x, y)):
                 if y not in self.shared and wanted[y] > 1:
@@ -59,10 +59,12 @@ class Quotients(Rewriter):
 
 
 def _divisors(body: Body) -> Counter[Atom]:
-    """How often a region divides by a number without having to round like a division."""
+    """How often a region divides by a number where a reciprocal does."""
     found: Counter[Atom] = Counter()
     for s in body.stms:
         match s.exp:
-            case Apply("quotient", (_, y)) | Apply("reciprocal", (y,)) if not y.type.dtype.is_complex:
+            case Apply("quotient", (_, y)) | Apply("reciprocal", (y,)) | Apply("div", (Const(1.0), y)) if (
+                not y.type.dtype.is_complex
+            ):
                 found[y] += 1
     return found
