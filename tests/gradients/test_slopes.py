@@ -136,3 +136,26 @@ def test_overwritten_result_of_an_infinite_slope() -> None:
         return np.sum(y)
 
     expect(f, array(0, 4), gradient=[0, 0.25])
+
+
+# -- a number times its own root
+
+
+def test_a_number_times_its_own_root() -> None:
+    for f in (lambda x: x * np.sqrt(x), lambda x: np.sqrt(x) * x):
+        expect(f, 4.0, gradient=3.0)
+        expect(f, 0.0, gradient=0.0)
+        expect(f, INF, gradient=INF)
+        assert np.isclose(tp.grad(tp.grad(f))(4.0), 0.375)
+        assert np.isclose(tp.jacfwd(tp.grad(f))(4.0), 0.375)
+    expect(lambda x: x * np.sqrt(x + 1.0), 3.0, gradient=2.75)  # of another number
+    expect(lambda x: np.sum(np.where(x > 0, 1.0 / (x * np.sqrt(x)), x)), array(4, 0), gradient=[-1.5 / 32, 1])
+    z = 3.0 + 4.0j
+    slope = 1.5 * np.sqrt(z)
+    re, im = tp.grad(lambda a, b: ((a + 1j * b) * np.sqrt(a + 1j * b)).real, argnums=(0, 1))(3.0, 4.0)
+    np.testing.assert_allclose([re, im], [slope.real, -slope.imag], rtol=1e-12)
+
+
+def test_the_slope_of_a_number_times_its_own_root_has_no_division() -> None:
+    text = tp.grad(lambda x: x * math.sqrt(x)).ir(2.0, stage="optimized")
+    assert "div" not in text and "reciprocal" not in text, text

@@ -193,6 +193,7 @@ SMOOTH = {
     "sub": Smooth(lambda x, y: x - y),
     "mul": Smooth(lambda x, y: x * y),
     "div": Smooth(lambda x, y: x / y, ANY, NONZERO),
+    "quotient": Smooth(lambda x, y: x / y, ANY, NONZERO),
     "mod": Smooth(lambda x, y: x - y * mp.floor(x / y), *REMAINDERS),
     "fmod": Smooth(lambda x, y: x - y * (mp.floor if x / y > 0 else mp.ceil)(x / y), *REMAINDERS),
     "pow": Smooth(

@@ -84,6 +84,7 @@ CASES = {
     "abs": Case(abs, exact=False),
     "sign": Case(lambda x: (x > 0) - (x < 0), (*ANY, -0.0, INF, -INF)),
     "div": rounded(operator.truediv, second=NONZERO),
+    "quotient": rounded(operator.truediv, second=NONZERO),
     "floordiv": Case(operator.floordiv, (*ANY, -0.0, 6.0), NONZERO, second_integers=(-3, -1, 1, 2, 7)),
     "mod": Case(operator.mod, (*ANY, -0.0, 6.0), (*NONZERO, INF, -INF), second_integers=(-3, -1, 1, 2, 7)),
     "fmod": Case(math.fmod, (*ANY, -0.0, 6.0), (*NONZERO, INF)),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tapeless.ad.emit import unchecked
 from tapeless.ir.core import Apply, Body, Check, Index, Lambda, Print, Stm, Update, UpdateAcc
-from tapeless.ir.types import Atom, Var
+from tapeless.ir.types import Atom, DType, Var
 from tapeless.ir.walk import all_stms, free_in_body, map_exp, type_vars
-from tapeless.ops.partials import FIRST_WINS
+from tapeless.ops.partials import FIRST_WINS, PARTIALS
 
 # Rows whose values may be infinite at finite operands.
 INFINITE = frozenset({
-    "div", "reciprocal", "log", "log2", "log10", "log1p", "pow", "exp", "exp2", "expm1", "sinh", "cosh", "tan", "atanh",
+    "div", "quotient", "reciprocal", "log", "log2", "log10", "log1p", "pow", "exp", "exp2", "expm1", "sinh", "cosh", "tan", "atanh",
     "gamma", "gammaln", "digamma", "polygamma", "logit",
 })  # fmt: skip
 
@@ -35,6 +35,35 @@ def large_in(body: Body) -> set[Var]:
         if isinstance(s.exp, Apply) and (s.exp.op in INFINITE or any(a in found for a in s.exp.args)):
             found.update(s.vars)
     return found
+
+
+# Rows that decide: their operands have to be those of the first run, to the last bit.
+DECIDING = frozenset({*FIRST_WINS, "select", "abs", "copysign", "mod", "fmod", "nextafter"})
+
+
+def loosened(body: Body) -> Body:
+    """The body, which is run again for slopes only, with quotients that need not be rounded like a division: Note [Loose
+    quotients] in `passes`. Those that decide anything, or that regions look at, stay.
+    """
+    exact: set[Atom] = set()
+    stms: list[Stm] = []
+    for s in reversed(body.stms):
+        exp = s.exp
+        if not isinstance(exp, Apply):
+            exact.update(free_in_body(Body((s,), ())))
+        elif s.vars[0] in exact or exp.op in DECIDING or not _moves(s, exp):
+            exact.update(exp.args)
+        elif exp.op == "div":
+            s = Stm(s.vars, Apply("quotient", exp.args), s.span)
+        stms.append(s)
+    return Body(tuple(reversed(stms)), body.results)
+
+
+def _moves(stm: Stm, exp: Apply) -> bool:
+    """Does the result of a row follow its operands smoothly? Rows of steps do not."""
+    if exp.op == "convert":
+        return not stm.vars[0].type.dtype.is_int and stm.vars[0].type.dtype is not DType.bool
+    return exp.op == "identity" or any(PARTIALS[exp.op])
 
 
 def sizes_in(body: Body) -> set[Var]:

@@ -2,6 +2,10 @@
 
 Gives `Emit`, which the rules of forward and reverse mode are written with. `emit("mul", x, 2.0)` is the `Scalars` of
 `ops.partials`.
+
+Note [Own roots]
+x * sqrt(x), the cube of a distance whose square is x, has the slope 3/2 sqrt(x). Taken as a product of two numbers it would cost
+a division more, by the root, and 0 times infinity at 0.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ class Emit:
 
     def __init__(self, b: Builder) -> None:
         self.b = b
+        self.roots: dict[Var, Atom] = {}  # of what: Note [Own roots]
 
     # -- scalars
 
@@ -69,6 +74,18 @@ class Emit:
         if factor is None:
             return None
         return self.slope_times(factor, t, guarded or unbounded(name, args))
+
+    def note_root(self, v: Var, exp: Apply) -> None:
+        if exp.op == "sqrt":
+            self.roots[v] = exp.args[0]
+
+    def own_root(self, exp: Apply) -> tuple[Atom, Atom] | None:
+        """x and sqrt(x) of their product. Note [Own roots]"""
+        if exp.op == "mul" and self.roots:
+            for x, root in (exp.args, exp.args[::-1]):
+                if isinstance(root, Var) and self.roots.get(root) == x:
+                    return x, root
+        return None
 
     def slope_times(self, factor: Atom, t: Atom, guarded: bool) -> Atom:
         if t.type.shape:

@@ -245,6 +245,10 @@ class Forward:
                 zero = emit("eq", v, 0.0)
                 slope = each("div", grown, emit("select", zero, 1.0, v))
                 return each("select", zero, emit.zero(slope.type), slope)
+        emit.note_root(v, exp)
+        if (own := emit.own_root(exp)) is not None:
+            x, root = own
+            return emit.slope_times(emit("mul", root, 1.5), self.full_tangent(x), False)
         total: Atom | None = None
         for k, a in enumerate(args):
             tangent = self.tangent(a)

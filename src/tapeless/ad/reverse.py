@@ -287,6 +287,8 @@ class Reverse:
             return nothing
         if isinstance(exp, Library):
             return lambda: vjp_library(self, stm.vars, exp)
+        if isinstance(exp, Apply):
+            self.emit.note_root(stm.vars[0], exp)
         return lambda: self.plain(stm.vars[0], exp)
 
     def put(self, stm: Stm) -> None:
@@ -421,6 +423,10 @@ class Reverse:
                 size = emit("abs", first)
                 turned = emit("neg", emit("div", bar, emit("mul", size, size)))
                 self.add(first, emit("mul", emit("complex", emit.zero(bar.type), turned), emit("conj", first)))
+            case "mul" if (own := emit.own_root(exp)) is not None:
+                x, root = own
+                guarded = v in self.chosen and root in self.large
+                self.add(x, emit.slope_times(emit("mul", root, 1.5), bar, guarded))
             case _:
                 for k, a in enumerate(args):
                     if self.active(a):

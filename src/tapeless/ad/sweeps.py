@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tapeless.ad.bodies import loosened
 from tapeless.ad.emit import sum_operator, unchecked, whole
 from tapeless.ad.operators import is_infinite, is_sum, single_row
 from tapeless.ad.single import forwards
@@ -50,6 +51,7 @@ def elements_back(
     """
     b = reverse.b
     lam = reverse.fresh(lam)
+    lam = Lambda(lam.params, loosened(lam.body))
     free = reverse.free(lam.body, lam.params)
     scalars = [v for v in free if not v.type.shape]
     rows = {p: a for p, a in zip(lam.params[1:], arrays, strict=True) if reverse.active(a)}

@@ -179,11 +179,17 @@ FLAT2: Partials = (None, None)
 # holomorphic: differentiation treats them itself. `abs` belongs here on complex operands; its partial is for real ones.
 LINEAR_OR_SPECIAL = frozenset({"select", "convert", "identity", "real", "imag", "conj", "angle", "complex"})
 
+_QUOTIENT: Partials = (
+    lambda b, r, x, y: b("reciprocal", y),
+    lambda b, r, x, y: b("neg", b("quotient", r, y)),
+)
+
 ARITHMETIC: dict[str, Partials] = {
     "add": (lambda b, r, x, y: 1.0, lambda b, r, x, y: 1.0),
     "sub": (lambda b, r, x, y: 1.0, lambda b, r, x, y: -1.0),
     "mul": (lambda b, r, x, y: y, lambda b, r, x, y: x),
-    "div": (lambda b, r, x, y: b("reciprocal", y), lambda b, r, x, y: b("neg", b("div", r, y))),
+    "div": _QUOTIENT,
+    "quotient": _QUOTIENT,
     "floordiv": FLAT2,
     "mod": (lambda b, r, x, y: 1.0, lambda b, r, x, y: b("neg", b("floordiv", x, y))),
     "fmod": (lambda b, r, x, y: 1.0, _fmod),
@@ -199,8 +205,8 @@ ARITHMETIC: dict[str, Partials] = {
 }
 
 TRANSCENDENTAL: dict[str, Partials] = {
-    "sqrt": (lambda b, r, x: b("div", 0.5, r),),
-    "rsqrt": (lambda b, r, x: b("div", b("mul", r, -0.5), x),),
+    "sqrt": (lambda b, r, x: b("quotient", 0.5, r),),
+    "rsqrt": (lambda b, r, x: b("quotient", b("mul", r, -0.5), x),),
     "cbrt": (lambda b, r, x: b("reciprocal", b("mul", b("square", r), 3.0)),),
     "exp": (lambda b, r, x: r,),
     "exp2": (lambda b, r, x: b("mul", r, math.log(2)),),
@@ -271,7 +277,7 @@ PARTIALS: dict[str, Partials] = {
 
 # Rows whose factor may be infinite or NaN though the operands are finite.
 UNBOUNDED = frozenset({
-    "div", "mod", "fmod", "pow", "reciprocal", "sqrt", "rsqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10",
+    "div", "quotient", "mod", "fmod", "pow", "reciprocal", "sqrt", "rsqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10",
     "log1p", "tan", "asin", "acos", "sinh", "cosh", "acosh", "atanh", "xlogy", "gamma", "gammaln", "digamma",
     "polygamma", "logit",
 })  # fmt: skip
@@ -280,6 +286,6 @@ UNBOUNDED = frozenset({
 def unbounded(name: str, args: Sequence[Atom]) -> bool:
     """Whether the factors of a row with these operands can be infinite. Note [Zero times infinity]"""
     last = args[-1]
-    if name in ("div", "pow") and isinstance(last, Const) and not last.dtype.is_complex:
-        return last.value.real == 0 if name == "div" else last.value.real < 1
+    if name in ("div", "quotient", "pow") and isinstance(last, Const) and not last.dtype.is_complex:
+        return last.value.real < 1 if name == "pow" else last.value.real == 0
     return name in UNBOUNDED

@@ -187,6 +187,7 @@ ARITHMETIC = (
     _binary("sub", NUMERIC, np.subtract, Instruction("sub", "fsub"), symbol="-"),
     _binary("mul", NUMERIC, np.multiply, Instruction("mul", "fmul"), symbol="*", commutative=True),
     _binary("div", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE, symbol="/"),
+    _binary("quotient", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE),  # Note [Loose quotients] in `passes`
     _binary("floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//"),  # Note [Division]
     _binary("mod", REAL, np.remainder, Special("mod"), 2 * DIVIDE, symbol="%"),  # Note [Division]
     _binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL),

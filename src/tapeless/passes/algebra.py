@@ -384,7 +384,7 @@ def _conj(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
 
 
 RULES: dict[str, Rule] = {
-    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "floordiv": _floordiv, "mod": _mod, "pow": _pow, "ipow": _pow,
+    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "quotient": _div, "floordiv": _floordiv, "mod": _mod, "pow": _pow, "ipow": _pow,
     "neg": _neg, "abs": _even("abs"), "square": _even("square"),
     **dict.fromkeys(("min", "max", "minimum", "maximum", "fmin", "fmax"), _idempotent),
     **{op: _compare(op) for op in INVERSE},

@@ -93,6 +93,8 @@ class Cse(Rewriter):
             self.emit(stm, exp)
             return
         before = self.seen.get(key)
+        if before is None and isinstance(exp, Apply) and exp.op == "quotient":
+            before = self.seen.get(("div", *exp.args))  # Note [Loose quotients] in `quotients`
         if before is None:
             self.seen[key] = self.emit(stm, exp)
             self.added.append(key)

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from functools import partial
 
 from tapeless.ir.core import Function
+from tapeless.passes.added_rows import add_in_place
 from tapeless.passes.fuse import fuse
 from tapeless.passes.gather import gather
 from tapeless.passes.own_cells import own_cells
 from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import FINAL_PASSES, optimize
 from tapeless.passes.product_sums import sum_products_first
+from tapeless.passes.quotients import settle_quotients
 from tapeless.passes.ranges import eliminate_checks
 from tapeless.passes.recognise import recognise_products
 from tapeless.passes.verify import verify
@@ -47,6 +49,7 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("fuse", fuse),
         ("recognise", recognise_products),
         ("product sums", sum_products_first),
+        ("own cells", add_in_place),
         ("version", version_loops),
     ]
     for name, step in steps:
@@ -56,4 +59,4 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
             spent[name] = spent.get(name, 0.0) + time.perf_counter() - start
             if VERIFY:
                 verify(function)
-    return optimize(function, verify=VERIFY, times=spent, passes=FINAL_PASSES)
+    return settle_quotients(optimize(function, verify=VERIFY, times=spent, passes=FINAL_PASSES))

@@ -12,6 +12,7 @@ from functools import partial
 from time import perf_counter
 
 from tapeless.ir.core import Function
+from tapeless.passes.alongside import merge_loops
 from tapeless.passes.branches import merge_branches
 from tapeless.passes.cse import cse
 from tapeless.passes.dce import dce
@@ -39,8 +40,13 @@ PASSES: tuple[Pass, ...] = (
     Pass("dce", dce),
 )
 
-# The last time, before lowering: see Note [Branches as selections] in `simplify`.
-FINAL_PASSES: tuple[Pass, ...] = (Pass("simplify", partial(simplify, speculate=True)), *PASSES[1:])
+# The last time, before lowering: see Note [Branches as selections] in `simplify`. Loops are merged only here, so that
+# each is differentiated by itself.
+FINAL_PASSES: tuple[Pass, ...] = (
+    Pass("simplify", partial(simplify, speculate=True)),
+    Pass("loops", merge_loops),
+    *PASSES[1:],
+)
 
 
 def optimize(

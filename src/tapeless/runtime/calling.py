@@ -24,6 +24,7 @@ from tapeless.ir.types import DType
 from tapeless.lower.loopir import CHECK_RECORD, RECORDS, Site
 from tapeless.runtime import blas
 from tapeless.runtime.compile import Compiled
+from tapeless.runtime.results import Given, empty
 
 C_TYPES: dict[DType, Any] = {
     DType.bool: ctypes.c_int8,
@@ -32,22 +33,6 @@ C_TYPES: dict[DType, Any] = {
     DType.f32: ctypes.c_float,
     DType.f64: ctypes.c_double,
 }
-_free = ctypes.CDLL(None).free
-_free.argtypes = [ctypes.c_void_p]
-_free.restype = None
-
-
-class Given:
-    """Memory that native code handed over; NumPy sees it through the array interface, and it is freed with its
-    last user.
-    """
-
-    def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.address = address
-        self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": dtype.str, "version": 3}
-
-    def __del__(self) -> None:
-        _free(self.address)
 
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
@@ -118,8 +103,8 @@ class Caller:
             self._refuse_overlap(values)
         made: dict[int, Any] = {}
         for k, (dtype, _, shape, _, _) in self.provided:
-            dims = [d if isinstance(d, int) else arguments[int(d[1:])] for d in shape]
-            made[k] = out = np.empty(dims, dtype.numpy)
+            dims = tuple(d if isinstance(d, int) else arguments[int(d[1:])] for d in shape)
+            made[k] = out = empty(dims, dtype.numpy)
             arguments.append(out.__array_interface__["data"][0] if not out.size else address_of(out))
         results, error = self.Results(), self.Error()
         if self.blas_threads:

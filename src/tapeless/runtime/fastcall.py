@@ -21,6 +21,7 @@ from tapeless.frontend.entry import Argument, Known, Leaf, Output, Tree
 from tapeless.ir.types import DType
 from tapeless.lower.loopir import CHECK_RECORD, RECORDS
 from tapeless.runtime.calling import Caller, error_of, warn
+from tapeless.runtime.results import LARGE_RESULT, empty
 
 PLAIN = 0x0001 | 0x0100 | 0x0400  # NumPy's flags: C-contiguous, aligned, writeable
 
@@ -55,6 +56,7 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
         "addressof": ctypes.addressof,
         "from_buffer": ctypes.c_char.from_buffer,
         "empty": np.empty,
+        "large": empty,
         "native": caller.native,
         "general": caller,
         "again": again,
@@ -84,8 +86,11 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
     lines += [f"        p{k} = addressof(from_buffer(a{caller.positions[k]}))" for k in arrays]
     for number, (_, (dtype, _, shape, _, _)) in enumerate(caller.provided):
         env[f"d{number}"] = dtype.numpy
-        dims = "".join(f"{d if isinstance(d, int) else 'n' + d[1:]}, " for d in shape)
-        lines.append(f"        r{number} = empty(({dims}), d{number})")
+        sides = [str(d) if isinstance(d, int) else "n" + d[1:] for d in shape]
+        dims = "".join(f"{side}, " for side in sides)
+        bytes = " * ".join([*sides, str(dtype.bytes)])
+        make = f"empty if {bytes} < {LARGE_RESULT} else large"  # Note [Large results]
+        lines.append(f"        r{number} = ({make})(({dims}), d{number})")
         lines.append(f"        q{number} = addressof(from_buffer(r{number}))")
     lines.append("        frame = pool.pop()")
     lines.append("    except IndexError:")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tapeless.backends.llvm import atomic, calls, flushing, heap, region
+from tapeless.backends.llvm import atomic, calls, flushing, heap, pairs, region
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
@@ -378,7 +378,7 @@ class Code:
         self.block(stm.test)
         w.branch(self.value(stm.cond)[0], body, exit_)
         w.open(body)
-        self.block(stm.body)
+        pairs.write(self, stm.body)
         w.jump(head)
         w.open(exit_)
 

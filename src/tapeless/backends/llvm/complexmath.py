@@ -47,7 +47,7 @@ def apply_complex(w: Writer, name: str, dtype: DType, args: Sequence[Value]) -> 
             return multiply(w, kind, args[0], args[1])
         case "square":
             return multiply(w, kind, args[0], args[0])
-        case "div":
+        case "div" | "quotient":
             return divide(w, real, args[0], args[1])
         case "reciprocal":
             return divide(w, real, literal(1, dtype), args[0])
