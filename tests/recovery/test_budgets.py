@@ -68,6 +68,16 @@ def one_and_one_in_a_branch(x, n):
     return x
 
 
+def one_in_each_arm(x, n):
+    if x > 0:
+        for i in range(n):
+            x = math.sin(x)
+    else:
+        for i in range(n):
+            x = math.cos(x)
+    return x
+
+
 def while_loop(x, n):
     k = 0
     while k < n:
@@ -113,7 +123,10 @@ def most_over(f, recover: str) -> dict[tuple[int, int], int]:
     return found
 
 
-@pytest.mark.parametrize("f", [sine, by_cells, two_loops, while_loop, nest, two_in_a_branch, one_and_one_in_a_branch])
+BRANCHES = [two_in_a_branch, one_and_one_in_a_branch, one_in_each_arm]
+
+
+@pytest.mark.parametrize("f", [sine, by_cells, two_loops, while_loop, nest, *BRANCHES])
 @pytest.mark.parametrize("recover", ["auto", "checkpoint", "checkpoint:3", "store"])
 def test_budgets_are_kept_to(f, recover: str) -> None:
     assert most_over(f, recover) == {}
@@ -126,6 +139,11 @@ def test_without_a_budget_every_state_is_kept() -> None:
 
 def test_only_what_is_chosen_is_made() -> None:
     assert kept(by_cells, 0.3, 8, memory="64B") == 64
+
+
+def test_only_one_arm_of_a_branch_keeps_something() -> None:
+    assert kept(one_in_each_arm, 0.3, 8, memory="64B") == kept(one_in_each_arm, -0.3, 8, memory="64B") == 64
+    assert kept(two_in_a_branch, 0.3, 8, memory="128B") == 128
 
 
 def test_the_memory_of_each_recovery() -> None:

@@ -123,13 +123,13 @@ class Reverse:
         return inner
 
     def sharers(self, body: Body) -> int:
-        """How many statements of a body, or of branches in it, keep something for the way back."""
+        """How many statements of a body keep something for the way back at a time: of a branch, those of one arm."""
         found = 0
         for s in body.stms:
             if isinstance(s.exp, For | While):
                 found += self._involved(s)
             elif isinstance(s.exp, If):
-                found += self.sharers(s.exp.then) + self.sharers(s.exp.orelse)
+                found += max(self.sharers(s.exp.then), self.sharers(s.exp.orelse))
             elif isinstance(s.exp, Sweep | WithAcc):
                 found += any(self.sharers(r.body) for r in regions(s.exp))
         return found
