@@ -12,6 +12,7 @@ PLANS = [{}, {"recover": "store"}, {"recover": "checkpoint"}, {"recover": "check
 BUDGETS = [{"memory": "100kB"}, {"memory": "300B"}, {"memory": "96B"}]
 CASES = [
     *(("logistic", (0.3, 1.1, 20), plan) for plan in [*PLANS, *BUDGETS]),
+    *(("logistic", (0.3, 1.1, n), {"memory": "400B"}) for n in (64, 65, 99)),  # several strips at a time
     *(("history", (0.3, 12), plan) for plan in PLANS[:3]),
     *(("in_place", (np.linspace(0.0, 1.0, 12),), plan) for plan in [{}, {"recover": "undo"}, {"recover": "recompute"}]),
     *(("leapfrog", (0.3, 0.2, 20), {"recover": how}) for how in ("store", "invert", "invert:5")),

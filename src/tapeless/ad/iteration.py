@@ -89,6 +89,18 @@ def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var]) -> Region:
     return Region(index, params, ends, scalars, body, lam.body.results, forward)
 
 
+def state_of(exp: For, needed: set[Var]) -> list[Var]:
+    """The carried values that these are computed from, over all iterations."""
+    state = set(needed)
+    while True:
+        results = tuple(r for p, r in zip(exp.params, exp.body.results, strict=True) if p in state)
+        _, vars = live_part(quiet(Body(exp.body.stms, results)))
+        more = state | {p for p in exp.params if p in vars or any(r is p for r in results)}
+        if more == state:
+            return [p for p in exp.params if p in state]
+        state = more
+
+
 def trips(reverse: Reverse, bound: Atom) -> Dim:
     """The bound of a loop as a size: never negative."""
     if isinstance(bound, Const):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tapeless.ad.abreast import abreast
 from tapeless.ad.budget import choices, only_snapshots, share_of, within
 from tapeless.ad.closed import take_closed
 from tapeless.ad.exports import with_exports
@@ -103,7 +104,7 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
             return with_exports(reverse, stm, exp, region, plain) or plain
         case Wish(kind=plans.AUTO):
             assert share is not None
-            cut = None if reverse.nested else _cut(reverse, stm, exp, plan, accs, 2)
+            cut = None if reverse.nested else abreast(plain, share) or _cut(reverse, stm, exp, plan, accs, 2)
             return choices(reverse, plain, cut, share)
         case Wish(kind=plans.RECOMPUTE):
             return Again(reverse, stm, exp, region, plan, accs)

@@ -15,45 +15,54 @@ from tapeless.ir.plans import STORE
 from tapeless.ir.types import I64, Atom, Const, DType, Var, i64
 from tapeless.ir.walk import Substitution
 
+Activate = Callable[[Var, Var], None]
 
-def strips(b: Builder, exp: For, lengths: Sequence[Atom], inner: str, activate: Callable[[Var, Var], None]) -> For:
+
+def strips(b: Builder, exp: For, lengths: Sequence[Atom], inner: str, activate: Activate) -> For:
     """The loop as a nest: strips of lengths[0] iterations, in each of them strips of lengths[1], and so on.
 
     `inner` is wished for the innermost loops. States and the results of loops are as active as the carried values that they stand for.
     """
 
-    def named(like: Sequence[Var]) -> tuple[Var, ...]:
-        new = tuple(Var(p.name, p.type) for p in like)
-        for old, mine in zip(like, new, strict=True):
-            activate(old, mine)
-        return new
-
     def level(depth: int, length: Atom, offset: Atom | None, inits: tuple[Atom, ...]) -> For:
         emit = Emit(b)
         if depth == len(lengths):
-            r = Var(exp.index.name, I64)
-            params = named(exp.params)
-            with b.region() as stms:
-                index = r if offset is None else emit("add", offset, r)
-                body = _renamed(exp, index, params, activate)
-                for s in body.stms:
-                    b.add(s)
-            return For(r, length, params, inits, Body(tuple(stms), body.results), inner)
+            return part(b, exp, offset, length, inits, inner, activate)
         span = lengths[depth]
         count = ceil_div(emit, length, span)
-        strip, params = Var("strip", I64), named(exp.params)
+        strip, params = Var("strip", I64), _like(exp.params, activate)
         with b.region() as stms:
             start = emit("mul", strip, span)
             left = emit("min", span, emit("sub", length, start))
             first = start if offset is None else emit("add", offset, start)
             loop = level(depth + 1, left, first, params)
-            results = b.bind(named(exp.params), loop)
+            results = b.bind(_like(exp.params, activate), loop)
         return For(strip, count, params, inits, Body(tuple(stms), results), STORE)
 
     return level(0, exp.bound, None, exp.inits)
 
 
-def _renamed(exp: For, index: Atom, params: Sequence[Var], activate: Callable[[Var, Var], None]) -> Body:
+def part(
+    b: Builder, exp: For, first: Atom | None, count: Atom, inits: tuple[Atom, ...], plan: str, activate: Activate
+) -> For:
+    """So many iterations of the loop, from `first` on (or the start)."""
+    r, params = Var(exp.index.name, I64), _like(exp.params, activate)
+    with b.region() as stms:
+        index = r if first is None else Emit(b)("add", first, r)
+        body = _renamed(exp, index, params, activate)
+        for s in body.stms:
+            b.add(s)
+    return For(r, count, params, inits, Body(tuple(stms), body.results), plan)
+
+
+def _like(vars: Sequence[Var], activate: Activate) -> tuple[Var, ...]:
+    new = tuple(Var(v.name, v.type) for v in vars)
+    for old, mine in zip(vars, new, strict=True):
+        activate(old, mine)
+    return new
+
+
+def _renamed(exp: For, index: Atom, params: Sequence[Var], activate: Activate) -> Body:
     names = Substitution({exp.index: index, **dict(zip(exp.params, params, strict=True))}, refresh=True)
     body = names.body(exp.body)
     for old, new in names.map.items():

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from tapeless.ad.bodies import quiet
 from tapeless.ad.emit import Emit, whole
-from tapeless.ad.iteration import trips
+from tapeless.ad.iteration import state_of, trips
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.ways import Found, Kept, Way, advance
-from tapeless.ir.core import Apply, At, Body, For, While
+from tapeless.ir.core import Apply, At, Body, While
 from tapeless.ir.plans import CHECKPOINT, KEPT
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, atom_dim, dim_atom, i64
 from tapeless.passes.dce import live_part
@@ -35,7 +35,7 @@ class Snapshots(Way):
     def __init__(self, plain: Kept, share: Atom) -> None:
         super().__init__(plain.reverse, plain.stm, plain.exp, plain.region.copy(), plain.accs)
         self.plan = plain.plan
-        self.state = _state(self.exp, {self.exp.params[k] for k in self.region.needed})
+        self.state = state_of(self.exp, {self.exp.params[k] for k in self.region.needed})
         self.numbers = [self.exp.params.index(p) for p in self.state]
         emit = self.reverse.emit
         self.state_bytes = bytes_of(emit, self.kept_types())
@@ -167,18 +167,6 @@ def _push(way: Snapshots, stack: Sequence[Var], slot: Atom, place: Atom, states:
     for array, p, value in zip(stack[1:], way.state, states, strict=True):
         found.append(b.update(array, (At(slot), *whole(p.type)), value))
     return found
-
-
-def _state(exp: For, needed: set[Var]) -> list[Var]:
-    """The carried values that these are computed from, over all iterations."""
-    state = set(needed)
-    while True:
-        results = tuple(r for p, r in zip(exp.params, exp.body.results, strict=True) if p in state)
-        _, vars = live_part(quiet(Body(exp.body.stms, results)))
-        more = state | {p for p in exp.params if p in vars or any(r is p for r in results)}
-        if more == state:
-            return [p for p in exp.params if p in state]
-        state = more
 
 
 def _split(emit: Emit, base: Atom, end: Atom, free: Atom) -> Atom:

@@ -55,6 +55,11 @@ class Way(ABC):
         """How many of them are kept."""
         return trips(self.reverse, self.exp.bound)
 
+    @property
+    def steps(self) -> Atom:
+        """How often the way back goes around."""
+        return dim_atom(trips(self.reverse, self.exp.bound))
+
     @abstractmethod
     def forwards(self, vars: Sequence[Var], length: Dim | None = None) -> list[Var]:
         """Emits the loop, binding its results; what it keeps, `length` of each (all, unless said)."""
@@ -82,9 +87,8 @@ class Way(ABC):
             sums = [emit("add", t, s) for t, s in zip(totals, found[count:], strict=True)]
         params = (*region.ends.values(), *totals, *carried)
         starts = (*ends.values(), *(emit.zero(t.type) for t in totals), *inits)
-        bound = dim_atom(trips(self.reverse, self.exp.bound))
         body = Body(tuple(stms), (*found[:count], *sums, *nexts))
-        given = b.bind([Var(p.name, p.type) for p in params], For(step, bound, params, starts, body))
+        given = b.bind([Var(p.name, p.type) for p in params], For(step, self.steps, params, starts, body))
         adjoints: Found = (
             dict(zip(region.ends, given, strict=False)),
             dict(zip(region.scalars, given[count:], strict=False)),

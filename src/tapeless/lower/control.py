@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Atom, Body, For, If, Var, While
+from tapeless.ir.plans import ALIKE
 from tapeless.ir.types import zero_of
 from tapeless.lower import loopir
 from tapeless.lower.code import ZERO, Loc
@@ -198,7 +199,7 @@ def _swappable(loc: Loc) -> bool:
 def lower_for(lo: Lowerer, vars: tuple[Var, ...], exp: For) -> None:
     code = lo.code
     carried = Carried(lo, exp.params, exp.inits, exp.body)
-    with code.loop(lo.atom(exp.bound), label=exp.index.name) as i:
+    with code.loop(lo.atom(exp.bound), label=exp.index.name, vectorize=exp.plan != ALIKE) as i:
         lo.scalars[exp.index] = i
         carried.iteration()
     carried.finish(vars)

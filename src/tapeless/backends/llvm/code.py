@@ -301,7 +301,9 @@ class Code:
 
         def body(i: str) -> None:
             self.values[stm.var] = (i,)
+            before, self.w.vector_math = self.w.vector_math, self.w.vector_math and stm.vectorize
             self.block(stm.body)
+            self.w.vector_math = before
 
         independent = stm.body if stm.tag != "seq" else None
         span = Bounds(kind, lo, hi, str(stm.step), down=stm.step < 0)

@@ -30,7 +30,7 @@ def call_libm(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:
 
 
 def _variants(w: Writer, function: str, kind: str, arity: int) -> str:
-    forms = w.target.variants(function, arity)
+    forms = w.target.variants(function, arity) if w.vector_math else ()
     if not forms:
         return ""
     mappings = []

@@ -179,6 +179,7 @@ class Writer:
         self.cold: list[str] = []
         self.block = "entry"
         self.calls = 0  # of library functions so far
+        self.vector_math = True  # whether they may become vector functions
         self._names = 0
 
     def fresh(self, hint: str = "v") -> str:
