@@ -57,6 +57,25 @@ def test_either_order_gives_the_same(sizes):
             np.testing.assert_allclose(y, x, rtol=1e-12, atol=1e-13)
 
 
+def test_one_after_the_other():
+    """The second chain is scaled by a result of the first."""
+    code = (
+        SCALED
+        + """
+w: [n]f64 = map n (\\i f_i -> t: f64 = r[0, 0]; u: f64 = mul f_i t; in u) f
+x: [n][l]f64 = @matmul a b
+q: [n][l]f64 = map n (\\i w_i row -> own: [l]f64 = map l (\\j e -> t: f64 = mul e w_i; in t) row; in own) w x
+o: [k][l]f64 = @matmul p q
+"""
+    )
+    before = program(code, "(r, o)", "([k][l]f64, [k][l]f64)")
+    after = chain_products(before)
+    verify(after)
+    assert print_function(after).count("fits") == 4
+    for x, y in zip(evaluate(before, arguments(3, 40, 4, 5)), evaluate(after, arguments(3, 40, 4, 5)), strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("scale", [1e-170, 1e170])
 def test_the_order_is_kept_where_numbers_leave_the_range(scale):
     """P @ A is 0 or infinite here, P @ (A @ B) is neither."""

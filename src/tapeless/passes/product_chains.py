@@ -110,10 +110,13 @@ class Chains(Rewriter):
 
     def body(self, body: Body) -> Body:
         new = super().body(body)
-        for stm in new.stms:
-            if _is_product(stm) and (chain := self.chain(new, stm)):
-                new = _in_order(new, chain)
+        while chain := self.first(new):
+            new = _in_order(new, chain)
         return new
+
+    def first(self, body: Body) -> Chain | None:
+        found = (self.chain(body, stm) for stm in body.stms if _is_product(stm))
+        return next((chain for chain in found if chain), None)
 
     def chain(self, body: Body, outer: Stm) -> Chain | None:
         made = {v: s for s in body.stms for v in s.vars}
