@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
+import numpy as np
 import pytest
 
+from tapeless.interp.evaluate import evaluate
 from tapeless.ir.printer import print_function
 from tapeless.passes.simplify import simplify
 from tapeless.passes.verify import verify
@@ -188,6 +191,41 @@ def test_unbounded_partials_wait_for_the_last_round() -> None:
     stays(code, "t")
     final = after(partial(simplify, speculate=True), code, "t")
     assert final == "p: bool = ne b 0.0 q: f64 = div a b t: f64 = select p q 0.0 in t"
+
+
+GUARD = """
+    t: f64 = mul {product}
+    p: bool = eq {compared}
+    q: bool = isnan t
+    r: bool = and {tests}
+    u: f64 = select r {zero} t
+"""
+
+
+@pytest.mark.parametrize("product", ["a b", "b a"])
+@pytest.mark.parametrize("tests", ["p q", "q p"])
+def test_products_with_zero_are_zero_the_last_time(product: str, tests: str) -> None:
+    code = GUARD.format(product=product, compared="b 0.0", tests=tests, zero="0.0")
+    stays(code, "u")
+    f = program(code, "u")
+    final = simplify(f, speculate=True)
+    assert words(print_function(final)).endswith("u: f64 = select p 0.0 t in u")
+    for a in (math.inf, -math.inf, math.nan, 2.0, -2.0, 0.0):
+        for b in (0.0, -0.0, math.nan, math.inf, 3.0):
+            args = [
+                a if v.name == "a" else np.float64(b) if v.name == "b" else x
+                for v, x in zip(f.params, arguments(0), strict=True)
+            ]
+            np.testing.assert_equal(np.add(evaluate(final, args)[0], 0.0), np.add(evaluate(f, args)[0], 0.0))
+
+
+@pytest.mark.parametrize(
+    "product, compared, zero",
+    [("a b", "b 1.0", "0.0"), ("a a", "b 0.0", "0.0"), ("a b", "b 0.0", "1.0"), ("a b", "b 0.0", "-0.0")],
+)
+def test_what_is_no_guard_stays(product: str, compared: str, zero: str) -> None:
+    f = program(GUARD.format(product=product, compared=compared, tests="p q", zero=zero), "u")
+    assert simplify(f, speculate=True) is f
 
 
 @pytest.mark.parametrize("inner", ["x[j]", "exp b", "x[j!]"])

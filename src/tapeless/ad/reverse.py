@@ -22,6 +22,7 @@ factors on the way from it to `x` must not make NaN of that: products in such op
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from tapeless.ad.activity import useful, varied
 from tapeless.ad.bodies import chosen_in, large_in, quiet, sizes_in
@@ -65,6 +66,7 @@ from tapeless.ops.partials import FIRST_WINS
 from tapeless.passes.linear import Linear, combined
 
 Back = Callable[[], None]
+NOTHING: Mapping[Var, Var] = {}
 
 
 def vjp_body(
@@ -82,7 +84,9 @@ def vjp_body(
     active = varied(body, wrt) & useful(body, wanted)
     reverse = Reverse(b, active, debug_nans, policy)
     reverse.sizes = sizes_in(body)
+    reverse.once = True
     backs = reverse.forward(body)
+    reverse.once = False
     for r, seed in zip(body.results, seeds, strict=True):
         if seed is not None and isinstance(r, Var):
             reverse.add(r, seed)
@@ -97,6 +101,8 @@ class Reverse:
         self.budget: Atom | None = None if policy.memory is None else i64(policy.memory)  # bytes for what is kept
         self.loops = 0  # that share it
         self.nested = False  # in a loop: fewer ways to choose from, because each is made anew in each way around
+        self.once = False  # what is emitted runs once, on the way forwards
+        self.there: set[Var] = set()  # arrays that are still there on the way back: Note [Results that are there]
         self.chosen: set[Var] = set()  # Note [Choices]
         self.large: set[Var] = set()
         self.forms: dict[Var, Linear] = {}  # of integers
@@ -235,8 +241,8 @@ class Reverse:
 
     # -- statements
 
-    def forward(self, body: Body) -> list[tuple[Stm, Back]]:
-        """Emits the statements; what to do on the way back."""
+    def forward(self, body: Body, known: Mapping[Var, Var] = NOTHING) -> list[tuple[Stm, Back]]:
+        """Emits the statements; what to do on the way back. The values of some may be `known`."""
         backs: list[tuple[Stm, Back]] = []
         self.chosen |= chosen_in(body)
         self.large |= large_in(body) if self.chosen else set()
@@ -244,8 +250,18 @@ class Reverse:
             self.budget = self.emit("floordiv", self.budget, max(1, self.loops))
             self.loops = self.sharers(body)
         for stm in body.stms:
-            with_span(self.b, stm, lambda stm=stm: backs.append((stm, self.stm(stm))))  # type: ignore[misc]
+            value = known.get(stm.vars[0]) if stm.vars else None
+            run = self.stm if value is None else partial(self.known, value)
+            with_span(self.b, stm, lambda stm=stm, run=run: backs.append((stm, run(stm))))  # type: ignore[misc]
         return backs
+
+    def known(self, value: Var, stm: Stm) -> Back:
+        """For a statement that need not run, because its value is there."""
+        with self.b.region():
+            back = self.stm(stm)
+        self.b.alias(stm.vars[0], value)
+        self.there.add(stm.vars[0])
+        return back
 
     def backward(self, backs: Sequence[tuple[Stm, Back]]) -> None:
         for stm, back in reversed(backs):

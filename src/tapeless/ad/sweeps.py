@@ -4,11 +4,16 @@ A sweep goes back as a sweep: each element's lambda is run again and backwards, 
 adjoints of scalars of outside are summed, those of arrays of outside are accumulated. Sums, and extrema by the place of
 the winner, have rules of their own; other reductions, scans and histograms have become sequential loops before
 (`ad.unfold`).
+
+Note [Results that are there]
+A map of costly results (exp, tanh, ...) that was run forwards once has left them in an array. On the way back its elements are
+taken from there: reading one is cheaper than computing it again. That holds for what a function computes outside of
+loops and lambdas, and for the rows of that; what is run again on the way back makes no array of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tapeless.ad.bodies import loosened
@@ -34,20 +39,29 @@ from tapeless.ir.core import (
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
+from tapeless.ops.table import CALL, TABLE
 from tapeless.passes.rewrite import REGIONS
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Back, Reverse
 
+NOTHING: Mapping[int, Var] = {}
 Seeds = Callable[["Reverse", Lambda, Sequence[Var]], Sequence[Atom | None]]
 
 
 def elements_back(
-    reverse: Reverse, width: Dim, arrays: Sequence[Var], lam: Lambda, bars: Sequence[Var], seeds: Seeds
+    reverse: Reverse,
+    width: Dim,
+    arrays: Sequence[Var],
+    lam: Lambda,
+    bars: Sequence[Var],
+    seeds: Seeds,
+    there: Mapping[int, Var] = NOTHING,
 ) -> None:
     """Runs `lam` again and backwards for each element.
 
     `bars` are further arrays to take rows of; `seeds(inner, lam, rows)` gives the adjoints of the lambda's results from these.
+    there: arrays of results of the lambda, by their number. Note [Results that are there]
     """
     b = reverse.b
     lam = reverse.fresh(lam)
@@ -60,13 +74,14 @@ def elements_back(
     through = [v for v in free if v.type.shape] + [rows[p] for p in added if rows[p] not in free]
     before = {p: reverse.adjoints.get(rows[p]) for p in mapped}
     olds = [p for p in mapped if before[p] is not None]
+    known = {_array(lam.body.results[k]): Var(a.name, a.type.row()) for k, a in there.items()}
 
     def run(accs: dict[Var, Var]) -> list[Atom]:
         inner = reverse.inside(accs)
         bar_rows = [Var(f"{a.name}", a.type.row()) for a in bars]
         old_rows = {p: Var(f"{p.name}_bar", p.type) for p in olds}
         with b.region() as stms:
-            backs = forwards(inner, lam.body)
+            backs = inner.forward(lam.body, known) if known else forwards(inner, lam.body)
             for r, seed in zip(lam.body.results, seeds(inner, lam, bar_rows), strict=True):
                 inner.add(r, seed)
             inner.backward(backs)
@@ -83,8 +98,8 @@ def elements_back(
         operators = tuple(sum_operator(v.type.dtype) for v in scalars)
         vars = [Var(f"{v.name}_bar", v.type) for v in scalars]
         vars += [Var(f"{p.name}_bar", Type(p.type.dtype, (width, *p.type.shape))) for p in mapped]
-        inputs = (*arrays, *bars, *(_array(before[p]) for p in olds))
-        params = (*lam.params, *bar_rows, *old_rows.values())
+        inputs = (*arrays, *bars, *(_array(before[p]) for p in olds), *there.values())
+        params = (*lam.params, *bar_rows, *old_rows.values(), *known.values())
         new = Sweep(width, inputs, Lambda(params, Body(tuple(stms), (*sums, *outs))), operators)
         return list(b.bind(vars, new))
 
@@ -100,11 +115,24 @@ def _array(a: Atom | None) -> Var:
     return a
 
 
+def _costly(body: Body, result: Atom) -> bool:
+    """Whether the result is that of a function call, or an array of such."""
+    made = next((s for s in body.stms if s.vars == (result,)), None)
+    match made:
+        case Stm(_, Apply(op)):
+            return TABLE[op].cost >= CALL and result.type.dtype.is_float
+        case Stm(_, Sweep(_, _, lam, (), ())):
+            return _costly(lam.body, lam.body.results[0])
+    return False
+
+
 # -- sweeps
 
 
 def vjp_sweep(reverse: Reverse, stm: Stm, exp: Sweep) -> Back:
     reverse.put(stm)
+    if reverse.once:
+        reverse.there.update(stm.vars)
     return lambda: _sweep_back(reverse, stm, exp)
 
 
@@ -138,7 +166,12 @@ def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
                 found[k] = row
             return found
 
-        elements_back(reverse, exp.width, exp.arrays, exp.lam, list(rows.values()), seeds)
+        there = {
+            k: v
+            for k, v in enumerate(stm.vars)
+            if k >= reduced + scanned and v in reverse.there and _costly(exp.lam.body, exp.lam.body.results[k])
+        }
+        elements_back(reverse, exp.width, exp.arrays, exp.lam, list(rows.values()), seeds, there)
     for k, operator, bar in extrema:
         _extremum_back(reverse, exp, k, operator, bar, stm.vars[k])
 

@@ -324,6 +324,24 @@ def _select(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
     return _extremum(cond, x, y, defs)
 
 
+def plain_guard(exp: Apply, defs: Defs) -> Apply:
+    """0 in place of a product that is NaN though a factor is 0: 0 wherever that factor is. The product would be a zero
+    otherwise, perhaps a negative one. Its slope in the factor is lost.
+    """
+    cond, zero, product = exp.args
+    factors = inner(product, "mul", defs)
+    tests = inner(cond, "and", defs)
+    if not is_zero(zero, 1.0) or not factors or not tests:
+        return exp
+    for one, other in (tests, tests[::-1]):
+        compared, asked = inner(one, "eq", defs), inner(other, "isnan", defs)
+        if compared and asked and asked[0] is product:
+            for factor, number in (compared, compared[::-1]):
+                if factor in factors and is_zero(number, 1.0):
+                    return Apply("select", (one, zero, product))
+    return exp
+
+
 def _extremum(cond: Atom, x: Atom, y: Atom, defs: Defs) -> Apply | None:
     """The greater or smaller one of what was compared. With >= and <= only of integers: a NaN would be the other one."""
     for name in ("gt", "lt", "ge", "le"):

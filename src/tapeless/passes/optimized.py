@@ -18,6 +18,7 @@ from tapeless.passes.gather import gather
 from tapeless.passes.own_cells import own_cells
 from tapeless.passes.parallelise import parallelise_marked
 from tapeless.passes.pipeline import FINAL_PASSES, optimize
+from tapeless.passes.product_chains import chain_products
 from tapeless.passes.product_sums import sum_products_first
 from tapeless.passes.quotients import settle_quotients
 from tapeless.passes.ranges import eliminate_checks
@@ -49,6 +50,7 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("fuse", fuse),
         ("recognise", recognise_products),
         ("product sums", sum_products_first),
+        ("product chains", chain_products),
         ("own cells", add_in_place),
         ("version", version_loops),
     ]

@@ -8,6 +8,7 @@ A branch of a few operations is cheaper when both arms run and a `select` picks.
 the value is right, but reverse differentiation multiplies the partials of the arm not taken by zero, and a partial may
 be infinite. Before differentiation (`speculate=False`) only operations with bounded partials are therefore run
 unasked: sums, selections, conversions, and whatever has no derivative.
+For the same reason only the last time is a product with 0 taken for 0 without a look at it (`plain_guard`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, DType, Var, i64
 from tapeless.ir.walk import all_stms, operands, regions, type_vars
 from tapeless.ops.table import TABLE
-from tapeless.passes.algebra import inner, simplify_apply
+from tapeless.passes.algebra import inner, plain_guard, simplify_apply
 from tapeless.passes.facts import equal_bodies, is_view
 from tapeless.passes.rewrite import Rewriter
 from tapeless.passes.views import settle, simplify_view
@@ -144,6 +145,8 @@ class Simplifier(Rewriter):
 
     def apply(self, stm: Stm, exp: Apply) -> None:
         (var,) = stm.vars
+        if self.speculate and exp.op == "select":
+            exp = plain_guard(exp, self.defs)
         while True:
             new = simplify_apply(exp, var.type, self.defs)
             if not isinstance(new, Apply):
