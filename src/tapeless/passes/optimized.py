@@ -23,6 +23,7 @@ from tapeless.passes.product_sums import sum_products_first
 from tapeless.passes.quotients import settle_quotients
 from tapeless.passes.ranges import eliminate_checks
 from tapeless.passes.recognise import recognise_products
+from tapeless.passes.tiles import write_tiles
 from tapeless.passes.verify import verify
 from tapeless.passes.version import version_loops
 from tapeless.passes.whole_rows import whole_rows
@@ -57,6 +58,7 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("version", version_loops),
         ("", clean_finally),
         ("quotients", settle_quotients),
+        ("tiles", write_tiles),
         ("decisions", choose_by_decisions),
     ]
     for name, step in steps:
