@@ -35,7 +35,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import BOOL, I64, Atom, Const, Dim, DType, Type, Var, const, dim_atom, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_exp, map_regions
-from tapeless.passes.facts import is_effect
+from tapeless.passes.facts import may_fail
 
 Defs = Mapping[Var, Exp]
 
@@ -101,7 +101,7 @@ def _find(exp: WithAcc, zeros: Mapping[Var, Stm]) -> Tiles | None:
                 at = update.axes[0]
                 assert isinstance(at, At)
                 return Tiles(k, start, stm.exp.width, at.index)
-        if _may_fail(stm):
+        if may_fail(stm):
             break  # what comes later may rely on the test
     return None
 
@@ -115,14 +115,10 @@ def _candidates(rows: Sweep) -> Iterator[tuple[UpdateAcc, Var]]:
                     yield s.exp, start
 
 
-def _may_fail(stm: Stm) -> bool:
-    return any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc) for s in all_stms(Body((stm,), ())))
-
-
 def _reads_first(rows: Sweep, start: Var) -> bool:
     """Whether the starts are read before anything is tested: then they may be read before the sweep too."""
     reads = [k for k, s in enumerate(rows.lam.body.stms) if isinstance(s.exp, Index) and s.exp.array is start]
-    return not any(_may_fail(s) for s in rows.lam.body.stms[: max(reads) + 1])
+    return not any(may_fail(s) for s in rows.lam.body.stms[: max(reads) + 1])
 
 
 def _updates(exp: WithAcc, acc: Var) -> int:
