@@ -94,10 +94,14 @@ def while_it_is_small(x, n):
     return x
 
 
+def backwards_beside_accumulators(x, n):
+    return tp.grad(lambda y: np.sum(row_and_column(y, n) ** 2))(x)
+
+
 IN_PLACE = [
     doubled, of_two_arrays, one_element_of_the_old_one, row_and_column, a_row_is_subtracted, rows_less_their_sum,
     own_element_of_a_row, updated_afterwards, only_sometimes, in_one_way_or_another,
-    in_one_pass_with_a_sum, while_it_is_small,
+    in_one_pass_with_a_sum, while_it_is_small, backwards_beside_accumulators,
 ]  # fmt: skip
 
 
@@ -171,7 +175,7 @@ OTHERWISE = [
     neighbours, reversed_order, gathered, transposed, the_old_one_is_kept, a_row_is_used_afterwards, read_by_the_other_arm, of_each_other, rows_twice,
 ]  # fmt: skip
 SQUARE = {row_and_column, a_row_is_subtracted, rows_less_their_sum, own_element_of_a_row, transposed,
-          a_row_is_used_afterwards, rows_twice}  # fmt: skip
+          a_row_is_used_afterwards, rows_twice, backwards_beside_accumulators}  # fmt: skip
 
 
 def argument(function):

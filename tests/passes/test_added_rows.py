@@ -45,8 +45,13 @@ def kept(made: str, added: str, result: str = "m") -> str:
 
 @pytest.mark.parametrize(
     "code",
-    [kept("", "k, :"), kept("l: i64 = mod k n", "l, :", "y"), kept("", ":, k", "y")],
-    ids=["others read it", "the place is known only later", "along another axis"],
+    [
+        kept("", "k, :"),
+        kept("l: i64 = mod k n", "l, :", "y"),
+        kept("", ":, k", "y"),
+        kept('near: bool = lt k n; check near IndexError "far"', "k, :", "y"),
+    ],
+    ids=["others read it", "the place is known only later", "along another axis", "the place is tested only later"],
 )
 def test_rows_that_stay(code: str) -> None:
     f = program(code, "(g, q)")

@@ -22,6 +22,7 @@ from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower import loopir
 from tapeless.lower.accumulators import with_private, worth_private
 from tapeless.lower.code import ONE, ZERO, Loc
+from tapeless.lower.skipping import emit_blocks, find_gate
 from tapeless.lower.work import pieces_of, share, work_of, worth_cutting
 from tapeless.passes.distances import owns_rows
 
@@ -218,6 +219,10 @@ def _loop(
     own = {lo.accs[a].loc.buffer for a in free_in_lambda(lam) if a in lo.accs and owns_rows(lam, a)}
     tag = "simd" if free and _independent(body, own | {o.buffer for o in outs}) else "seq"
     stm = loopir.For(i, start, stop, tuple(body), 1, tag)
+    gate = find_gate(body, i) if tag == "simd" and lo.target == "cpu" else None
+    if gate is not None:
+        emit_blocks(code, gate, stm)
+        return
     code.mark(stm)
     code.emit(stm)
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from tapeless.ir.core import Apply, At, Body, Function, Lambda, Range, Stm, Sweep, UpdateAcc
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import all_stms, map_regions, operands, regions
+from tapeless.passes.facts import may_fail
 from tapeless.passes.sweeps import is_whole, mapped_vars
 
 
@@ -58,6 +59,8 @@ def _entered(body: Body, uses: Counter[Atom]) -> Body:
         if row is None or row not in makers or uses[row] != 1:
             continue
         maker = makers[row]
+        if any(may_fail(s) for s in body.stms[maker + 1 : k]):
+            continue  # the place may be inside only after that
         if all(known.get(v, -1) < maker for v in operands(stm.exp) if isinstance(v, Var) and v is not row):
             sweep = stms[maker]
             assert sweep is not None

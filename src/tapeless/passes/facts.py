@@ -35,6 +35,7 @@ from tapeless.ir.core import (
     Range,
     Reshape,
     Scatter,
+    Stm,
     Sweep,
     Transpose,
     Update,
@@ -43,7 +44,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ir.walk import Substitution, operands, regions
+from tapeless.ir.walk import Substitution, all_stms, operands, regions
 
 EQUAL_STMS = 16  # statements of branches that are compared
 
@@ -55,6 +56,11 @@ def is_effect(exp: Exp) -> bool:
     if isinstance(exp, Index | Update):
         return any(isinstance(a, At) and a.check for a in exp.axes)
     return isinstance(exp, Check | Print | UpdateAcc)
+
+
+def may_fail(stm: Stm) -> bool:
+    """Does it test or print something, in its regions too? What comes later may rely on the test."""
+    return any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc) for s in all_stms(Body((stm,), ())))
 
 
 def is_view(exp: Exp) -> bool:

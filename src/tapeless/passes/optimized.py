@@ -13,6 +13,7 @@ from functools import partial
 
 from tapeless.ir.core import Function
 from tapeless.passes.added_rows import add_in_place
+from tapeless.passes.decided import choose_by_decisions
 from tapeless.passes.fuse import fuse
 from tapeless.passes.gather import gather
 from tapeless.passes.own_cells import own_cells
@@ -23,6 +24,7 @@ from tapeless.passes.product_sums import sum_products_first
 from tapeless.passes.quotients import settle_quotients
 from tapeless.passes.ranges import eliminate_checks
 from tapeless.passes.recognise import recognise_products
+from tapeless.passes.tiles import write_tiles
 from tapeless.passes.verify import verify
 from tapeless.passes.version import version_loops
 from tapeless.passes.whole_rows import whole_rows
@@ -31,11 +33,14 @@ VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after ever
 
 
 def optimized(function: Function, *, unsafe: bool = False, times: dict[str, float] | None = None) -> Function:
-    """Clean up, prove parallel loops, drop index tests, fuse, find products, clean up for the last time."""
+    """Clean up, prove parallel loops, drop index tests, fuse, find products, clean up for the last time, polish."""
     spent = times if times is not None else {}
 
     def clean(f: Function) -> Function:
         return optimize(f, verify=VERIFY, times=spent)
+
+    def clean_finally(f: Function) -> Function:
+        return optimize(f, verify=VERIFY, times=spent, passes=FINAL_PASSES)
 
     steps: list[tuple[str, Callable[[Function], Function]]] = [
         ("", clean),
@@ -53,6 +58,10 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("product chains", chain_products),
         ("own cells", add_in_place),
         ("version", version_loops),
+        ("", clean_finally),
+        ("quotients", settle_quotients),
+        ("tiles", write_tiles),
+        ("decisions", choose_by_decisions),
     ]
     for name, step in steps:
         start = time.perf_counter()
@@ -61,4 +70,4 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
             spent[name] = spent.get(name, 0.0) + time.perf_counter() - start
             if VERIFY:
                 verify(function)
-    return settle_quotients(optimize(function, verify=VERIFY, times=spent, passes=FINAL_PASSES))
+    return function

@@ -6,7 +6,7 @@ Note [Written over]
 `x = map(f, x)` at the end of a loop's body needs no second array: element i is read before it is written, by the same
 iteration. That holds when nobody reads the old array after the map or, inside it, at another element. Parts of it with
 fewer axes (a row, a column) are allowed in the map: the lowering sets a copy of them aside first, unless each
-iteration reads its own part.
+iteration reads its own part. The map may stand in a branch or among accumulators of other arrays.
 """
 
 from __future__ import annotations
@@ -126,6 +126,10 @@ class _Names:
     def __contains__(self, v: object) -> bool:
         return v in self.whole or v in self.parts
 
+    @property
+    def single(self) -> bool:
+        return not self.parts and self.whole == {self.source}
+
     def used(self, stm: Stm) -> bool:
         return any(v in self for v in free_in_exp(stm.exp))
 
@@ -157,15 +161,11 @@ def _makes_over(stm: Stm, k: int, names: _Names) -> bool:
             rows = [p for p, a in zip(lam.params[1:], exp.arrays, strict=True) if a is names.source]
             return len(rows) == 1 and written_over(lam.body, result, rows[0])
         case If(then=then, orelse=orelse):
-            arms = (then, orelse)
             return all(
-                arm.results[k] is names.source
-                or (
-                    not names.parts
-                    and names.whole == {names.source}
-                    and written_over(arm, arm.results[k], names.source)
-                )
-                for arm in arms
+                arm.results[k] is names.source or (names.single and written_over(arm, arm.results[k], names.source))
+                for arm in (then, orelse)
             )
+        case WithAcc(arrays=arrays, lam=lam) if k >= len(arrays) and not any(a in names for a in arrays):
+            return names.single and written_over(lam.body, lam.body.results[k - len(arrays)], names.source)
         case _:
             return False
