@@ -16,12 +16,13 @@ import contextlib
 import ctypes
 import functools
 import os
+import platform
 import re
 from pathlib import Path
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.llvm import host, optimize
+from tapeless.backends.llvm import flushing, host, optimize
 
 LOADED = re.compile(r"/\S*/lib(?:gomp|omp|iomp5)\b[^/\s]*\.so[^/\s]*$", re.MULTILINE)
 OF_THE_SYSTEM = ("libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so")
@@ -31,8 +32,10 @@ FORKED_WITHOUT_EXEC = 0x40  # among the flags of a process, the seventh word aft
 TEAM = """
 %job = type { ptr, ptr, i64 }  ; fn, ctx, iterations
 
-; One thread of the team: an equal part of the iterations.
+; One thread of the team: an equal part of the iterations. A thread has the setting of arithmetic of whoever started it.
 define internal void @part(ptr %job) nounwind {
+  %control = alloca i32
+  %saved = alloca i32
   %p1 = getelementptr inbounds %job, ptr %job, i32 0, i32 1
   %p2 = getelementptr inbounds %job, ptr %job, i32 0, i32 2
   %fn = load ptr, ptr %job
@@ -54,7 +57,16 @@ define internal void @part(ptr %job) nounwind {
   %some = icmp slt i64 %t0, %t1
   br i1 %some, label %work, label %done
 work:
+  %caller = icmp eq i32 %me, 0
+  br i1 %caller, label %own, label %member
+own:
   call void %fn(ptr %ctx, i64 %t0, i64 %t1)
+  ret void
+member:
+  SAVE
+  RESET
+  call void %fn(ptr %ctx, i64 %t0, i64 %t1)
+  RESTORE
   ret void
 done:
   ret void
@@ -78,6 +90,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
+DECLARED
 """
 
 
@@ -120,8 +133,10 @@ def _complete(file: str) -> bool:
 @functools.cache
 def address(file: str) -> int:
     """Of a function like `rt_parallel`, whose threads are those of the runtime in this file."""
-    target, library = host.host(), ctypes.CDLL(file)
-    text = f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{TEAM}'
+    target, library, team = host.host(), ctypes.CDLL(file), TEAM
+    for name in ("SAVE", "RESET", "RESTORE", "DECLARED"):
+        team = team.replace(name, getattr(flushing, name)[platform.machine()])
+    text = f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{team}'
     jit = llvm.create_lljit_compiler(host.machine())
     builder = llvm.JITLibraryBuilder().add_object_img(host.machine(opt=0).emit_object(optimize.parse(text)))
     builder.add_current_process().export_symbol("team")

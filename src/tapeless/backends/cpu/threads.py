@@ -29,18 +29,12 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tapeless.backends.cpu import openmp
-from tapeless.backends.llvm import host, optimize
+from tapeless.backends.llvm import flushing, host, optimize
 
 SHARES = 4  # ranges for each thread
 MAX_THREADS = 1024
 SPINS = 400  # about 20 us
 PAUSE = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.hint(i32 1)"}
-# How floating-point arithmetic is set to its standard: Note [Tiny numbers as zero] in backends/llvm/flushing.py.
-RESET = {
-    "x86_64": "store i32 8064, ptr %control\n  call void @llvm.x86.sse.ldmxcsr(ptr %control)",
-    "aarch64": "call void @llvm.aarch64.set.fpcr(i64 0)",
-}
-RESET_NAME = {"x86_64": "void @llvm.x86.sse.ldmxcsr(ptr)", "aarch64": "void @llvm.aarch64.set.fpcr(i64)"}
 FUTEX = {"x86_64": 202, "aarch64": 98}  # numbers of the system call
 WAIT, WAKE = 128, 129
 POOL = "pool"
@@ -267,7 +261,7 @@ close:
 }
 
 declare i64 @llvm.smin.i64(i64, i64)
-declare RESET_NAME
+declare RESET
 declare void @PAUSE_NAME
 declare i64 @syscall(i64, ...)
 declare i32 @sigfillset(ptr)
@@ -280,7 +274,7 @@ declare i32 @pthread_detach(i64)
 def _text() -> str:
     target, machine = host.host(), platform.machine()
     text = RUNTIME.replace("PAUSE_NAME", PAUSE[machine].replace(" 1", "")).replace("PAUSE", PAUSE[machine])
-    text = text.replace("RESET_NAME", RESET_NAME[machine]).replace("RESET", RESET[machine])
+    text = text.replace("declare RESET", flushing.DECLARED[machine]).replace("RESET", flushing.RESET[machine])
     numbers = {"FUTEX": FUTEX[machine], "WAIT": WAIT, "WAKE": WAKE, "SPINS": SPINS, "SHARES": SHARES}
     for name, number in (numbers | {"MAX_THREADS": MAX_THREADS}).items():
         text = text.replace(name, str(number))

@@ -18,6 +18,25 @@ if TYPE_CHECKING:
 MXCSR_ZEROS = 0x8040  # flush results to zero, take operands as zero
 FPCR_ZEROS = 1 << 24
 
+# For runtimes that are written as text, by machine: what they declare; code that saves the setting of a thread, sets that of the
+# standard, and puts the saved one back. `%control` and `%saved` are allocas of 32 bits, made before.
+DECLARED = {
+    "x86_64": "declare void @llvm.x86.sse.ldmxcsr(ptr)\ndeclare void @llvm.x86.sse.stmxcsr(ptr)",
+    "aarch64": "declare void @llvm.aarch64.set.fpcr(i64)\ndeclare i64 @llvm.aarch64.get.fpcr()",
+}
+SAVE = {
+    "x86_64": "call void @llvm.x86.sse.stmxcsr(ptr %saved)",
+    "aarch64": "%found = call i64 @llvm.aarch64.get.fpcr()",
+}
+RESET = {
+    "x86_64": "store i32 8064, ptr %control\n  call void @llvm.x86.sse.ldmxcsr(ptr %control)",
+    "aarch64": "call void @llvm.aarch64.set.fpcr(i64 0)",
+}
+RESTORE = {
+    "x86_64": "call void @llvm.x86.sse.ldmxcsr(ptr %saved)",
+    "aarch64": "call void @llvm.aarch64.set.fpcr(i64 %found)",
+}
+
 
 def begin(w: Writer) -> str:
     """The setting that was found, for `end`; empty where nothing is set."""
