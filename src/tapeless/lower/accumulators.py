@@ -10,7 +10,7 @@ from tapeless.ir.core import Atom, UpdateAcc, Var, WithAcc
 from tapeless.ir.types import DType, const, i64
 from tapeless.lower.arrays import view, write
 from tapeless.lower.code import Loc
-from tapeless.lower.work import share
+from tapeless.lower.work import PARALLEL_WORK, share
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
@@ -74,10 +74,12 @@ def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[
 
 
 def _add_up(lo: Lowerer, acc: Acc, private: Loc, pieces: Atom) -> None:
-    """The copies of all chunks into the accumulator, rows shared out among the threads."""
+    """The copies of all chunks into the accumulator, rows shared out among the threads if there are many."""
     code = lo.code
-    with code.loop(pieces, tag="threads", label="part") as part:
-        start, stop = share(lo, part, acc.loc.shape[0], pieces)
+    many = code.compare("ge", code.mul(code.size(acc.loc.shape), pieces), i64(PARALLEL_WORK))
+    parts = code.let("select", DType.i64, many, pieces, i64(1), label="parts")
+    with code.loop(parts, tag="threads", label="part") as part:
+        start, stop = share(lo, part, acc.loc.shape[0], parts)
         with code.loop(pieces, label="piece") as piece:
             source = code.inside(private, piece)
             simd = acc.loc.rank == 1
