@@ -8,6 +8,7 @@ all states, strips, or a fixed number of snapshots.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tapeless.ad.abreast import abreast
@@ -18,12 +19,13 @@ from tapeless.ad.iteration import accumulators_of, make_region
 from tapeless.ad.online import Online
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.policy import NoRecovery
+from tapeless.ad.sizes import bytes_of
 from tapeless.ad.strips import spans, strips
-from tapeless.ad.ways import Again, Kept, Way
+from tapeless.ad.ways import Again, Choice, Kept, Way
 from tapeless.ir import plans
 from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
-from tapeless.ir.plans import CHECKPOINT, INVERT, KEEP, STORE, Wish
-from tapeless.ir.types import I64, Atom, Var, i64
+from tapeless.ir.plans import CHECKPOINT, INVERT, KEEP, STORE, UNDO, Wish
+from tapeless.ir.types import I64, Atom, Type, Var, i64
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Back, Reverse
@@ -101,7 +103,8 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
         case Wish(kind=plans.KEEP):
             return plain
         case Wish(kind=plans.AUTO) if share is None:
-            return with_exports(reverse, stm, exp, region, plain) or plain
+            kept = with_exports(reverse, stm, exp, region, plain) or plain
+            return _smaller(kept, plain, closed)
         case Wish(kind=plans.AUTO):
             assert share is not None
             cut = None if reverse.nested else abreast(plain, share) or _cut(reverse, stm, exp, plan, accs, 2)
@@ -116,6 +119,30 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
         case Wish(kind=plans.INVERT, number=int(distance)):
             return within(reverse, _anchored(reverse, stm, exp, plan, accs, distance), share)
     return within(reverse, plain, share)
+
+
+def _smaller(kept: Kept, plain: Kept, closed: list[str]) -> Way:
+    """Where more loops update an array than it has axes, its cells may be overwritten many times in an iteration: sizes decide
+    whether the log of them is kept, or the array.
+    """
+    reverse, plan = plain.reverse, plain.plan
+    often = [p for p in plan.of(UNDO) if any(_sizes(r.type) > _sizes(p.type) for r in plan.records[p])]
+    if not often:
+        return kept
+    again = reverse.fresh(Lambda((plain.exp.index, *plain.exp.params), plain.exp.body))
+    loop = replace(plain.exp, index=again.params[0], params=again.params[1:], body=again.body)
+    region = make_region(reverse.sharing(), loop, plain.accs)
+    arrays = [loop.params[plain.exp.params.index(p)] for p in often]
+    other = plan_loop(reverse, loop, region, Wish(), plain.stm.span, arrays)
+    other.closed = closed
+    whole = Kept(reverse, plain.stm, loop, region, other, plain.accs)
+    few, many = (bytes_of(reverse.emit, way.kept_types()) for way in (kept, whole))
+    return Choice(reverse.emit("le", few, many), kept, whole)
+
+
+def _sizes(type: Type) -> int:
+    """Axes whose length is not a constant."""
+    return sum(isinstance(d, Var) for d in type.shape)
 
 
 def _cut(reverse: Reverse, stm: Stm, exp: For, plan: Plan, accs: dict[Var, Var], depth: int) -> Kept:

@@ -16,7 +16,7 @@ a `Plan`. The choice is made here only, and written into the loop's `plan` for p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -69,7 +69,10 @@ class Plan:
         return bool(self.of(STORE, UNDO, DECISIONS) or self.exports)
 
 
-def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span) -> Plan:
+def plan_loop(
+    reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span, whole: Collection[Var] = frozenset()
+) -> Plan:
+    """`whole`: arrays that are not to be logged."""
     plan = Plan()
     needed = {exp.params[k] for k in region.needed}
     plan.recovery = dict.fromkeys(exp.params, NONE)
@@ -89,20 +92,30 @@ def plan_loop(reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span
         if plan.inverse is not None:
             plan.recovery.update(dict.fromkeys(plan.inverse.state, INVERT))
             needed -= set(plan.inverse.state)
-    _keep(reverse, exp, region, plan, needed, wish, span)
+    _keep(reverse, exp, region, plan, needed, wish, span, whole)
     if wish.kind in (AUTO, KEEP) and plan.keeps:
         return _decided(reverse, exp, region, plan, needed) or plan
     return plan
 
 
-def _keep(reverse: Reverse, exp: For, region: Region, plan: Plan, needed: set[Var], wish: Wish, span: Span) -> None:
+def _keep(
+    reverse: Reverse,
+    exp: For,
+    region: Region,
+    plan: Plan,
+    needed: set[Var],
+    wish: Wish,
+    span: Span,
+    whole: Collection[Var] = frozenset(),
+) -> None:
     """By what is still there, logs and slots."""
     body = exp.body
     for p in [p for p in exp.params if p in needed]:
         if wish.kind in (AUTO, KEEP, UNDO) and p.type.shape and is_live(exp, region, p, reverse.forms):
             plan.recovery[p] = LIVE
             continue
-        if wish.kind in (AUTO, KEEP, UNDO) and (log := _log(reverse, exp, body, p)) is not None:
+        logged = wish.kind in (AUTO, KEEP, UNDO) and p not in whole
+        if logged and (log := _log(reverse, exp, body, p)) is not None:
             body, plan.records[p] = log.record(body)
             plan.recovery[p], plan.logs[p] = UNDO, log
             continue
