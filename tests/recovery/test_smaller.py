@@ -58,3 +58,20 @@ def test_what_is_kept_depends_on_the_sizes():
 
     assert kept(100, 40) == ({"a": "store"}, 50 * 100 * 8)
     assert kept(4, 1) == ({"a": "undo"}, 50 * 2 * 8)
+
+
+def too_far(a, outer, inner, last):
+    a = a.copy()
+    for t in range(outer):
+        for s in range(inner):
+            for j in range(last):
+                a[j] = np.sin(a[j] * a[0])
+    return a.sum()
+
+
+@pytest.mark.parametrize("inner", [1, 5])
+def test_both_ways_test_positions(inner):
+    gradient = tp.grad(too_far)
+    assert np.isfinite(gradient(np.ones(6), 3, inner, 6)).all()
+    with pytest.raises(IndexError, match="index 6 is out of bounds"):
+        gradient(np.ones(6), 3, inner, 7)

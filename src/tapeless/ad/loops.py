@@ -129,7 +129,7 @@ def _smaller(kept: Kept, plain: Kept, closed: list[str]) -> Way:
     often = [p for p in plan.of(UNDO) if any(_sizes(r.type) > _sizes(p.type) for r in plan.records[p])]
     if not often:
         return kept
-    again = reverse.fresh(Lambda((plain.exp.index, *plain.exp.params), plain.exp.body))
+    again = reverse.fresh(Lambda((plain.exp.index, *plain.exp.params), plain.exp.body), loud=True)
     loop = replace(plain.exp, index=again.params[0], params=again.params[1:], body=again.body)
     region = make_region(reverse.sharing(), loop, plain.accs)
     arrays = [loop.params[plain.exp.params.index(p)] for p in often]
