@@ -420,7 +420,7 @@ def nest_of_three(x, a, n):
     return x + s
 
 
-@loop(X, undo=False)
+@loop(X)
 def triangle(x, n):
     for i in range(n):
         for j in range(i % 4):

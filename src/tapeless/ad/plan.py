@@ -17,9 +17,10 @@ a `Plan`. The choice is made here only, and written into the loop's `plan` for p
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from tapeless.ad.counting import longest
 from tapeless.ad.invert import Inverse, invert
 from tapeless.ad.iteration import Region, trips
 from tapeless.ad.live import is_live
@@ -65,14 +66,25 @@ class Plan:
         return [v for v, h in self.recovery.items() if h in hows]
 
     @property
+    def counted(self) -> list[Var]:
+        """Arrays whose logs are as long as the longest of loops whose bounds vary."""
+        return [v for v, log in self.logs.items() if log.lengths]
+
+    @property
     def keeps(self) -> bool:
         return bool(self.of(STORE, UNDO, DECISIONS) or self.exports)
 
 
 def plan_loop(
-    reverse: Reverse, exp: For, region: Region, wish: Wish, span: Span, whole: Collection[Var] = frozenset()
+    reverse: Reverse,
+    exp: For,
+    region: Region,
+    wish: Wish,
+    span: Span,
+    whole: Collection[Var] = frozenset(),
+    counted: bool = False,
 ) -> Plan:
-    """`whole`: arrays that are not to be logged."""
+    """`whole`: arrays that are not to be logged. `counted`: logs of loops whose bounds vary are worth a run that counts."""
     plan = Plan()
     needed = {exp.params[k] for k in region.needed}
     plan.recovery = dict.fromkeys(exp.params, NONE)
@@ -92,8 +104,8 @@ def plan_loop(
         if plan.inverse is not None:
             plan.recovery.update(dict.fromkeys(plan.inverse.state, INVERT))
             needed -= set(plan.inverse.state)
-    _keep(reverse, exp, region, plan, needed, wish, span, whole)
-    if wish.kind in (AUTO, KEEP) and plan.keeps:
+    _keep(reverse, exp, region, plan, needed, wish, span, whole, counted)
+    if wish.kind in (AUTO, KEEP) and plan.keeps and not plan.counted:
         return _decided(reverse, exp, region, plan, needed) or plan
     return plan
 
@@ -107,6 +119,7 @@ def _keep(
     wish: Wish,
     span: Span,
     whole: Collection[Var] = frozenset(),
+    counted: bool = False,
 ) -> None:
     """By what is still there, logs and slots."""
     body = exp.body
@@ -115,7 +128,7 @@ def _keep(
             plan.recovery[p] = LIVE
             continue
         logged = wish.kind in (AUTO, KEEP, UNDO) and p not in whole
-        if logged and (log := _log(reverse, exp, body, p)) is not None:
+        if logged and (log := _log(reverse, exp, body, p, counted or wish.kind == UNDO)) is not None:
             body, plan.records[p] = log.record(body)
             plan.recovery[p], plan.logs[p] = UNDO, log
             continue
@@ -148,14 +161,20 @@ def _exactly(exp: For, needed: set[Var]) -> Inverse | None:
     return found if isinstance(found, Inverse) else None
 
 
-def _log(reverse: Reverse, exp: For, body: Body, p: Var) -> Log | None:
+def _log(reverse: Reverse, exp: For, body: Body, p: Var, counted: bool) -> Log | None:
     if not p.type.shape:
         return None
     steps = trace_updates(body, body.results[exp.params.index(p)], p)
     if not steps:
         return None
     log = Log(body, steps, set(exp.params), exp.index, lambda bound: trips(reverse, bound))
-    return log if log.possible else None
+    if not log.possible:
+        return None
+    if unknown := log.unknown():
+        if not counted:
+            return None
+        log.lengths = longest(reverse, replace(exp, body=body), steps, unknown)
+    return log
 
 
 def refuse(wish: Wish, values: Sequence[Var], reason: str, span: Span) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder, full_axes, indexed_type
-from tapeless.ir.core import Apply, At, Axis, Body, For, If, Index, Range, Stm, Update, While
+from tapeless.ir.core import Apply, At, Axis, Body, Exp, For, If, Index, Range, Stm, Update, While
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, i64, zero_of
 from tapeless.ir.walk import Substitution, all_stms
 
@@ -101,6 +101,7 @@ class Log:
         the bound of a loop as a size, in front of the loop.
         """
         self.steps, self.index, self.size = steps, index, size
+        self.lengths: dict[int, Dim] = {}  # of loops whose bounds are not known in front: `ad.counting`
         self.local = (_bound(body) | params) - {index}
         self.varying = frozenset({*self.local, index, *_indices(steps)})
         self.again: dict[int, list[Stm]] = {}  # by body: positions that follow from indices are computed again
@@ -158,10 +159,10 @@ class Log:
         return Body(tuple(stms), body.results), record
 
     def _record_for(self, stm: Stm, exp: For, step: Step) -> tuple[list[Stm], list[Atom]]:
-        """The records of its iterations, in arrays."""
+        """The records of its iterations, in arrays, after its bound where that is not found again."""
         body, record = self._record(exp.body, step.arms[0])
         b = Builder(stm.span)
-        length = self.size(exp.bound)
+        length = self.lengths[id(exp)] if id(exp) in self.lengths else self.size(exp.bound)
         starts = [b.full((length, *r.type.shape), None, r.type.dtype, "old") for r in record]
         params = [Var(s.name, s.type) for s in starts]
         with b.region() as stms:
@@ -178,7 +179,11 @@ class Log:
             body=Body(tuple(stms), (*body.results, *written)),
         )
         b.bind((*stm.vars, *ends), loop)
-        return list(b.stms), [*ends]
+        return list(b.stms), [*self._own(exp.bound), *ends]
+
+    def _own(self, a: Atom) -> list[Atom]:
+        """What has to be recorded to have it again."""
+        return [a] if a in self.local else []
 
     def _record_if(self, stm: Stm, exp: If, step: Step) -> tuple[Stm, list[Atom]]:
         arms = [self._record(arm, steps) for arm, steps in zip((exp.then, exp.orelse), step.arms, strict=True)]
@@ -193,8 +198,7 @@ class Log:
             bodies.append(Body(tuple(b.stms), (*arm.results, *mine)))
         vars = [Var("old", t) for t in (*types[0], *types[1])]
         new = Stm((*stm.vars, *vars), If(exp.cond, bodies[0], bodies[1]), stm.span)
-        cond = [exp.cond] if exp.cond in self.local else []
-        return new, [*cond, *vars]
+        return new, [*self._own(exp.cond), *vars]
 
     def _places(self, axes: Sequence[Axis]) -> list[Atom]:
         """Positions that depend on values of the iteration."""
@@ -235,10 +239,11 @@ class Log:
                 mine = [rest.pop(0) for _ in range(1 + len(self._places(exp.axes)))]
                 found.append(Recorded(step, mine, []))
             elif isinstance(exp, For):
-                found.append(Recorded(step, [rest.pop(0) for _ in range(self._width(step.arms[0]))], []))
+                width = len(self._own(exp.bound)) + self._width(step.arms[0])
+                found.append(Recorded(step, [rest.pop(0) for _ in range(width)], []))
             else:
                 assert isinstance(exp, If)
-                mine = [rest.pop(0)] if exp.cond in self.local else []
+                mine = [rest.pop(0) for _ in self._own(exp.cond)]
                 found.append(Recorded(step, mine, [self._split(arm, rest) for arm in step.arms]))
         return found
 
@@ -251,7 +256,7 @@ class Log:
                 total += 1 + len(self._places(exp.axes))
             else:
                 total += sum(self._width(arm) for arm in step.arms)
-                total += isinstance(exp, If) and exp.cond in self.local
+                total += len(self._own(_decider(exp)))
         return total
 
     def _restore(self, b: Builder, array: Var, steps: list[Recorded]) -> Var:
@@ -278,13 +283,14 @@ class Log:
     def _restore_for(self, b: Builder, array: Var, exp: For, s: Recorded) -> Var:
         """Its iterations backwards."""
         step, before = Var("j", I64), Var(array.name, array.type)
-        bound = self.names.atom(exp.bound)
+        own = len(self._own(exp.bound))
+        bound = s.record[0] if own else self.names.atom(exp.bound)
         with b.region() as stms:
             last = b.let(I64, Apply("sub", (bound, i64(1))), "last")
             index = b.let(I64, Apply("sub", (last, step)), exp.index.name)
             self.names.map[exp.index] = index
             self._run_again(b, id(exp.body))
-            logs = [r for r in s.record if isinstance(r, Var)]
+            logs = [r for r in s.record[own:] if isinstance(r, Var)]
             rest: list[Atom] = [b.index(log, (At(index), *full_axes(log.type.shape[1:]))) for log in logs]
             after = self._restore(b, before, self._split(s.step.arms[0], rest))
         loop = For(step, bound, (before,), (array,), Body(tuple(stms), (after,)))
@@ -300,10 +306,18 @@ class Log:
         """Whether lengths and steps of what is overwritten are known outside of the iteration."""
         return all(self._fixed(s) for s in self.steps)
 
+    def unknown(self, steps: Sequence[Step] | None = None) -> list[For]:
+        """Loops whose bounds are not known in front of the loop around."""
+        found: list[For] = []
+        for step in self.steps if steps is None else steps:
+            if isinstance(step.stm.exp, For) and step.stm.exp.bound in self.varying:
+                found.append(step.stm.exp)
+            for arm in step.arms:
+                found += self.unknown(arm)
+        return found
+
     def _fixed(self, step: Step) -> bool:
         exp = step.stm.exp
-        if isinstance(exp, For) and exp.bound in self.varying:
-            return False
         if not isinstance(exp, Update):
             return all(self._fixed(s) for arm in step.arms for s in arm)
         ranges = [a for a in exp.axes if isinstance(a, Range)]
@@ -314,9 +328,13 @@ def _positions(step: Step) -> set[Atom]:
     exp = step.stm.exp
     if isinstance(exp, Update):
         return {a.index if isinstance(a, At) else a.start for a in exp.axes}
-    own = exp.cond if isinstance(exp, If) else exp.bound if isinstance(exp, For) else None
-    assert own is not None
-    return {own, *(x for arm in step.arms for s in arm for x in _positions(s))}
+    return {_decider(exp), *(x for arm in step.arms for s in arm for x in _positions(s))}
+
+
+def _decider(exp: Exp) -> Atom:
+    """What says which steps of a branch or a loop are taken."""
+    assert isinstance(exp, If | For)
+    return exp.cond if isinstance(exp, If) else exp.bound
 
 
 def _blank(b: Builder, type: Type) -> Atom:

@@ -23,6 +23,7 @@ from tapeless.lower.lowering import Lowered
 from tapeless.lower.printer import children, walk
 from tapeless.ops.table import TABLE
 
+FOLLOWED = 10_000  # iterations of a loop that counts, which are worth running before the call
 ROUND = 64  # allocations are multiples of it: backends/llvm/code.py
 
 
@@ -106,6 +107,11 @@ class _Reader:
         steps = None if lo is None or hi is None else range(int(lo), int(hi), stm.step)
         if steps is not None and not steps:
             return
+        if steps is not None and len(steps) <= FOLLOWED and _counts(stm):
+            for step in steps:
+                self.set(stm.var, np.int64(step))
+                self.block(stm.body)
+            return
         for index in (None,) if steps is None else dict.fromkeys((steps[0], steps[-1])):
             if steps is None or len(steps) > 1:
                 self.forget(stm)
@@ -132,6 +138,11 @@ class _Reader:
         for inner in walk((stm,)):
             if isinstance(inner, Assign):
                 self.values.pop(inner.var, None)
+
+
+def _counts(stm: For) -> bool:
+    """Whether a loop has nothing but arithmetic on numbers: then it is run."""
+    return all(isinstance(s, Let | Assign | Declare) or (isinstance(s, For) and _counts(s)) for s in stm.body)
 
 
 def _product(cells: Sequence[Any]) -> int:

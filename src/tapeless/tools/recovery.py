@@ -24,6 +24,7 @@ from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, KEPT, LIVE,
 from tapeless.ir.types import Atom, Const, Dim, Type, Var
 from tapeless.ir.walk import regions
 from tapeless.ops.table import op as row
+from tapeless.tools.footprint import FOLLOWED
 
 Number = Any
 Place = tuple[str, int, int]
@@ -157,7 +158,11 @@ def parse_plan(text: str) -> dict[str, str]:
 def words(how: str) -> str:
     """Why a value has this recovery."""
     if OR in how:
-        return "the first that fits the memory budget, when it runs"
+        return (
+            "the first that fits the memory budget, when it runs"
+            if CHECKPOINT in how
+            else "the smaller one, when it runs"
+        )
     kind, _, number = how.partition(":")
     if kind == CHECKPOINT and not number:
         return "a limited number of states is kept, the rest runs again from them"
@@ -225,6 +230,8 @@ class _Reader:
                     mine, within = self.branch(stm, exp)
                     own = _plus(own, mine)
                     inside.append(within)
+                case For() as exp if self.follow(stm, exp):
+                    pass
                 case For() | While() as exp:
                     inside.append(self.loop(stm, exp))
                 case exp:
@@ -246,6 +253,20 @@ class _Reader:
             if (value := self.number(r)) is not None:
                 self.values[v] = value
         return found
+
+    def follow(self, stm: Stm, exp: For) -> bool:
+        """Runs a loop over numbers, if all of them are known: such loops count."""
+        bound, given = self.number(exp.bound), [self.number(a) for a in exp.inits]
+        if bound is None or bound > FOLLOWED or None in given or not _counts(exp):
+            return False
+        for k in range(int(bound)):
+            self.values.update({exp.index: np.int64(k), **dict(zip(exp.params, given, strict=True))})
+            self.body(exp.body)
+            given = [self.number(r) for r in exp.body.results]
+            if None in given:
+                return False
+        self.values.update(zip(stm.vars, given, strict=True))
+        return True
 
     def loop(self, stm: Stm, exp: For | While) -> int | None:
         bound = self.number(exp.bound) if isinstance(exp, For) else None
@@ -294,6 +315,13 @@ class _Reader:
             for name in (n for n, how in plan.items() if how == STORE and n in types):
                 slot = _plus(slot, self.bytes(types[name]))
         return Recovered(stm.span.file, stm.span.line, plan, why, trips, state, slot)
+
+
+def _counts(exp: For) -> bool:
+    """Whether a loop has nothing but arithmetic on numbers."""
+    inner = [s.exp for s in exp.body.stms]
+    simple = all(isinstance(e, Apply) or (isinstance(e, For) and _counts(e)) for e in inner)
+    return simple and not any(p.type.shape for p in exp.params)
 
 
 def _either(one: dict[Place, Recovered], other: dict[Place, Recovered]) -> dict[Place, Recovered]:

@@ -1,0 +1,137 @@
+"""Arrays that inner loops of varying lengths update: logs as long as the longest of them, where that is less than the array."""
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+
+
+def triangle(a):
+    a = a.copy()
+    for i in range(len(a)):
+        for j in range(i):
+            a[j] = a[j] * np.sin(a[i])
+    return a.sum()
+
+
+def elimination(a):
+    a, n = a.copy(), len(a)
+    for k in range(n):
+        for i in range(k + 1, n):
+            a[i, k] = a[i, k] / a[k, k]
+            for j in range(k + 1, n):
+                a[i, j] -= a[i, k] * a[k, j]
+    total = 0.0
+    for i in range(n):
+        total += np.log(a[i, i] * a[i, i])
+    return total
+
+
+def exchange(a):
+    a, n = a.copy(), len(a)
+    for i in range(n):
+        for j in range(n - 1 - i):
+            if a[j] > a[j + 1]:
+                t = a[j]
+                a[j] = a[j + 1]
+                a[j + 1] = t
+    return (a * np.arange(n) * a).sum()
+
+
+def by_state(a):
+    """Lengths that depend on what is updated, in loops and in a branch."""
+    a = a.copy()
+    for i in range(6):
+        for j in range(int(a[i] * 5) % 7 + 1):
+            a[j] = a[j] * np.cos(a[i]) + 0.3
+            if a[0] > 0.5:
+                for q in range(j):
+                    a[q] = a[q] * a[j] + 0.1
+    return a.sum()
+
+
+def pushed(x, start, column, grid):
+    """Few cells of a large array, found by rows of different lengths."""
+    grid = grid.copy()
+    for i in range(len(start) - 1):
+        for e in range(start[i], start[i + 1]):
+            grid[column[e]] = np.sin(grid[column[e]] * x[i]) + 0.1
+    return (grid * grid).sum()
+
+
+RNG = np.random.default_rng(4)
+START = np.cumsum([0, 2, 0, 3, 1, 0, 4])
+COLUMN = RNG.integers(0, 1000, START[-1])
+CASES = {
+    "triangle": (triangle, (RNG.random(7),)),
+    "empty triangle": (triangle, (np.zeros(0),)),
+    "smallest triangle": (triangle, (np.ones(1),)),
+    "elimination": (elimination, (RNG.random((5, 5)) + 5 * np.eye(5),)),
+    "exchange": (exchange, (RNG.random(8),)),
+    "by state": (by_state, (RNG.random(10) + 0.2,)),
+    "pushed": (pushed, (RNG.random(6), START, COLUMN, RNG.random(1000))),
+}
+
+
+@pytest.mark.parametrize("recover", ["auto", "checkpoint:2", "recompute"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_gradient(case, recover):
+    f, args = CASES[case]
+    got, want = (tp.grad(f, recover=how)(*args) for how in (recover, "store"))
+    np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("case", ["triangle", "elimination", "by state"])
+def test_second_derivatives(case):
+    f, (x,) = CASES[case]
+    got, want = (
+        tp.jvp(lambda x, how=how: tp.grad(f, recover=how)(x), (x,), (np.ones_like(x),))[1] for how in ("auto", "store")
+    )
+    np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
+
+
+def test_by_the_grid_too():
+    got, want = (tp.grad(pushed, argnums=3, recover=how)(*CASES["pushed"][1]) for how in ("auto", "store"))
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_a_large_array_with_few_updates_is_not_stacked():
+    """A hundred thousand cells, of which iterations update a few: the whole array a thousand times would be 800 MB."""
+    from tapeless.runtime.peak import peak_of
+
+    rows, cells = 1000, 100_000
+    start = np.arange(rows + 1) * 2
+    args = RNG.random(rows), start, RNG.integers(0, cells, 2 * rows), RNG.random(cells)
+    gradient = tp.grad(pushed)
+    gradient(*args)
+    most, _ = peak_of(lambda: gradient(*args))
+    assert most is None or most < 10 * 8 * cells
+
+
+def test_positions_are_tested_once_in_order():
+    start, column = START.copy(), COLUMN.copy()
+    column[4] = 1000
+    with pytest.raises(IndexError, match="index 1000 is out of bounds"):
+        tp.grad(pushed)(RNG.random(6), start, column, RNG.random(1000))
+    with pytest.raises(IndexError):
+        tp.grad(pushed)(RNG.random(6), np.append(start, 99), COLUMN, RNG.random(1000))
+
+
+def printing(a):
+    a = a.copy()
+    for i in range(len(a)):
+        print("row", i)
+        for j in range(i):
+            a[j] = a[j] * np.sin(a[i])
+    return a.sum()
+
+
+def test_output_comes_once(capfd):
+    tp.grad(printing)(np.ones(3))
+    assert capfd.readouterr().out.split() == ["row", "0", "row", "1", "row", "2"]
+
+
+def test_predicted_before_the_call():
+    explained = tp.grad(triangle).explain(np.ones(50))
+    loop = next(loop for loop in explained.loops if loop.recovery)
+    assert loop.recovery == {"a": "undo"} and loop.memory_bytes == 50 * 49 * 8
