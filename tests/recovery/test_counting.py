@@ -1,4 +1,4 @@
-"""Arrays that inner loops of varying lengths update: logs as long as the longest of them, where that is less than the array."""
+"""Arrays that inner loops of varying lengths update, with recover="undo": logs as long as the longest of them."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("recover", ["auto", "checkpoint:2", "recompute"])
+@pytest.mark.parametrize("recover", ["auto", "undo", "checkpoint:2", "recompute"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_gradient(case, recover):
     f, args = CASES[case]
@@ -85,13 +85,13 @@ def test_the_same_gradient(case, recover):
 def test_second_derivatives(case):
     f, (x,) = CASES[case]
     got, want = (
-        tp.jvp(lambda x, how=how: tp.grad(f, recover=how)(x), (x,), (np.ones_like(x),))[1] for how in ("auto", "store")
+        tp.jvp(lambda x, how=how: tp.grad(f, recover=how)(x), (x,), (np.ones_like(x),))[1] for how in ("undo", "store")
     )
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
 
 
 def test_by_the_grid_too():
-    got, want = (tp.grad(pushed, argnums=3, recover=how)(*CASES["pushed"][1]) for how in ("auto", "store"))
+    got, want = (tp.grad(pushed, argnums=3, recover=how)(*CASES["pushed"][1]) for how in ("undo", "store"))
     np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
@@ -102,7 +102,7 @@ def test_a_large_array_with_few_updates_is_not_stacked():
     rows, cells = 1000, 100_000
     start = np.arange(rows + 1) * 2
     args = RNG.random(rows), start, RNG.integers(0, cells, 2 * rows), RNG.random(cells)
-    gradient = tp.grad(pushed)
+    gradient = tp.grad(pushed, recover="undo")
     gradient(*args)
     most, _ = peak_of(lambda: gradient(*args))
     assert most is None or most < 10 * 8 * cells
@@ -112,9 +112,9 @@ def test_positions_are_tested_once_in_order():
     start, column = START.copy(), COLUMN.copy()
     column[4] = 1000
     with pytest.raises(IndexError, match="index 1000 is out of bounds"):
-        tp.grad(pushed)(RNG.random(6), start, column, RNG.random(1000))
+        tp.grad(pushed, recover="undo")(RNG.random(6), start, column, RNG.random(1000))
     with pytest.raises(IndexError):
-        tp.grad(pushed)(RNG.random(6), np.append(start, 99), COLUMN, RNG.random(1000))
+        tp.grad(pushed, recover="undo")(RNG.random(6), np.append(start, 99), COLUMN, RNG.random(1000))
 
 
 def printing(a):
@@ -127,11 +127,11 @@ def printing(a):
 
 
 def test_output_comes_once(capfd):
-    tp.grad(printing)(np.ones(3))
+    tp.grad(printing, recover="undo")(np.ones(3))
     assert capfd.readouterr().out.split() == ["row", "0", "row", "1", "row", "2"]
 
 
 def test_predicted_before_the_call():
-    explained = tp.grad(triangle).explain(np.ones(50))
+    explained = tp.grad(triangle, recover="undo").explain(np.ones(50))
     loop = next(loop for loop in explained.loops if loop.recovery)
     assert loop.recovery == {"a": "undo"} and loop.memory_bytes == 50 * 49 * 8

@@ -93,7 +93,7 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     accs = accumulators_of(reverse, exp)
     region = make_region(reverse.sharing(), exp, accs)
     whole_loop = wish.kind in (plans.CHECKPOINT, plans.RECOMPUTE) or wish.number is not None
-    plan = plan_loop(reverse, exp, region, Wish() if whole_loop else wish, stm.span, counted=_free(reverse, wish))
+    plan = plan_loop(reverse, exp, region, Wish() if whole_loop else wish, stm.span)
     plan.closed = closed
     plain = Kept(reverse, stm, exp, region, plan, accs)
     if not plan.keeps:
@@ -121,18 +121,12 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     return within(reverse, plain, share)
 
 
-def _free(reverse: Reverse, wish: Wish) -> bool:
-    """Whether the planner may choose, and no budget is set."""
-    return wish.kind == plans.AUTO and reverse.budget is None
-
-
 def _smaller(kept: Kept, plain: Kept, closed: list[str]) -> Way:
     """Where more loops update an array than it has axes, its cells may be overwritten many times in an iteration: sizes decide
     whether the log of them is kept, or the array.
     """
     reverse, plan = plain.reverse, plain.plan
     often = [p for p in plan.of(UNDO) if any(_sizes(r.type) > _sizes(p.type) for r in plan.records[p])]
-    often = list(dict.fromkeys([*often, *plan.counted]))
     if not often:
         return kept
     again = reverse.fresh(Lambda((plain.exp.index, *plain.exp.params), plain.exp.body), loud=True)

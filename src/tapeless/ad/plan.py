@@ -66,11 +66,6 @@ class Plan:
         return [v for v, h in self.recovery.items() if h in hows]
 
     @property
-    def counted(self) -> list[Var]:
-        """Arrays whose logs are as long as the longest of loops whose bounds vary."""
-        return [v for v, log in self.logs.items() if log.lengths]
-
-    @property
     def keeps(self) -> bool:
         return bool(self.of(STORE, UNDO, DECISIONS) or self.exports)
 
@@ -82,9 +77,8 @@ def plan_loop(
     wish: Wish,
     span: Span,
     whole: Collection[Var] = frozenset(),
-    counted: bool = False,
 ) -> Plan:
-    """`whole`: arrays that are not to be logged. `counted`: logs of loops whose bounds vary are worth a run that counts."""
+    """`whole`: arrays that are not to be logged."""
     plan = Plan()
     needed = {exp.params[k] for k in region.needed}
     plan.recovery = dict.fromkeys(exp.params, NONE)
@@ -104,8 +98,8 @@ def plan_loop(
         if plan.inverse is not None:
             plan.recovery.update(dict.fromkeys(plan.inverse.state, INVERT))
             needed -= set(plan.inverse.state)
-    _keep(reverse, exp, region, plan, needed, wish, span, whole, counted)
-    if wish.kind in (AUTO, KEEP) and plan.keeps and not plan.counted:
+    _keep(reverse, exp, region, plan, needed, wish, span, whole)
+    if wish.kind in (AUTO, KEEP) and plan.keeps:
         return _decided(reverse, exp, region, plan, needed) or plan
     return plan
 
@@ -119,7 +113,6 @@ def _keep(
     wish: Wish,
     span: Span,
     whole: Collection[Var] = frozenset(),
-    counted: bool = False,
 ) -> None:
     """By what is still there, logs and slots."""
     body = exp.body
@@ -128,7 +121,7 @@ def _keep(
             plan.recovery[p] = LIVE
             continue
         logged = wish.kind in (AUTO, KEEP, UNDO) and p not in whole
-        if logged and (log := _log(reverse, exp, body, p, counted or wish.kind == UNDO)) is not None:
+        if logged and (log := _log(reverse, exp, body, p, wish.kind == UNDO)) is not None:
             body, plan.records[p] = log.record(body)
             plan.recovery[p], plan.logs[p] = UNDO, log
             continue
