@@ -141,8 +141,11 @@ class _Reader:
 
 
 def _counts(stm: For) -> bool:
-    """Whether a loop has nothing but arithmetic on numbers: then it is run."""
-    return all(isinstance(s, Let | Assign | Declare) or (isinstance(s, For) and _counts(s)) for s in stm.body)
+    """Whether a loop has nothing but arithmetic on whole numbers: then it is run."""
+    return all(
+        _counts(s) if isinstance(s, For) else isinstance(s, Let | Assign | Declare) and not s.var.type.dtype.is_float
+        for s in stm.body
+    )
 
 
 def _product(cells: Sequence[Any]) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 
 from tapeless.ir.core import Apply, Body, For, Full, Function, If, Stm, While
 from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, KEPT, LIVE, NONE, RECOMPUTE, STORE, UNDO
-from tapeless.ir.types import Atom, Const, Dim, Type, Var
+from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var
 from tapeless.ir.walk import regions
 from tapeless.ops.table import op as row
 from tapeless.tools.footprint import FOLLOWED
@@ -318,10 +318,10 @@ class _Reader:
 
 
 def _counts(exp: For) -> bool:
-    """Whether a loop has nothing but arithmetic on numbers."""
+    """Whether a loop has nothing but arithmetic, and carries whole numbers."""
     inner = [s.exp for s in exp.body.stms]
     simple = all(isinstance(e, Apply) or (isinstance(e, For) and _counts(e)) for e in inner)
-    return simple and not any(p.type.shape for p in exp.params)
+    return simple and all(p.type == I64 for p in exp.params)
 
 
 def _either(one: dict[Place, Recovered], other: dict[Place, Recovered]) -> dict[Place, Recovered]:
