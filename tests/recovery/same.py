@@ -109,6 +109,10 @@ class Loops:
 
         return add
 
+    def take(self, others: Loops, *functions: Any) -> None:
+        """Programs of another gallery too."""
+        self.loops += [next(p for p in others.loops if p.function is f) for f in functions]
+
     def having(self, test: Callable[[Loop], bool]) -> Any:
         found = [pytest.param(p, id=p.function.__name__) for p in self.loops if test(p)]
         return pytest.mark.parametrize("program", found)

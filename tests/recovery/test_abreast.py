@@ -9,6 +9,7 @@ import tapeless as tp
 from tapeless.ad.abreast import WIDTH
 from tapeless.frontend.entry import trace
 from tapeless.ir.walk import all_stms
+from tests.recovery import gallery
 from tests.recovery.same import Loops, same
 from tests.recovery.test_budgets import kept
 
@@ -27,35 +28,26 @@ def room(trips: int, state: int = 8, slot: int = 8) -> int:
 
 # -- what suits
 
+loop.take(
+    gallery.loop,
+    gallery.three_that_depend_on_each_other,
+    gallery.nonlinear_with_a_sum_and_a_counter,
+    gallery.backwards_index,
+    gallery.folded,
+    gallery.remainder,
+    gallery.random_numbers_that_wrap,
+    gallery.reads_outside,
+    gallery.counted_while,
+    gallery.mapped,
+    gallery.single,
+    gallery.complex_inside,
+)
+
 
 @loop(0.7, 1.1)
 def nonlinear(x, a, n):
     for i in range(n):
         x = a * math.sin(x) + 0.3 * x
-    return x
-
-
-@loop(0.3, 0.2, -0.1)
-def three_that_depend_on_each_other(x, y, z, n):
-    for i in range(n):
-        x, y, z = 0.9 * y + 0.1 * math.sin(z), math.cos(x), x * y
-    return x + y * z
-
-
-@loop(0.7, 1.1)
-def with_a_sum_and_a_counter(x, a, n):
-    s, k = 0.0, 0
-    for i in range(n):
-        x = a * math.sin(x) + 0.01 * k
-        k += 1
-        s += x * x
-    return s
-
-
-@loop(0.2, 0.6)
-def by_the_index(x, a, n):
-    for i in range(n, 0, -1):
-        x = math.sin(x) + a / i
     return x
 
 
@@ -77,39 +69,6 @@ def choice(x, a, n):
     return x
 
 
-@loop(0.33, 0.23)
-def decisions_only(x, a, n):
-    for i in range(n):
-        x = 0.5 * x - 1.0 if x > 0.0 else x + a
-    return x * x
-
-
-@loop(0.3)
-def integer_that_is_stored(x, n):
-    k = 5
-    for i in range(n):
-        k = (k * 3 + 1) % 17
-        x = math.sin(x) * k * 0.1
-    return x
-
-
-@loop(0.3)
-def integer_that_is_solved_for(x, n):
-    s = 12345
-    for i in range(n):
-        s = s * 6364136223846793005 + 1442695040888963407
-        x = math.sin(x) * (0.5 + 0.125 * ((s >> 33) % 7))
-    return x
-
-
-@loop(X, 0.3)
-def reads_an_array(x, a, n):
-    y = a
-    for i in range(n):
-        y = math.sin(y + x[i % 4] * a)
-    return y
-
-
 @loop(0.3, X)
 def fills_an_array(x, w, n):
     out = np.zeros(n)
@@ -117,40 +76,6 @@ def fills_an_array(x, w, n):
         x = math.sin(x) + 0.1
         out[i] = x * w[i % 4]
     return np.sum(out * out)
-
-
-@loop(0.9, 0.2)
-def until_it_is_enough(x, a, n):
-    k = 0
-    while k < n:
-        x = math.sin(x) + a
-        k += 1
-    return x
-
-
-@loop(X, 0.3)
-def for_each_element(x, a, n):
-    def run(y):
-        for i in range(n):
-            y = math.sin(y) + a
-        return y
-
-    return np.sum(tp.map(run, x))
-
-
-@loop(np.float32(0.6), np.float32(0.3))
-def single(x, a, n):
-    for i in range(n):
-        x = np.sin(x) * a + np.float32(0.5)
-    return x
-
-
-@loop(0.6, 0.3)
-def complex_inside(x, a, n):
-    z = x + 1j * a
-    for i in range(n):
-        z = z * z * 0.5 + 0.3j
-    return z.real * z.imag
 
 
 # -- what does not

@@ -32,37 +32,25 @@ from tapeless.ad.unfold import unfold
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import (
     Apply,
-    ArrayLit,
     Axis,
     Body,
-    Broadcast,
     Check,
-    Concat,
-    Copy,
-    Exp,
     For,
-    Full,
     Hist,
     If,
-    Index,
     Iota,
     Lambda,
     Library,
     Print,
-    Range,
-    Reshape,
     Scatter,
     Stm,
     Sweep,
-    Transpose,
-    Update,
     UpdateAcc,
     While,
     WithAcc,
 )
-from tapeless.ir.types import I64, Atom, Dim, Type, Var, dim_atom, i64
+from tapeless.ir.types import I64, Atom, Type, Var, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, regions
-from tapeless.ops.partials import FIRST_WINS
 from tapeless.passes.linear import Linear, combined
 
 Back = Callable[[], None]
@@ -271,6 +259,7 @@ class Reverse:
         from tapeless.ad import control, loops, sweeps
         from tapeless.ad.custom import vjp_custom
         from tapeless.ad.library import vjp_library
+        from tapeless.ad.statements import vjp_plain
 
         exp = stm.exp
         match exp:
@@ -305,7 +294,7 @@ class Reverse:
             return lambda: vjp_library(self, stm.vars, exp)
         if isinstance(exp, Apply):
             self.emit.note_root(stm.vars[0], exp)
-        return lambda: self.plain(stm.vars[0], exp)
+        return lambda: vjp_plain(self, stm.vars[0], exp)
 
     def put(self, stm: Stm) -> None:
         """Emits a statement as it is, but for updates of accumulators that have been made already."""
@@ -334,133 +323,6 @@ class Reverse:
     def accumulates(self, body: Body) -> bool:
         """Whether it adds to, or sets, an array that has an adjoint."""
         return any(isinstance(s.exp, UpdateAcc) and self.sums.get(s.exp.acc) is not None for s in all_stms(body))
-
-    def plain(self, v: Var, exp: Exp) -> None:
-        bar = self.adjoints.pop(v, None)
-        if bar is None:
-            return
-        match exp:
-            case Apply():
-                self.apply(v, exp, bar)
-            case Index(array=array, axes=axes):
-                self.add_at(array, axes, bar)
-            case Update(array=array, axes=axes, value=value):
-                self._update(array, axes, value, bar)
-            case _:
-                self._structural(exp, bar)
-
-    def _update(self, array: Var, axes: Sequence[Axis], value: Atom, bar: Atom) -> None:
-        assert isinstance(bar, Var)
-        axes = unchecked(axes)
-        if self.active(value):
-            part: Atom = self.b.index(bar, axes)
-            ranges = part.type.rank
-            if ranges and not value.type.shape:
-                assert isinstance(part, Var)
-                part = self.emit.sum_over(part, tuple(range(ranges)))
-            self.add(value, part)
-        if self.active(array):
-            kept = Type(array.type.dtype, tuple(a.length for a in axes if isinstance(a, Range)))
-            self.add(array, self.b.update(bar, axes, self.emit.zero(Type(kept.dtype))))
-
-    def _structural(self, exp: Exp, bar: Atom) -> None:
-        """Operations that only move values."""
-        emit, b = self.emit, self.b
-        match exp:
-            case Full(value=value) if value is not None and self.active(value):
-                assert isinstance(bar, Var)
-                self.add(value, emit.sum_over(bar, tuple(range(bar.type.rank))))
-            case ArrayLit(items=items):
-                assert isinstance(bar, Var)
-                for k, item in enumerate(items):
-                    if self.active(item):
-                        self.add(item, b.row(bar, i64(k)))
-            case Reshape(array=array):
-                assert isinstance(bar, Var)
-                self.add(array, b.reshape(bar, array.type.shape))
-            case Transpose(array=array, perm=perm):
-                assert isinstance(bar, Var)
-                self.add(array, b.transpose(bar, [perm.index(k) for k in range(len(perm))]))
-            case Broadcast(array=array, shape=shape, axes=axes):
-                assert isinstance(bar, Var)
-                summed = emit.sum_over(bar, [k for k in range(len(shape)) if k not in axes])
-                kept = sorted(axes)
-                if list(axes) != kept:
-                    assert isinstance(summed, Var)
-                    summed = b.transpose(summed, [kept.index(a) for a in axes])
-                self.add(array, summed)
-            case Copy(array=array):
-                self.add(array, bar)
-            case Concat(arrays=arrays, axis=axis):
-                assert isinstance(bar, Var)
-                self._concat(arrays, axis, bar)
-            case _:
-                raise NotImplementedError(f"no adjoint of {type(exp).__name__}")
-
-    def _concat(self, arrays: Sequence[Var], axis: int, bar: Var) -> None:
-        start: Atom = i64(0)
-        for a in arrays:
-            length: Dim = a.type.shape[axis]
-            if self.active(a):
-                axes = list(whole(bar.type))
-                axes[axis] = Range(start, length, i64(1))
-                self.add(a, self.b.index(bar, axes))
-            start = self.emit("add", start, dim_atom(length))
-
-    def apply(self, v: Var, exp: Apply, bar: Atom) -> None:
-        """A row of the ops table: each operand gets the slope times the adjoint."""
-        emit, name, args = self.emit, exp.op, exp.args
-        first = args[0]
-        match name:
-            case "identity":
-                self.add(first, bar)
-            case "convert":
-                self.add(first, self._converted(bar, first.type.dtype.is_complex, first))
-            case "select":
-                self._choose(first, args[1], args[2], bar)
-            case _ if name in FIRST_WINS:
-                self._choose(FIRST_WINS[name](emit, first, args[1]), first, args[1], bar)
-            case "real":
-                self.add(first, emit("complex", bar, emit.zero(bar.type)))
-            case "imag":
-                self.add(first, emit("complex", emit.zero(bar.type), emit("neg", bar)))
-            case "conj":
-                self.add(first, emit("conj", bar))
-            case "complex":
-                self.add(first, emit("real", bar))
-                if self.active(args[1]):
-                    self.add(args[1], emit("neg", emit("imag", bar)))
-            case "abs" if first.type.dtype.is_complex:
-                zero = emit("eq", v, 0.0)
-                size = emit("div", bar, emit("select", zero, 1.0, v))
-                scaled = emit("select", zero, emit.zero(bar.type), size)
-                self.add(first, emit("mul", emit("complex", scaled, emit.zero(bar.type)), emit("conj", first)))
-            case "angle":
-                size = emit("abs", first)
-                turned = emit("neg", emit("div", bar, emit("mul", size, size)))
-                self.add(first, emit("mul", emit("complex", emit.zero(bar.type), turned), emit("conj", first)))
-            case "mul" if (own := emit.own_root(exp)) is not None:
-                x, root = own
-                guarded = v in self.chosen and root in self.large
-                self.add(x, emit.slope_times(emit("mul", root, 1.5), bar, guarded))
-            case _:
-                for k, a in enumerate(args):
-                    if self.active(a):
-                        guarded = v in self.chosen and any(x in self.large for j, x in enumerate(args) if j != k)
-                        self.add(a, emit.term(name, k, v, args, bar, guarded))
-
-    def _choose(self, cond: Atom, a: Atom, b: Atom, bar: Atom) -> None:
-        """One of two operands gets the adjoint; the other gets 0, not 0 times a slope that may be infinite."""
-        zero = self.emit.zero(bar.type)
-        if self.active(a):
-            self.add(a, self.emit("select", cond, bar, zero))
-        if self.active(b):
-            self.add(b, self.emit("select", cond, zero, bar))
-
-    def _converted(self, bar: Atom, to_complex: bool, operand: Atom) -> Atom:
-        if bar.type.dtype.is_complex and not to_complex:
-            return self.emit.convert(self.emit("real", bar), operand.type.dtype)
-        return self.emit.convert(bar, operand.type.dtype)
 
 
 def nothing() -> None:

@@ -5,7 +5,7 @@ Takes any node; gives sets, or a new node. Every pass is written with these, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tapeless.ir.core import (
@@ -320,7 +320,21 @@ def refresh_body(body: Body) -> Body:
 
 
 def map_function(function: Function, body: OnBody) -> Function:
-    return replace(function, body=body(function.body))
+    """The same object where `body` gives the same."""
+    new = body(function.body)
+    return function if new is function.body else replace(function, body=new)
+
+
+def in_regions(stm: Stm, body: OnBody) -> Stm:
+    """The statement with `body` done to its regions; the same object where that gives the same."""
+    exp = stm.exp if isinstance(stm.exp, Apply) else map_regions(stm.exp, body)
+    return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
+
+
+def with_stms(body: Body, stms: Sequence[Stm]) -> Body:
+    """The body with other statements; the same object where they are the same ones."""
+    changed = len(stms) != len(body.stms) or any(a is not b for a, b in zip(stms, body.stms, strict=True))
+    return Body(tuple(stms), body.results) if changed else body
 
 
 def is_const(atom: Atom, value: object = None) -> bool:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from tapeless.ir.core import Apply, At, Body, Function, Lambda, Range, Stm, Sweep, UpdateAcc
+from tapeless.ir.core import At, Body, Function, Lambda, Range, Stm, Sweep, UpdateAcc
 from tapeless.ir.types import Atom, Var
-from tapeless.ir.walk import all_stms, map_regions, operands, regions
+from tapeless.ir.walk import all_stms, in_regions, map_function, operands, regions, with_stms
 from tapeless.passes.facts import may_fail
 from tapeless.passes.sweeps import is_whole, mapped_vars
 
@@ -28,16 +28,9 @@ def add_in_place(function: Function) -> Function:
             uses.update(region.body.results)
 
     def visit(body: Body) -> Body:
-        new = _entered(body, uses)
-        changed, stms = new is not body, []
-        for stm in new.stms:
-            exp = stm.exp if isinstance(stm.exp, Apply) else map_regions(stm.exp, visit)
-            changed = changed or exp is not stm.exp
-            stms.append(stm if exp is stm.exp else Stm(stm.vars, exp, stm.span))
-        return Body(tuple(stms), new.results) if changed else body
+        return with_stms(body, [in_regions(stm, visit) for stm in _entered(body, uses).stms])
 
-    body = visit(function.body)
-    return function if body is function.body else replace(function, body=body)
+    return map_function(function, visit)
 
 
 def _candidate(stm: Stm) -> Var | None:

@@ -18,7 +18,6 @@ array holds. If the array is not needed otherwise, the test is put in the place 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import accumulate, pairwise
 from operator import is_
 from typing import TypeVar
@@ -45,7 +44,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64
-from tapeless.ir.walk import type_vars
+from tapeless.ir.walk import map_function, type_vars
 from tapeless.passes.facts import is_effect, used_by
 from tapeless.passes.rewrite import REGIONS
 
@@ -58,8 +57,7 @@ def dce(function: Function) -> Function:
     needs.collect(function.body, ())
     needs.mark(function.body.results)
     needs.run()
-    body = Trim(needs).body(function.body)
-    return function if body is function.body else replace(function, body=body)
+    return map_function(function, Trim(needs).body)
 
 
 def live_part(body: Body) -> tuple[Body, set[Var]]:

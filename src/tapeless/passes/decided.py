@@ -7,19 +7,16 @@ definition of the extrema.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tapeless.ir.core import Apply, Body, Function, Stm
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ir.walk import all_stms, map_regions
+from tapeless.ir.walk import all_stms, in_regions, map_function, with_stms
 from tapeless.ops.partials import FIRST_WINS
 
 
 def choose_by_decisions(function: Function) -> Function:
     if not any(_is_extremum(s) for s in all_stms(function.body)):
         return function
-    body = _body(function.body)
-    return function if body is function.body else replace(function, body=body)
+    return map_function(function, _body)
 
 
 def _is_extremum(stm: Stm) -> bool:
@@ -30,19 +27,13 @@ def _body(body: Body) -> Body:
     """The same object where nothing changes."""
     made: dict[object, Stm] = {s.exp: s for s in body.stms if isinstance(s.exp, Apply)}
     stms: dict[int, Stm] = {}  # by identity: a decision goes before the extremum that it decides
-    changed = False
     for stm in body.stms:
-        if isinstance(stm.exp, Apply):
-            if _is_extremum(stm) and (steps := _decision(stm.exp, made)) is not None:
-                stms.update((id(s), s) for s in steps)
-                stm, changed = Stm(stm.vars, Apply("select", (steps[-1].vars[0], *stm.exp.args)), stm.span), True
-            stms.setdefault(id(stm), stm)
-            continue
-        exp = map_regions(stm.exp, _body)
-        new = stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
-        stms[id(new)] = new
-        changed = changed or new is not stm
-    return Body(tuple(stms.values()), body.results) if changed else body
+        new = in_regions(stm, _body)
+        if isinstance(stm.exp, Apply) and _is_extremum(stm) and (steps := _decision(stm.exp, made)) is not None:
+            stms.update((id(s), s) for s in steps)
+            new = Stm(stm.vars, Apply("select", (steps[-1].vars[0], *stm.exp.args)), stm.span)
+        stms.setdefault(id(new), new)
+    return with_stms(body, list(stms.values()))
 
 
 def _decision(extremum: Apply, made: dict[object, Stm]) -> list[Stm] | None:

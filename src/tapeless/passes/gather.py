@@ -22,7 +22,7 @@ from math import prod
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, At, Body, Exp, For, Function, If, Index, Lambda, Stm, Sweep, UpdateAcc, WithAcc
 from tapeless.ir.types import BOOL, I64, Atom, Dim, Type, Var, dim_atom, i64, zero_of
-from tapeless.ir.walk import Substitution, all_stms, map_regions, operands, regions
+from tapeless.ir.walk import Substitution, all_stms, in_regions, map_function, operands, regions, with_stms
 from tapeless.ops.table import op as row
 from tapeless.passes.distances import distance
 
@@ -35,8 +35,7 @@ Place = int | Atom  # along one axis: the index of a sweep of the nest, by depth
 def gather(function: Function) -> Function:
     if not any(isinstance(s.exp, WithAcc) for s in all_stms(function.body)):
         return function
-    body = _body(function.body)
-    return function if body is function.body else replace(function, body=body)
+    return map_function(function, _body)
 
 
 def _body(body: Body) -> Body:
@@ -46,15 +45,13 @@ def _body(body: Body) -> Body:
             stms.extend(_gathered(stm, stm.exp))
         else:
             stms.append(_inside(stm))
-    changed = len(stms) != len(body.stms) or any(a is not b for a, b in zip(stms, body.stms, strict=True))
-    return Body(tuple(stms), body.results) if changed else body
+    return with_stms(body, stms)
 
 
 def _inside(stm: Stm) -> Stm:
     if isinstance(stm.exp, Apply) or not any(isinstance(s.exp, UpdateAcc) for s in _within(stm.exp)):
         return stm
-    exp = map_regions(stm.exp, _body)
-    return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
+    return in_regions(stm, _body)
 
 
 def _within(exp: Exp) -> Iterator[Stm]:

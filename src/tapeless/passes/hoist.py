@@ -45,14 +45,13 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Const, Dim, Var
-from tapeless.ir.walk import map_exp
+from tapeless.ir.walk import map_exp, map_function
 from tapeless.passes.facts import is_effect, is_inside, taken_arrays, used_by
 from tapeless.passes.rewrite import REGIONS
 
 
 def hoist(function: Function) -> Function:
-    body = Hoister(function).top(function.body)
-    return function if body is function.body else replace(function, body=body)
+    return map_function(function, Hoister(function).top)
 
 
 @dataclass

@@ -26,7 +26,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Const, Type, Var, i64
-from tapeless.ir.walk import all_stms, map_regions
+from tapeless.ir.walk import all_stms, in_regions, map_function, with_stms
 
 LIFTED = ("add", "set")
 
@@ -34,18 +34,15 @@ LIFTED = ("add", "set")
 def own_cells(function: Function) -> Function:
     if not any(isinstance(s.exp, WithAcc) for s in all_stms(function.body)):
         return function
-    body = _body(function.body)
-    return function if body is function.body else replace(function, body=body)
+    return map_function(function, _body)
 
 
 def _body(body: Body) -> Body:
     """Bottom up; the same object where nothing changes."""
     stms: list[Stm] = []
-    changed = False
     zeros: set[Var] = set()
     for stm in body.stms:
-        exp = stm.exp if isinstance(stm.exp, Apply) else map_regions(stm.exp, _body)
-        new = stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)
+        new = in_regions(stm, _body)
         match new.exp:
             case Full(value=Const(value=value)) if value == 0:
                 zeros.add(new.vars[0])
@@ -56,9 +53,8 @@ def _body(body: Body) -> Body:
                 made = _settled(new, with_acc, zeros)
             case _:
                 made = [new]
-        changed = changed or made != [stm]
         stms.extend(made)
-    return Body(tuple(stms), body.results) if changed else body
+    return with_stms(body, stms)
 
 
 # -- out of a sweep

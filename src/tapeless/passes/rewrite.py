@@ -7,7 +7,6 @@ whether a pass did something. Relies on names being bound once: one map serves a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import is_
 
 from tapeless.ir.core import (
@@ -31,7 +30,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
-from tapeless.ir.walk import map_exp
+from tapeless.ir.walk import map_exp, map_function
 
 REGIONS = (If, For, While, Sweep, Hist, Scatter, WithAcc)
 
@@ -56,8 +55,7 @@ class Rewriter:
         self.out: list[Stm] = []
 
     def function(self, function: Function) -> Function:
-        body = self.body(function.body)
-        return function if body is function.body else replace(function, body=body)
+        return map_function(function, self.body)
 
     def stm(self, stm: Stm) -> None:
         """Walks one statement; `emit` puts it, or what it became, into `out`."""

@@ -34,7 +34,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import BOOL, I64, Atom, Const, Dim, DType, Type, Var, const, dim_atom, i64
-from tapeless.ir.walk import Substitution, all_stms, free_in_exp, map_regions
+from tapeless.ir.walk import Substitution, all_stms, free_in_exp, in_regions, map_function, map_regions, with_stms
 from tapeless.passes.facts import may_fail
 
 Defs = Mapping[Var, Exp]
@@ -53,8 +53,7 @@ class Tiles:
 def write_tiles(function: Function) -> Function:
     if not any(isinstance(s.exp, WithAcc) for s in all_stms(function.body)):
         return function
-    body = _body(function.body)
-    return function if body is function.body else replace(function, body=body)
+    return map_function(function, _body)
 
 
 def _body(body: Body) -> Body:
@@ -69,11 +68,9 @@ def _body(body: Body) -> Body:
                 moved = [zeros[a] for a in exp.arrays if a in zeros]
                 stms = [s for s in stms if not any(s is m for m in moved)]
                 stms.extend(_twice(stm, exp, tiles, moved))
-            case exp:
-                new = map_regions(exp, _body)
-                stms.append(stm if new is exp else Stm(stm.vars, new, stm.span))
-    changed = len(stms) != len(body.stms) or any(a is not b for a, b in zip(stms, body.stms, strict=True))
-    return Body(tuple(stms), body.results) if changed else body
+            case _:
+                stms.append(in_regions(stm, _body))
+    return with_stms(body, stms)
 
 
 def _single_zeros(body: Body) -> dict[Var, Stm]:
