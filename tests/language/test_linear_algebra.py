@@ -72,3 +72,20 @@ def test_against_numpy(f, dtype, n):
         for g, w in zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]:
             assert np.asarray(g).dtype == np.asarray(w).dtype
             np.testing.assert_allclose(g, w, rtol=1e3 * np.finfo(dtype).eps, atol=1e3 * np.finfo(dtype).eps)
+
+
+def products_of_two_sizes(a, sizes):
+    total = 0j
+    for k in range(len(sizes)):
+        part = a[::2, ::2][: sizes[k], : sizes[k]]
+        total += (part @ part)[0, 0]
+    return total
+
+
+def test_room_for_a_complex_product_belongs_to_the_branch_that_calls_blas(monkeypatch):
+    """The verifier says so where it is given back after both branches."""
+    monkeypatch.setattr("tapeless.runtime.compile.VERIFY", True)
+    a = np.random.default_rng(0).random((160, 160)) * (1 + 1j)
+    sizes = np.array([80, 2, 80, 2, 2, 80, 3])
+    got = tp.function(products_of_two_sizes, cache=False)(a, sizes)
+    np.testing.assert_allclose(got, products_of_two_sizes(a, sizes))

@@ -116,7 +116,7 @@ def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
         (_tiles if int(work.value.real) <= SMALL else _gemm)(lo, a, b, c)
     elif c.dtype.is_complex:
         small = code.compare("le", work, i64(SMALL))
-        code.branch(small, lambda: _tiles(lo, a, b, c), lambda: _gemm(lo, a, b, c))
+        code.branch(small, lambda: _tiles(lo, a, b, c), lambda: lo.scoped(lambda: _gemm(lo, a, b, c)))
     else:  # the routine itself knows what to do with a small one, and its code is there only once
         _gemm(lo, a, b, c)
 
