@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tapeless.ad.sizes import bytes_of
 from tapeless.ad.treeverse import LEAST, Snapshots
 from tapeless.ad.ways import Choice, Kept, Way
 from tapeless.ir.core import Check, For, While
@@ -29,7 +28,7 @@ def share_of(reverse: Reverse, exp: For | While) -> Atom:
 def within(reverse: Reverse, way: Kept, share: Atom | None, inside: Atom | None = None) -> Kept:
     """The way that was asked for, with a test that it fits. `inside`: bytes that its strips need."""
     if share is not None and way.keeps:
-        total = reverse.emit("mul", dim_atom(way.length()), bytes_of(reverse.emit, way.kept_types()))
+        total = way.total_bytes()
         if inside is not None:
             total = reverse.emit("add", total, inside)
         _test(reverse, reverse.emit("le", total, share), total, share)
@@ -40,13 +39,11 @@ def choices(reverse: Reverse, plain: Kept, cut: Kept | None, share: Atom) -> Way
     """The first that fits: everything, `cut` in strips, snapshots."""
     found, least = snapshots(reverse, plain, share)
     emit = reverse.emit
-    one = bytes_of(reverse.emit, plain.kept_types())
-    fits = emit("le", emit("mul", dim_atom(plain.length()), one), share)
+    fits = emit("le", plain.total_bytes(), share)
     if cut is None:
         _test(reverse, emit("or", fits, emit("le", least, share)), least, share)
         return Choice(fits, plain, found)
-    outer = emit("mul", dim_atom(cut.length()), bytes_of(reverse.emit, cut.kept_types()))
-    fits_cut = emit("le", emit("add", outer, cut.inside(plain)), share)
+    fits_cut = emit("le", emit("add", cut.total_bytes(), cut.inside(plain)), share)
     any_of_them = emit("or", emit("or", fits, fits_cut), emit("le", least, share))
     _test(reverse, any_of_them, least, share)
     return Choice(fits, plain, Choice(fits_cut, cut, found))

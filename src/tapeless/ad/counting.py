@@ -1,8 +1,9 @@
-"""Inner loops whose bounds differ from iteration to iteration: how long they get, found by a run that only counts.
+"""Steps of an array that run more or less often from iteration to iteration: how often, found by a run that only counts.
 
-`longest` takes a loop and the steps in it that update an array (`ad.undo`); emits a copy of the loop in front of it that
-carries the greatest bound of each such inner loop. What bounds do not depend on is dead code there, so the copy is little
-work where bounds follow from indices and constant arrays. It tests positions as the first run does, because it comes before it.
+`counts` takes a loop and the steps in it that update an array (`ad.updates`); emits a copy of the loop in front of it that
+carries two numbers for each such step: how often it has run in all, and at most in one iteration. What they do not depend on
+is dead code there, so the copy is little work where lengths follow from indices and constant arrays. It tests positions as
+the first run does, because it comes before it.
 """
 
 from __future__ import annotations
@@ -11,82 +12,102 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tapeless.ad.updates import Step, steps_within
 from tapeless.ir.builder import Builder
-from tapeless.ir.core import Apply, Body, For, If, Print, Stm
-from tapeless.ir.types import I64, Atom, Dim, Var, i64
+from tapeless.ir.core import Apply, Body, For, If, Print, Range, Stm, Update, While
+from tapeless.ir.types import I64, Atom, Var, dim_atom, i64
 from tapeless.ir.walk import Substitution, map_regions
 from tapeless.passes.dce import live_part
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Reverse
-    from tapeless.ad.undo import Step
 
-Counters = dict[int, Atom]  # by loop: the greatest bound so far
+Counters = dict[int, Atom]  # by statement: how often it has run
 
 
-def longest(reverse: Reverse, exp: For, steps: Sequence[Step], wanted: Sequence[For]) -> dict[int, Dim]:
-    """The greatest bound of each wanted loop, by its identity."""
+def counts(reverse: Reverse, exp: For, steps: Sequence[Step], wanted: Sequence[Step]) -> list[tuple[Atom, Atom]]:
+    """For each wanted step: how often it runs, and how often at most in one iteration."""
     b = reverse.b
-    starts: Counters = {id(loop): i64(0) for loop in wanted}
-    loop = _carrying(exp, steps, starts, exp.body)
-    body = _silent(reverse.without_updates(loop.body))
-    copy = Substitution({}, refresh=True).exp(replace(loop, body=body))
-    vars = [Var(p.name, p.type) for p in exp.params]
-    counted = [Var("longest", I64) for _ in wanted]
-    run, _ = live_part(Body((Stm((*vars, *counted), copy, b.span),), tuple(counted)))
+    totals, mosts = ([Var(name, I64) for _ in wanted] for name in ("count", "most"))
+    inner = Builder()
+    ends = _count(inner, exp.body, steps, {id(s.stm): v for s, v in zip(wanted, totals, strict=True)})
+    wider: list[Atom] = []
+    for before, after, most in zip(totals, ends.values(), mosts, strict=True):
+        now = inner.let(I64, Apply("sub", (after, before)), "now")
+        wider.append(inner.let(I64, Apply("max", (most, now)), "most"))
+    loop = replace(
+        exp,
+        params=(*exp.params, *totals, *mosts),
+        inits=(*exp.inits, *(i64(0) for _ in (*totals, *mosts))),
+        body=_silent(reverse.without_updates(inner.body((*exp.body.results, *ends.values(), *wider)))),
+    )
+    vars = [Var(p.name, p.type) for p in loop.params]
+    found = vars[len(exp.params) :]
+    run, _ = live_part(Body((Stm(tuple(vars), Substitution({}, refresh=True).exp(loop), b.span),), tuple(found)))
     for stm in run.stms:
         b.add(stm)
-    reverse.sizes.update(counted)
-    return {id(loop): v for loop, v in zip(wanted, counted, strict=True)}
+    return list(zip(found[: len(wanted)], found[len(wanted) :], strict=True))
 
 
-def _carrying(exp: For, steps: Sequence[Step], counters: Counters, body: Body) -> For:
-    """The loop with counters as further values that it carries."""
-    params = [Var("longest", I64) for _ in counters]
-    counted, ends = _counted(body, steps, dict(zip(counters, params, strict=True)))
-    results = (*counted.results, *ends.values())
-    return replace(
-        exp,
-        params=(*exp.params, *params),
-        inits=(*exp.inits, *counters.values()),
-        body=Body(counted.stms, results),
-    )
-
-
-def _counted(body: Body, steps: Sequence[Step], counters: Counters) -> tuple[Body, Counters]:
-    """The body with the counters kept up to date, and these at its end."""
+def _count(b: Builder, body: Body, steps: Sequence[Step], counters: Counters) -> Counters:
+    """Emits the body with the counters kept up to date; these at its end."""
     at = {id(s.stm): s for s in steps}
-    b = Builder()
     counters = dict(counters)
     for stm in body.stms:
         b.span = stm.span
         step = at.get(id(stm))
-        if step is not None and isinstance(stm.exp, For) and id(stm.exp) in counters:
-            own = counters[id(stm.exp)]
-            counters[id(stm.exp)] = b.let(I64, Apply("max", (own, stm.exp.bound)), "longest")
-        inside = [] if step is None else [c for c in _loops(step) if c in counters]
-        if step is None or not inside:
+        if step is None:
             b.add(stm)
             continue
-        mine = {c: counters[c] for c in inside}
-        ends = [Var("longest", I64) for _ in inside]
-        if isinstance(stm.exp, For):
-            b.bind((*stm.vars, *ends), _carrying(stm.exp, step.arms[0], mine, stm.exp.body))
-        else:
-            assert isinstance(stm.exp, If)
-            arms = []
-            for arm, inner in zip((stm.exp.then, stm.exp.orelse), step.arms, strict=True):
-                made, found = _counted(arm, inner, mine)
-                arms.append(Body(made.stms, (*made.results, *found.values())))
-            b.bind((*stm.vars, *ends), If(stm.exp.cond, *arms))
+        mine = id(stm) in counters
+        if mine and isinstance(stm.exp, For | Update):
+            counters[id(stm)] = _more(b, counters[id(stm)], stm.exp)
+        inside = [k for arm in step.arms for s in steps_within(arm) if (k := id(s.stm)) in counters]
+        if mine and isinstance(stm.exp, While):
+            inside.append(id(stm))
+        if not inside:
+            b.add(stm)
+            continue
+        ends = [Var("count", I64) for _ in inside]
+        match stm.exp:
+            case For() | While() as exp:
+                b.bind((*stm.vars, *ends), _carrying(b, stm, exp, step, {k: counters[k] for k in inside}))
+            case If(cond, then, orelse):
+                arms = []
+                for arm, inner in zip((then, orelse), step.arms, strict=True):
+                    with b.region() as stms:
+                        found = _count(b, arm, inner, {k: counters[k] for k in inside})
+                    arms.append(Body(tuple(stms), (*arm.results, *found.values())))
+                b.bind((*stm.vars, *ends), If(cond, *arms))
         counters.update(zip(inside, ends, strict=True))
-    return Body(tuple(b.stms), body.results), counters
+    return counters
 
 
-def _loops(step: Step) -> list[int]:
-    """Loops inside a step, by identity."""
-    inner = [s for arm in step.arms for s in arm]
-    return [id(s.stm.exp) for s in inner if isinstance(s.stm.exp, For)] + [c for s in inner for c in _loops(s)]
+def _carrying(b: Builder, stm: Stm, exp: For | While, step: Step, counters: Counters) -> For | While:
+    """The loop with counters as further values that it carries."""
+    params = [Var("count", I64) for _ in counters]
+    with b.region() as stms:
+        ends = _count(b, exp.body, step.arms[0], dict(zip(counters, params, strict=True)))
+        if isinstance(exp, While) and id(stm) in ends:
+            ends[id(stm)] = b.let(I64, Apply("add", (ends[id(stm)], i64(1))), "count")
+    return replace(
+        exp,
+        params=(*exp.params, *params),
+        inits=(*exp.inits, *counters.values()),
+        body=Body(tuple(stms), (*exp.body.results, *ends.values())),
+    )
+
+
+def _more(b: Builder, before: Atom, exp: For | Update) -> Atom:
+    """With the iterations of a loop, or the cells of a slice."""
+    if isinstance(exp, For):
+        cells: Atom = b.let(I64, Apply("max", (exp.bound, i64(0))), "now")
+    else:
+        cells = i64(1)
+        for axis in exp.axes:
+            if isinstance(axis, Range):
+                cells = b.let(I64, Apply("mul", (cells, dim_atom(axis.length))), "now")
+    return b.let(I64, Apply("add", (before, cells)), "count")
 
 
 def _silent(body: Body) -> Body:

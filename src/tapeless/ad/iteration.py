@@ -7,7 +7,7 @@ backwards. What its live part reads of those values decides what has to come bac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tapeless.ad.bodies import quiet
@@ -35,6 +35,7 @@ class Region:
     body: Body
     again: tuple[Atom, ...]  # results of the iteration run again
     forward: Body  # its part that is run again, with tests and output
+    restored: Mapping[Var, Var] = field(default_factory=dict)  # arrays that its way back leaves as they were
 
     @property
     def live(self) -> Body:
@@ -86,7 +87,7 @@ def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var]) -> Region:
         starts = [inner.full_adjoint(params[k]) for k in ends]
         sums = [inner.full_adjoint(v) for v in scalars]
     body = Body(tuple(stms), (*starts, *sums))
-    return Region(index, params, ends, scalars, body, lam.body.results, forward)
+    return Region(index, params, ends, scalars, body, lam.body.results, forward, inner.restored)
 
 
 def state_of(exp: For, needed: set[Var]) -> list[Var]:

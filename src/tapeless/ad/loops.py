@@ -19,13 +19,12 @@ from tapeless.ad.iteration import accumulators_of, make_region
 from tapeless.ad.online import Online
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.policy import NoRecovery
-from tapeless.ad.sizes import bytes_of
 from tapeless.ad.strips import spans, strips
 from tapeless.ad.ways import Again, Choice, Kept, Way
 from tapeless.ir import plans
 from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
 from tapeless.ir.plans import CHECKPOINT, INVERT, KEEP, STORE, UNDO, Wish
-from tapeless.ir.types import I64, Atom, Type, Var, i64
+from tapeless.ir.types import I64, Atom, Var, i64
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Back, Reverse
@@ -36,6 +35,7 @@ DEEPEST = 16  # levels of strips: more would hold less than two iterations each 
 def vjp_for(reverse: Reverse, stm: Stm, exp: For) -> Back:
     stm, exp, counters = take_closed(reverse.b, stm, exp, reverse.active)
     way = _way(reverse, stm, exp, [c.param.name for c in counters])
+    way.sized()
     kept = way.forwards(stm.vars)
     return lambda: _backward(reverse, stm, exp, way, kept)
 
@@ -60,6 +60,7 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
     second, loop, counters = take_closed(b, Stm(vars, loop, stm.span), loop, reverse.active)
     way = _way(reverse, second, loop, [c.param.name for c in counters])
     finals = [stm.vars[vars.index(v)] for v in second.vars]
+    way.sized()
     kept = way.forwards(second.vars) if way.keeps else []
 
     def back() -> None:
@@ -126,7 +127,7 @@ def _smaller(kept: Kept, plain: Kept, closed: list[str]) -> Way:
     whether the log of them is kept, or the array.
     """
     reverse, plan = plain.reverse, plain.plan
-    often = [p for p in plan.of(UNDO) if any(_sizes(r.type) > _sizes(p.type) for r in plan.records[p])]
+    often = [p for p in plan.of(UNDO) if plan.logs[p].depth() > sum(isinstance(d, Var) for d in p.type.shape)]
     if not often:
         return kept
     again = reverse.fresh(Lambda((plain.exp.index, *plain.exp.params), plain.exp.body), loud=True)
@@ -136,13 +137,7 @@ def _smaller(kept: Kept, plain: Kept, closed: list[str]) -> Way:
     other = plan_loop(reverse, loop, region, Wish(), plain.stm.span, arrays)
     other.closed = closed
     whole = Kept(reverse, plain.stm, loop, region, other, plain.accs)
-    few, many = (bytes_of(reverse.emit, way.kept_types()) for way in (kept, whole))
-    return Choice(reverse.emit("le", few, many), kept, whole)
-
-
-def _sizes(type: Type) -> int:
-    """Axes whose length is not a constant."""
-    return sum(isinstance(d, Var) for d in type.shape)
+    return Choice(reverse.emit("le", kept.total_bytes(), whole.total_bytes()), kept, whole)
 
 
 def _cut(reverse: Reverse, stm: Stm, exp: For, plan: Plan, accs: dict[Var, Var], depth: int) -> Kept:
@@ -182,11 +177,15 @@ def _backward(reverse: Reverse, stm: Stm, exp: For, way: Way, kept: list[Var], f
 
     def run(_: dict[Var, Var]) -> list[Atom]:
         starts, sums = way.backwards(kept, ends, finals)
-        return [*starts.values(), *sums.values()]
+        return [*starts.values(), *sums.values(), *way.restored.values()]
 
     scalars = way.scalars
     given = reverse.with_accumulators(list(way.accs), run, way.accs)
     for k, bar in zip(ends, given, strict=False):
         reverse.add(exp.inits[k], bar)
-    for v, bar in zip(scalars, given[len(ends) :], strict=True):
+    for v, bar in zip(scalars, given[len(ends) :], strict=False):
         reverse.add(v, bar)
+    for k, array in zip(way.restored, given[len(ends) + len(scalars) :], strict=True):
+        before = exp.inits[k]
+        if isinstance(before, Var) and isinstance(array, Var):
+            reverse.restored[before] = array

@@ -16,24 +16,28 @@ a `Plan`. The choice is made here only, and written into the loop's `plan` for p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tapeless.ad.counting import longest
+from tapeless.ad.counting import counts
 from tapeless.ad.invert import Inverse, invert
 from tapeless.ad.iteration import Region, trips
 from tapeless.ad.live import is_live
 from tapeless.ad.masks import Decisions, decide
 from tapeless.ad.policy import NoRecovery
-from tapeless.ad.undo import Log, trace_updates
+from tapeless.ad.undo import Log, Stack
+from tapeless.ad.updates import trace_updates
 from tapeless.ir.core import Body, For
 from tapeless.ir.plans import AUTO, CLOSED, DECISIONS, INVERT, KEEP, LIVE, NONE, STORE, UNDO, Wish
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import Atom, Var
+from tapeless.ir.types import Atom, Type, Var
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Reverse
+
+SMALL = 64  # cells of an array that is kept as a whole, not logged on stacks
 
 
 @dataclass
@@ -64,6 +68,10 @@ class Plan:
 
     def of(self, *hows: str) -> list[Var]:
         return [v for v, h in self.recovery.items() if h in hows]
+
+    def stacks(self, *arrays: Var) -> list[Stack]:
+        """Of the logs of these arrays, or of all."""
+        return [s for p in arrays or self.of(UNDO) for s in self.logs[p].stacks.values()]
 
     @property
     def keeps(self) -> bool:
@@ -155,19 +163,26 @@ def _exactly(exp: For, needed: set[Var]) -> Inverse | None:
 
 
 def _log(reverse: Reverse, exp: For, body: Body, p: Var, counted: bool) -> Log | None:
+    """None where it is not updated in place; or, unless it is to be `counted`, where keeping it is less work than counting: in
+    elements of sweeps, which would each allocate stacks.
+    """
     if not p.type.shape:
         return None
     steps = trace_updates(body, body.results[exp.params.index(p)], p)
     if not steps:
         return None
     log = Log(body, steps, set(exp.params), exp.index, lambda bound: trips(reverse, bound))
-    if not log.possible:
-        return None
-    if unknown := log.unknown():
-        if not counted:
+    if log.uneven():
+        if not counted and (reverse.swept or _small(p.type)):
             return None
-        log.lengths = longest(reverse, replace(exp, body=body), steps, unknown)
+        first = trace_updates(exp.body, exp.body.results[exp.params.index(p)], p) or ()
+        log.stack(counts(reverse, exp, first, Log(exp.body, first, set(exp.params), exp.index, log.size).uneven()))
     return log
+
+
+def _small(type: Type) -> bool:
+    """An array of few cells: keeping it is less work than counting."""
+    return math.prod(d if isinstance(d, int) else SMALL + 1 for d in type.shape) <= SMALL
 
 
 def refuse(wish: Wish, values: Sequence[Var], reason: str, span: Span) -> None:

@@ -89,6 +89,7 @@ class Reverse:
         self.budget: Atom | None = None if policy.memory is None else i64(policy.memory)  # bytes for what is kept
         self.loops = 0  # that share it
         self.nested = False  # in a loop: fewer ways to choose from, because each is made anew in each way around
+        self.swept = False  # in a sweep
         self.once = False  # what is emitted runs once, on the way forwards
         self.there: set[Var] = set()  # arrays that are still there on the way back: Note [Results that are there]
         self.chosen: set[Var] = set()  # Note [Choices]
@@ -97,14 +98,15 @@ class Reverse:
         self.adjoints: dict[Var, Atom] = {}
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
         self.sizes: set[Var] = set()  # of arrays: never negative
+        self.restored: dict[Var, Var] = {}  # arrays that have been put back on the way: Note [Put back]
         self.sums: dict[Var, Atom | None] = {}  # accumulators of the program: adjoints of the arrays they end as
 
-    def inside(self, accs: Mapping[Var, Var]) -> Reverse:
-        """For a region, whose adjoints start from nothing."""
+    def inside(self, accs: Mapping[Var, Var], swept: bool = False) -> Reverse:
+        """For a region, whose adjoints start from nothing. `swept`: that of a sweep."""
         inner = Reverse(self.b, self._active, self.debug_nans, self.policy)
         inner.accs = {**self.accs, **accs}
         inner.sums, inner.sizes, inner.budget, inner.loops = self.sums, self.sizes, self.budget, self.loops
-        inner.forms, inner.nested = self.forms, self.nested
+        inner.forms, inner.nested, inner.swept = self.forms, self.nested, self.swept or swept
         return inner
 
     def sharing(self) -> Reverse:

@@ -77,7 +77,7 @@ def elements_back(
     known = {_array(lam.body.results[k]): Var(a.name, a.type.row()) for k, a in there.items()}
 
     def run(accs: dict[Var, Var]) -> list[Atom]:
-        inner = reverse.inside(accs)
+        inner = reverse.inside(accs, swept=True)
         bar_rows = [Var(f"{a.name}", a.type.row()) for a in bars]
         old_rows = {p: Var(f"{p.name}_bar", p.type) for p in olds}
         with b.region() as stms:
@@ -206,7 +206,7 @@ def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, ba
     neutral = operator.neutral[0]
 
     def run(accs: dict[Var, Var]) -> list[Atom]:
-        inner = reverse.inside(accs)
+        inner = reverse.inside(accs, swept=True)
         with b.region() as stms:
             inner_rows = []
             for p, a in rows.items():

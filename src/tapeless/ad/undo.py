@@ -1,27 +1,47 @@
 """Arrays that a loop updates in place: a log of the cells that an iteration overwrites, and how to put them back.
 
-`trace_updates` follows a carried array through one iteration (updates, branches and loops with updates); None when the
-way is not like that. `log` gives the body with the overwritten values (and what is needed to find their places again) as
-further results; `restore` undoes the iteration, given those values.
+`Log` takes the steps of an array through one iteration (`ad.updates`). `record` gives the body with the overwritten values,
+and what is needed to find their places again, as further results; `restore` undoes the iteration, given those values.
+
+Note [Stacks]
+What an iteration overwrites by single updates, and by loops whose bounds are known in front of the loop, is as much in each of
+them: the record of an iteration has a slot. Loops and slices whose lengths differ from iteration to iteration push what they
+overwrite on a stack, and the record says where that begins. A stack is an array that the forward loop carries, as long
+as all of it is: `ad.counting`. Loops within such a loop have stacks of their own, if their lengths vary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tapeless.ad.updates import Step, steps_within
 from tapeless.ir.builder import Builder, full_axes, indexed_type
-from tapeless.ir.core import Apply, At, Axis, Body, Exp, For, If, Index, Range, Stm, Update, While
-from tapeless.ir.types import I64, Atom, Dim, Type, Var, i64, zero_of
+from tapeless.ir.core import Apply, At, Axis, Body, For, If, Range, Stm, Update, While
+from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64, zero_of
 from tapeless.ir.walk import Substitution, all_stms
 
 
 @dataclass(frozen=True)
-class Step:
-    """An update, or a branch with the steps of its two arms, or a loop with those of its body."""
+class Stack:
+    """Of a step that runs more or less often. `cells` is its length, to be bound in front of the loop: `total`, unless another
+    way is taken. At `most` so many are of one iteration.
+    """
 
-    stm: Stm
-    arms: tuple[tuple[Step, ...], ...] = ()
+    cells: Var
+    total: Atom
+    most: Atom
+    top: Var  # how many are on it
+    arrays: list[Var]
+
+    @property
+    def types(self) -> list[Type]:
+        """Of one cell."""
+        return [a.type.row() for a in self.arrays]
+
+    @property
+    def carried(self) -> list[Var]:
+        return [self.top, *self.arrays]
 
 
 @dataclass(frozen=True)
@@ -31,64 +51,6 @@ class Recorded:
     step: Step
     record: list[Atom]
     arms: list[list[Recorded]]
-
-
-def trace_updates(body: Body, result: Atom, root: Var) -> tuple[Step, ...] | None:
-    """The steps from `root` to `result`, first to last."""
-    definitions = {v: s for s in body.stms for v in s.vars}
-    steps: list[Step] = []
-    while result is not root:
-        stm = definitions.get(result) if isinstance(result, Var) else None
-        if stm is None:
-            return None
-        assert isinstance(result, Var)
-        match stm.exp:
-            case Update(array=array):
-                steps.append(Step(stm))
-                result = array
-            case If(then=then, orelse=orelse):
-                k = stm.vars.index(result)
-                inner = _common_root(then, orelse, k)
-                if inner is None:
-                    return None
-                arms = [trace_updates(arm, arm.results[k], inner) for arm in (then, orelse)]
-                if any(arm is None for arm in arms):
-                    return None
-                steps.append(Step(stm, tuple(a for a in arms if a is not None)))
-                result = inner
-            case For(params=params, inits=inits, body=inside):
-                k = stm.vars.index(result)
-                within = trace_updates(inside, inside.results[k], params[k])
-                if within is None:
-                    return None
-                steps.append(Step(stm, (within,)))
-                result = inits[k]
-            case _:
-                return None
-    return tuple(reversed(steps))
-
-
-def _common_root(then: Body, orelse: Body, k: int) -> Var | None:
-    roots = []
-    for arm in (then, orelse):
-        definitions = {v: s for s in arm.stms for v in s.vars}
-        at: Atom = arm.results[k]
-        while isinstance(at, Var) and at in definitions:
-            exp = definitions[at].exp
-            if isinstance(exp, Update):
-                at = exp.array
-            elif isinstance(exp, If):
-                inner = _common_root(exp.then, exp.orelse, definitions[at].vars.index(at))
-                if inner is None:
-                    return None
-                at = inner
-            elif isinstance(exp, For):
-                at = exp.inits[definitions[at].vars.index(at)]
-            else:
-                return None
-        roots.append(at)
-    found = roots[0]
-    return found if isinstance(found, Var) and found is roots[1] else None
 
 
 class Log:
@@ -101,13 +63,16 @@ class Log:
         the bound of a loop as a size, in front of the loop.
         """
         self.steps, self.index, self.size = steps, index, size
-        self.lengths: dict[int, Dim] = {}  # of loops whose bounds are not known in front: `ad.counting`
+        self.sizes: dict[Atom, Dim] = {}
+        self.stacks: dict[int, Stack] = {}  # by statement: Note [Stacks]
         self.local = (_bound(body) | params) - {index}
         self.varying = frozenset({*self.local, index, *_indices(steps)})
         self.again: dict[int, list[Stm]] = {}  # by body: positions that follow from indices are computed again
         self._learn(body, steps)
         self.body = id(body)
         self.names = Substitution({})
+        self.now: dict[int, list[Var]] = {}  # what stacks are at this place of the body: top and arrays
+        self.read: dict[int, Sequence[Var]] = {}  # on the way back: their arrays
 
     def _learn(self, body: Body, steps: Sequence[Step]) -> None:
         """Which statements can run again on the way back, so that their results need not be recorded."""
@@ -120,99 +85,230 @@ class Log:
 
     def _learn_loops(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            if isinstance(step.stm.exp, For):
+            if isinstance(step.stm.exp, For | While):
                 self._learn(step.stm.exp.body, step.arms[0])
             else:
                 for arm in step.arms:
                     self._learn_loops(arm)
 
-    # -- forwards
+    # -- what varies
 
-    def record(self, body: Body) -> tuple[Body, list[Atom]]:
-        """The body with reads of what will be overwritten, and the record."""
-        return self._record(body, self.steps)
+    def uneven(self) -> list[Step]:
+        """The steps whose lengths are not known in front of the loop around."""
+        return [s for s in steps_within(self.steps) if self._varies(s)]
 
-    def _record(self, body: Body, steps: Sequence[Step]) -> tuple[Body, list[Atom]]:
-        at = {id(s.stm): s for s in steps}
-        stms: list[Stm] = []
-        record: list[Atom] = []
-        for stm in body.stms:
-            step = at.get(id(stm))
-            if step is None:
-                stms.append(stm)
-                continue
-            if isinstance(stm.exp, Update):
-                old = Var("old", indexed_type(stm.exp.array.type, stm.exp.axes))
-                stms.append(Stm((old,), Index(stm.exp.array, stm.exp.axes), stm.span))
-                record.append(old)
-                record.extend(self._places(stm.exp.axes))
-                stms.append(stm)
-            elif isinstance(stm.exp, For):
-                made, more = self._record_for(stm, stm.exp, step)
-                stms.extend(made)
-                record.extend(more)
-            else:
-                assert isinstance(stm.exp, If)
-                stm, more = self._record_if(stm, stm.exp, step)
-                stms.append(stm)
-                record.extend(more)
-        return Body(tuple(stms), body.results), record
+    def _varies(self, step: Step) -> bool:
+        match step.stm.exp:
+            case For(bound=bound):
+                return bound in self.varying
+            case Update(axes=axes):
+                return any(isinstance(a, Range) and a.length in self.varying for a in axes)
+        return isinstance(step.stm.exp, While)
 
-    def _record_for(self, stm: Stm, exp: For, step: Step) -> tuple[list[Stm], list[Atom]]:
-        """The records of its iterations, in arrays, after its bound where that is not found again."""
-        body, record = self._record(exp.body, step.arms[0])
-        b = Builder(stm.span)
-        length = self.lengths[id(exp)] if id(exp) in self.lengths else self.size(exp.bound)
-        starts = [b.full((length, *r.type.shape), None, r.type.dtype, "old") for r in record]
-        params = [Var(s.name, s.type) for s in starts]
-        with b.region() as stms:
-            for s in body.stms:
-                b.add(s)
-            written = [
-                b.update(p, (At(exp.index), *full_axes(r.type.shape)), r) for p, r in zip(params, record, strict=True)
-            ]
-        ends = [Var(s.name, s.type) for s in starts]
-        loop = replace(
-            exp,
-            params=(*exp.params, *params),
-            inits=(*exp.inits, *starts),
-            body=Body(tuple(stms), (*body.results, *written)),
-        )
-        b.bind((*stm.vars, *ends), loop)
-        return list(b.stms), [*self._own(exp.bound), *ends]
+    def stack(self, counts: Sequence[tuple[Atom, Atom]]) -> None:
+        """Makes the stacks of the uneven steps, given how often each runs: in all, and at most in an iteration."""
+        for step, (total, most) in zip(self.uneven(), counts, strict=True):
+            cells = Var("cells", I64)
+            arrays = [Var("old", Type(t.dtype, (cells, *t.shape))) for t in self._cell(step)]
+            self.stacks[id(step.stm)] = Stack(cells, total, most, Var("top", I64), arrays)
+
+    def _cell(self, step: Step) -> list[Type]:
+        """What its stack has cells of."""
+        if isinstance(step.stm.exp, Update):
+            return [Type(step.stm.exp.array.type.dtype)]
+        return self._types(step.arms[0])
+
+    def _types(self, steps: Sequence[Step]) -> list[Type]:
+        """Of the record of these steps."""
+        found: list[Type] = []
+        for step in steps:
+            match step.stm.exp:
+                case Update(array=array, axes=axes):
+                    found.append(I64 if self._varies(step) else indexed_type(array.type, axes))
+                    found += [I64 for _ in self._places(axes)]
+                case For(bound=bound):
+                    found += [I64 for _ in self._own(bound)]
+                    inner = [I64] if self._varies(step) else self._rows(bound, step)
+                    found += inner
+                case While():
+                    found += [I64, I64]
+                case If(cond=cond):
+                    found += [a.type for a in self._own(cond)]
+                    found += [t for arm in step.arms for t in self._types(arm)]
+        return found
+
+    def _rows(self, bound: Atom, step: Step) -> list[Type]:
+        if bound not in self.sizes:
+            self.sizes[bound] = self.size(bound)
+        length = self.sizes[bound]
+        return [Type(t.dtype, (length, *t.shape)) for t in self._types(step.arms[0])]
 
     def _own(self, a: Atom) -> list[Atom]:
         """What has to be recorded to have it again."""
         return [a] if a in self.local else []
 
-    def _record_if(self, stm: Stm, exp: If, step: Step) -> tuple[Stm, list[Atom]]:
-        arms = [self._record(arm, steps) for arm, steps in zip((exp.then, exp.orelse), step.arms, strict=True)]
-        types = [[a.type for a in record] for _, record in arms]
-        bodies = []
-        for which, (arm, record) in enumerate(arms):
-            b = Builder(stm.span)
-            for s in arm.stms:
-                b.add(s)
-            other = [_blank(b, t) for t in types[1 - which]]
-            mine = [*record, *other] if which == 0 else [*other, *record]
-            bodies.append(Body(tuple(b.stms), (*arm.results, *mine)))
-        vars = [Var("old", t) for t in (*types[0], *types[1])]
-        new = Stm((*stm.vars, *vars), If(exp.cond, bodies[0], bodies[1]), stm.span)
-        return new, [*self._own(exp.cond), *vars]
-
     def _places(self, axes: Sequence[Axis]) -> list[Atom]:
         """Positions that depend on values of the iteration."""
-        atoms = [a.index if isinstance(a, At) else a.start for a in axes]
-        return [a for a in atoms if a in self.local]
+        return [a for axis in axes for a in _parts(axis) if a in self.local]
+
+    def depth(self) -> int:
+        """How many lengths that are not constants multiply to the number of cells that an iteration overwrites, at the most."""
+        return max((self._depth(s) for s in self.steps), default=0)
+
+    def _depth(self, step: Step) -> int:
+        match step.stm.exp:
+            case Update(axes=axes):
+                return sum(isinstance(a, Range) and isinstance(a.length, Var) for a in axes)
+            case For(bound=bound):
+                own = isinstance(bound, Var)
+            case _:
+                own = isinstance(step.stm.exp, While)
+        return own + max((self._depth(s) for arm in step.arms for s in arm), default=0)
+
+    # -- forwards
+
+    def record(self, body: Body) -> tuple[Body, list[Atom]]:
+        """The body with reads of what will be overwritten, and the record. Stacks have changed to `now`."""
+        self.now = {k: list(s.carried) for k, s in self.stacks.items()}
+        b = Builder()
+        record = self._record(b, body, self.steps)
+        return b.body(body.results), record
+
+    def _record(self, b: Builder, body: Body, steps: Sequence[Step]) -> list[Atom]:
+        at = {id(s.stm): s for s in steps}
+        record: list[Atom] = []
+        for stm in body.stms:
+            b.span = stm.span
+            step = at.get(id(stm))
+            if step is None:
+                b.add(stm)
+                continue
+            match stm.exp:
+                case Update():
+                    record += self._record_update(b, stm, stm.exp)
+                    b.add(stm)
+                case For():
+                    record += self._record_for(b, stm, stm.exp, step)
+                case While():
+                    record += self._record_while(b, stm, stm.exp, step)
+                case If():
+                    record += self._record_if(b, stm, stm.exp, step)
+        return record
+
+    def _record_update(self, b: Builder, stm: Stm, exp: Update) -> list[Atom]:
+        old = b.index(exp.array, exp.axes, "old")
+        if id(stm) not in self.stacks:
+            return [old, *self._places(exp.axes)]
+        top, array = self.now[id(stm)]
+        cells = _product(b, old.type.shape)
+        array = b.update(array, [Range(top, atom_dim(cells), i64(1))], b.reshape(old, [atom_dim(cells)]))
+        self.now[id(stm)] = [b.let(I64, Apply("add", (top, cells)), "top"), array]
+        return [top, *self._places(exp.axes)]
+
+    def _record_for(self, b: Builder, stm: Stm, exp: For, step: Step) -> list[Atom]:
+        """The records of its iterations, in arrays or on its stack, after its bound where that is not found again."""
+        stacked = id(stm) in self.stacks
+        top = self.now[id(stm)][0] if stacked else None
+        rows = () if stacked else self._rows(exp.bound, step)
+        slots = self.now[id(stm)][1:] if stacked else [b.full(t.shape, None, t.dtype, "old") for t in rows]
+        params, inner = _alike(slots), self._enter(step)
+        with b.region() as stms:
+            record = self._record(b, exp.body, step.arms[0])
+            place = exp.index if top is None else b.let(I64, Apply("add", (top, exp.index)), "place")
+            written = _push(b, params, place, record)
+        ends, (before, mine, after) = _alike(slots), self._leave(inner)
+        loop = replace(
+            exp,
+            params=(*exp.params, *params, *mine),
+            inits=(*exp.inits, *slots, *before),
+            body=Body(tuple(stms), (*exp.body.results, *written, *after)),
+        )
+        b.bind((*stm.vars, *ends, *self._names(inner)), loop)
+        if top is None:
+            return [*self._own(exp.bound), *ends]
+        count = b.let(I64, Apply("max", (exp.bound, i64(0))), "count")
+        self.now[id(stm)] = [b.let(I64, Apply("add", (top, count)), "top"), *ends]
+        return [*self._own(exp.bound), top]
+
+    def _record_while(self, b: Builder, stm: Stm, exp: While, step: Step) -> list[Atom]:
+        """Where its records begin on its stack, and where they end."""
+        first = self.now[id(stm)]
+        params, inner = _alike(first), self._enter(step)
+        with b.region() as stms:
+            record = self._record(b, exp.body, step.arms[0])
+            written = _push(b, params[1:], params[0], record)
+            top = b.let(I64, Apply("add", (params[0], i64(1))), "top")
+        ends, (before, mine, after) = _alike(first), self._leave(inner)
+        loop = replace(
+            exp,
+            params=(*exp.params, *params, *mine),
+            inits=(*exp.inits, *first, *before),
+            body=Body(tuple(stms), (*exp.body.results, top, *written, *after)),
+        )
+        b.bind((*stm.vars, *ends, *self._names(inner)), loop)
+        self.now[id(stm)] = ends
+        return [first[0], ends[0]]
+
+    def _record_if(self, b: Builder, stm: Stm, exp: If, step: Step) -> list[Atom]:
+        types = [self._types(arm) for arm in step.arms]
+        inner = {k: self.now[k] for k in self._inside(step)}
+        bodies = []
+        for which, (arm, steps) in enumerate(zip((exp.then, exp.orelse), step.arms, strict=True)):
+            self.now.update(inner)
+            with b.region() as stms:
+                record = self._record(b, arm, steps)
+                other = [_blank(b, t) for t in types[1 - which]]
+            mine = [*record, *other] if which == 0 else [*other, *record]
+            bodies.append(Body(tuple(stms), (*arm.results, *mine, *(v for k in inner for v in self.now[k]))))
+        vars = [Var("old", t) for t in (*types[0], *types[1])]
+        b.span = stm.span
+        b.bind((*stm.vars, *vars, *self._names(inner)), If(exp.cond, bodies[0], bodies[1]))
+        return [*self._own(exp.cond), *vars]
+
+    def _inside(self, step: Step) -> list[int]:
+        """The stacks of the steps within a step."""
+        return [id(s.stm) for arm in step.arms for s in steps_within(arm) if id(s.stm) in self.stacks]
+
+    def _enter(self, step: Step) -> dict[int, tuple[list[Var], list[Var]]]:
+        """For a loop that carries stacks: what they are before it, and in it."""
+        found = {k: (self.now[k], _alike(self.now[k])) for k in self._inside(step)}
+        self.now.update({k: mine for k, (_, mine) in found.items()})
+        return found
+
+    def _leave(self, inner: dict[int, tuple[list[Var], list[Var]]]) -> tuple[list[Var], list[Var], list[Var]]:
+        """Before the loop, at the start of its body, at the end of that."""
+        return (
+            [v for before, _ in inner.values() for v in before],
+            [v for _, mine in inner.values() for v in mine],
+            [v for k in inner for v in self.now[k]],
+        )
+
+    def _names(self, inner: Iterable[int]) -> list[Var]:
+        """New ones for stacks that a statement binds."""
+        found: list[Var] = []
+        for k in inner:
+            self.now[k] = _alike(self.now[k])
+            found += self.now[k]
+        return found
 
     # -- backwards
 
-    def restore(self, b: Builder, array: Var, record: Sequence[Atom], index: Var) -> Var:
-        """The array as it was before the iteration of this index."""
-        rest = list(record)
+    def restore(
+        self,
+        b: Builder,
+        array: Var,
+        record: Sequence[Atom],
+        index: Var,
+        stacks: Sequence[Sequence[Var]],
+        count: int | None = None,
+    ) -> Var:
+        """The array as it was before the iteration of this index, given what it is after all its steps, or the first `count`.
+        `stacks`: the arrays of each.
+        """
         self.names = Substitution({self.index: index}, refresh=True)
+        self.read = dict(zip(self.stacks, stacks, strict=True))
         self._run_again(b, self.body)
-        return self._restore(b, array, self._split(self.steps, rest))
+        return self._restore(b, array, self._split(self.steps, list(record))[:count])
 
     def _run_again(self, b: Builder, body: int) -> None:
         for stm in self._needed(body):
@@ -234,107 +330,104 @@ class Log:
         """The record, step by step."""
         found: list[Recorded] = []
         for step in steps:
-            exp = step.stm.exp
-            if isinstance(exp, Update):
-                mine = [rest.pop(0) for _ in range(1 + len(self._places(exp.axes)))]
-                found.append(Recorded(step, mine, []))
-            elif isinstance(exp, For):
-                width = len(self._own(exp.bound)) + self._width(step.arms[0])
-                found.append(Recorded(step, [rest.pop(0) for _ in range(width)], []))
-            else:
-                assert isinstance(exp, If)
-                mine = [rest.pop(0) for _ in self._own(exp.cond)]
+            if isinstance(step.stm.exp, If):
+                mine = [rest.pop(0) for _ in self._own(step.stm.exp.cond)]
                 found.append(Recorded(step, mine, [self._split(arm, rest) for arm in step.arms]))
-        return found
-
-    def _width(self, steps: Sequence[Step]) -> int:
-        """How many values the record of these steps has."""
-        total = 0
-        for step in steps:
-            exp = step.stm.exp
-            if isinstance(exp, Update):
-                total += 1 + len(self._places(exp.axes))
             else:
-                total += sum(self._width(arm) for arm in step.arms)
-                total += len(self._own(_decider(exp)))
-        return total
+                found.append(Recorded(step, [rest.pop(0) for _ in self._types([step])], []))
+        return found
 
     def _restore(self, b: Builder, array: Var, steps: list[Recorded]) -> Var:
         for s in reversed(steps):
-            exp, record = s.step.stm.exp, s.record
-            if isinstance(exp, Update):
-                places = iter(record[1:])
-                axes = [self._placed(a, places) for a in exp.axes]
-                array = b.update(array, axes, record[0])
-                continue
-            if isinstance(exp, For):
-                array = self._restore_for(b, array, exp, s)
-                continue
-            assert isinstance(exp, If)
-            bodies = []
-            for arm in s.arms:
-                with b.region() as stms:
-                    end = self._restore(b, array, arm)
-                bodies.append(Body(tuple(stms), (end,)))
-            cond = record[0] if record else self.names.atom(exp.cond)
-            array = b.bind([Var(array.name, array.type)], If(cond, bodies[0], bodies[1]))[0]
+            match s.step.stm.exp:
+                case Update() as exp:
+                    array = self._restore_update(b, array, exp, s)
+                case For() as exp:
+                    own = len(self._own(exp.bound))
+                    bound = s.record[0] if own else self.names.atom(exp.bound)
+                    array = self._restore_loop(b, array, bound, s, s.record[own:])
+                case While():
+                    first, end = s.record
+                    bound = b.let(I64, Apply("sub", (end, first)), "count")
+                    array = self._restore_loop(b, array, bound, s, [first])
+                case If(cond=cond):
+                    bodies = []
+                    for arm in s.arms:
+                        with b.region() as stms:
+                            end = self._restore(b, array, arm)
+                        bodies.append(Body(tuple(stms), (end,)))
+                    cond = s.record[0] if s.record else self.names.atom(cond)
+                    array = b.bind([Var(array.name, array.type)], If(cond, bodies[0], bodies[1]))[0]
         return array
 
-    def _restore_for(self, b: Builder, array: Var, exp: For, s: Recorded) -> Var:
+    def _restore_update(self, b: Builder, array: Var, exp: Update, s: Recorded) -> Var:
+        places = iter(s.record[1:])
+        axes = [self._placed(a, places) for a in exp.axes]
+        old = s.record[0]
+        if id(s.step.stm) in self.stacks:
+            (stack,) = self.read[id(s.step.stm)]
+            lengths = [a.length for a in axes if isinstance(a, Range)]
+            part = b.index(stack, [Range(old, atom_dim(_product(b, lengths)), i64(1))])
+            old = b.reshape(part, lengths)
+        return b.update(array, axes, old)
+
+    def _restore_loop(self, b: Builder, array: Var, bound: Atom, s: Recorded, record: Sequence[Atom]) -> Var:
         """Its iterations backwards."""
+        exp = s.step.stm.exp
+        assert isinstance(exp, For | While)
         step, before = Var("j", I64), Var(array.name, array.type)
-        own = len(self._own(exp.bound))
-        bound = s.record[0] if own else self.names.atom(exp.bound)
         with b.region() as stms:
             last = b.let(I64, Apply("sub", (bound, i64(1))), "last")
-            index = b.let(I64, Apply("sub", (last, step)), exp.index.name)
-            self.names.map[exp.index] = index
+            index = b.let(I64, Apply("sub", (last, step)), "i")
+            if isinstance(exp, For):
+                self.names.map[exp.index] = index
             self._run_again(b, id(exp.body))
-            logs = [r for r in s.record[own:] if isinstance(r, Var)]
-            rest: list[Atom] = [b.index(log, (At(index), *full_axes(log.type.shape[1:]))) for log in logs]
+            logs: Sequence[Atom] = self.read.get(id(s.step.stm), record)
+            place = index
+            if id(s.step.stm) in self.stacks:
+                place = b.let(I64, Apply("add", (record[0], index)), "place")
+            rest: list[Atom] = [
+                b.index(log, (At(place), *full_axes(log.type.shape[1:]))) for log in logs if isinstance(log, Var)
+            ]
             after = self._restore(b, before, self._split(s.step.arms[0], rest))
         loop = For(step, bound, (before,), (array,), Body(tuple(stms), (after,)))
         return b.bind([Var(array.name, array.type)], loop)[0]
 
     def _placed(self, axis: Axis, places: Iterator[Atom]) -> Axis:
-        index = axis.index if isinstance(axis, At) else axis.start
-        index = next(places) if index in self.local else self.names.atom(index)
-        return At(index, axis.wrap) if isinstance(axis, At) else replace(axis, start=index)
+        found = [next(places) if a in self.local else self.names.atom(a) for a in _parts(axis)]
+        return At(found[0], axis.wrap) if isinstance(axis, At) else Range(found[0], atom_dim(found[1]), found[2])
 
-    @property
-    def possible(self) -> bool:
-        """Whether lengths and steps of what is overwritten are known outside of the iteration."""
-        return all(self._fixed(s) for s in self.steps)
 
-    def unknown(self, steps: Sequence[Step] | None = None) -> list[For]:
-        """Loops whose bounds are not known in front of the loop around."""
-        found: list[For] = []
-        for step in self.steps if steps is None else steps:
-            if isinstance(step.stm.exp, For) and step.stm.exp.bound in self.varying:
-                found.append(step.stm.exp)
-            for arm in step.arms:
-                found += self.unknown(arm)
-        return found
-
-    def _fixed(self, step: Step) -> bool:
-        exp = step.stm.exp
-        if not isinstance(exp, Update):
-            return all(self._fixed(s) for arm in step.arms for s in arm)
-        ranges = [a for a in exp.axes if isinstance(a, Range)]
-        return not any(x in self.varying for a in ranges for x in (a.length, a.step))
+def _parts(axis: Axis) -> list[Atom]:
+    """What says which positions of an axis are meant."""
+    return [axis.index] if isinstance(axis, At) else [axis.start, dim_atom(axis.length), axis.step]
 
 
 def _positions(step: Step) -> set[Atom]:
-    exp = step.stm.exp
-    if isinstance(exp, Update):
-        return {a.index if isinstance(a, At) else a.start for a in exp.axes}
-    return {_decider(exp), *(x for arm in step.arms for s in arm for x in _positions(s))}
+    """What says which cells a step overwrites, and which steps are taken."""
+    match step.stm.exp:
+        case Update(axes=axes):
+            return {a for axis in axes for a in _parts(axis)}
+        case For(bound=decider) | If(cond=decider):
+            own = {decider}
+        case _:
+            own = set()
+    return own.union(*(_positions(s) for arm in step.arms for s in arm))
 
 
-def _decider(exp: Exp) -> Atom:
-    """What says which steps of a branch or a loop are taken."""
-    assert isinstance(exp, If | For)
-    return exp.cond if isinstance(exp, If) else exp.bound
+def _alike(vars: Sequence[Var]) -> list[Var]:
+    return [Var(v.name, v.type) for v in vars]
+
+
+def _push(b: Builder, arrays: Sequence[Var], place: Atom, record: Sequence[Atom]) -> list[Var]:
+    return [b.update(a, (At(place), *full_axes(r.type.shape)), r) for a, r in zip(arrays, record, strict=True)]
+
+
+def _product(b: Builder, lengths: Sequence[Dim]) -> Atom:
+    total = dim_atom(lengths[0])
+    for d in lengths[1:]:
+        total = b.let(I64, Apply("mul", (total, dim_atom(d))), "cells")
+    return total
 
 
 def _blank(b: Builder, type: Type) -> Atom:
@@ -353,5 +446,4 @@ def _bound(body: Body) -> set[Var]:
 
 def _indices(steps: Sequence[Step]) -> list[Var]:
     """Of the loops among the steps."""
-    own = [s.stm.exp.index for s in steps if isinstance(s.stm.exp, For)]
-    return own + [v for s in steps for arm in s.arms for v in _indices(arm)]
+    return [s.stm.exp.index for s in steps_within(steps) if isinstance(s.stm.exp, For)]

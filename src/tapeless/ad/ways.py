@@ -2,6 +2,12 @@
 
 `Kept` follows a plan: slots, logs, inverses, arrays that are still there. `Again` runs from the start for each
 iteration. `Choice` holds two ways of which sizes at run time choose one.
+
+Note [Put back]
+An iteration that runs again on its way back may update a logged array again, which then has to be put back once more. If a loop
+inside does so, its own way back has put the array back to how it was in front of that loop: from there it goes on,
+with the updates before the loop. The array that the loop has left would have to be copied if it were used a second time.
+Otherwise it is put back from the last update that the way back needs; those after it do not run again.
 """
 
 from __future__ import annotations
@@ -16,6 +22,8 @@ from tapeless.ad.iteration import Region, as_sweep, trips
 from tapeless.ad.live import frozen
 from tapeless.ad.plan import Plan
 from tapeless.ad.sizes import bytes_of
+from tapeless.ad.undo import Stack
+from tapeless.ad.updates import array_before, trace_updates
 from tapeless.ir.core import Apply, At, Body, For, Hist, If, Index, Lambda, Scatter, Stm, Update, While, WithAcc
 from tapeless.ir.plans import KEPT, LIVE, RECOMPUTE, STORE, UNDO
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
@@ -33,6 +41,7 @@ class Way(ABC):
 
     def __init__(self, reverse: Reverse, stm: Stm, exp: For, region: Region, accs: dict[Var, Var]) -> None:
         self.reverse, self.stm, self.exp, self.region, self.accs = reverse, stm, exp, region, accs
+        self.restored: dict[int, Var] = {}  # by number: carried arrays, put back to how they were before the loop
 
     @property
     def active(self) -> list[int]:
@@ -49,11 +58,39 @@ class Way(ABC):
 
     @abstractmethod
     def kept_types(self) -> list[Type]:
-        """Of one iteration."""
+        """Of one iteration, in slots."""
 
     def length(self) -> Dim:
         """How many of them are kept."""
         return trips(self.reverse, self.exp.bound)
+
+    def stacks(self) -> list[Stack]:
+        """What is kept besides."""
+        return []
+
+    def sized(self, when: Atom | None = None) -> None:
+        """To be called once, in front of the loop: emits the sizes of stacks. They are 0 unless `when` holds."""
+        reverse = self.reverse
+        for stack in self.stacks():
+            cells = stack.total if when is None else reverse.emit("select", when, stack.total, 0)
+            reverse.b.bind([stack.cells], Apply("identity", (cells,)))
+            reverse.sizes.add(stack.cells)
+
+    def total_bytes(self) -> Atom:
+        """Of all that is kept."""
+        emit, stacks = self.reverse.emit, self.stacks()
+        slots = emit("mul", dim_atom(self.length()), bytes_of(emit, self.kept_types()))
+        return self._with_stacks(slots, [s.total for s in stacks])
+
+    def most_bytes(self) -> Atom:
+        """That one iteration keeps at the most."""
+        return self._with_stacks(bytes_of(self.reverse.emit, self.kept_types()), [s.most for s in self.stacks()])
+
+    def _with_stacks(self, total: Atom, cells: Sequence[Atom]) -> Atom:
+        emit = self.reverse.emit
+        for stack, count in zip(self.stacks(), cells, strict=True):
+            total = emit("add", total, emit("mul", count, bytes_of(emit, stack.types)))
+        return total
 
     @property
     def steps(self) -> Atom:
@@ -121,13 +158,16 @@ class Kept(Way):
     def inside(self, plain: Kept) -> Atom:
         """Bytes that the levels inside the first need: a state a strip, and what the plain loop keeps in the last one."""
         emit = self.reverse.emit
-        last = emit("mul", self.strips[-1], bytes_of(emit, plain.kept_types()))
+        last = emit("mul", self.strips[-1], plain.most_bytes())
         between = emit("mul", self.strips[-1], emit("mul", bytes_of(emit, self.kept_types()), len(self.strips) - 1))
         return emit("add", last, between)
 
     @property
     def keeps(self) -> bool:
         return self.plan.keeps
+
+    def stacks(self) -> list[Stack]:
+        return self.plan.stacks()
 
     def kept_types(self) -> list[Type]:
         types = [p.type for p in self.plan.of(STORE)]
@@ -151,6 +191,9 @@ class Kept(Way):
             for name, t in zip(names, self.kept_types(), strict=True)
         ]
         params = [Var(s.name, s.type) for s in starts]
+        stacks = [v for s in plan.stacks() for v in s.carried]
+        tops = [v for p in logged for k in plan.logs[p].stacks for v in plan.logs[p].now[k]]
+        empty = self._empty_stacks()
         with b.region() as stms:
             written: list[Var] = []
             for p, slot in zip(stored, params, strict=False):
@@ -160,11 +203,20 @@ class Kept(Way):
             records = [*plan.decided, *(r for p in logged for r in plan.records[p]), *(v for v, _ in plan.exports)]
             for r, slot in zip(records, params[len(stored) :], strict=True):
                 written.append(b.update(slot, (At(exp.index), *whole(r.type)), r))
-        new = Body(tuple(stms), (*exp.body.results, *written))
-        ends = [Var(s.name, s.type) for s in starts]
-        loop = replace(exp, params=(*exp.params, *params), inits=(*exp.inits, *starts), body=new)
+        new = Body(tuple(stms), (*exp.body.results, *written, *tops))
+        ends = [Var(s.name, s.type) for s in (*starts, *stacks)]
+        loop = replace(exp, params=(*exp.params, *params, *stacks), inits=(*exp.inits, *starts, *empty), body=new)
         b.bind((*vars, *ends), loop)
-        return ends
+        return [v for v in ends if v.type.shape]
+
+    def _empty_stacks(self) -> list[Atom]:
+        b = self.reverse.b
+        found: list[Atom] = []
+        for p in self.plan.of(UNDO):
+            for s in self.plan.stacks(p):
+                found.append(i64(0))
+                found += [b.full(a.type.shape, None, a.type.dtype, f"{p.name}{KEPT}") for a in s.arrays]
+        return found
 
     # -- backwards
 
@@ -177,7 +229,8 @@ class Kept(Way):
         return self._loop(kept, ends, finals)
 
     def _final(self, p: Var, finals: Sequence[Var]) -> Var:
-        return (finals or self.stm.vars)[self.exp.params.index(p)]
+        found = (finals or self.stm.vars)[self.exp.params.index(p)]
+        return self.reverse.restored.get(found, found)
 
     def _freeze(self, finals: Sequence[Var]) -> None:
         """Arrays that are still there: every version of them is the final one."""
@@ -193,8 +246,9 @@ class Kept(Way):
         region, body = self.region, self.region.live
         mine = dict(zip(exp.params, region.params, strict=True))
         logged, inverted = plan.of(UNDO), plan.inverse.state if plan.inverse else []
+        kept, stacks = self._stacked(kept)
         logs = self._logs(kept)
-        changed = [p for p in logged if _consumes(body, mine[p])]
+        changed = {p: self._put_back(p) for p in logged if _consumes(body, mine[p])}
         carried = [*logged, *inverted]
         arrays = {p: Var(p.name, p.type) for p in carried}
 
@@ -206,22 +260,23 @@ class Kept(Way):
             for v, log in self._reads(kept, mine):
                 b.bind([v], slot(log))
             records = {p: [b.let(log.type.row(), slot(log), "e") for log in logs[p]] for p in logged}
-            befores: dict[Var, Atom] = {p: plan.logs[p].restore(b, arrays[p], records[p], region.index) for p in logged}
+            befores: dict[Var, Atom] = {
+                p: plan.logs[p].restore(b, arrays[p], records[p], region.index, stacks[p]) for p in logged
+            }
             if plan.inverse:
                 starts = plan.inverse.emit(b, region.index, [arrays[p] for p in inverted])
                 befores.update(zip(inverted, starts, strict=True))
             for p, before in befores.items():
                 b.alias(mine[p], before)
-            for s in self._with_updates(body, changed).stms:
+            for s in self._with_updates(body, [array for array, _ in changed.values()]).stms:
                 b.add(s)
-            for p in changed:
-                result = region.again[exp.params.index(p)]
-                assert isinstance(result, Var)
-                befores[p] = plan.logs[p].restore(b, result, records[p], region.index)
+            for p, (array, steps) in changed.items():
+                befores[p] = plan.logs[p].restore(b, array, records[p], region.index, stacks[p], steps)
             return list(befores.values())
 
         inits = [self._final(p, finals) for p in carried]
         found, left = self.countdown(ends, list(arrays.values()), inits, iteration)
+        self.restored = {exp.params.index(p): v for p, v in zip(logged, left, strict=False)}
         if plan.inverse:
             plan.inverse.test(self.reverse, exp, left[len(logged) :], self.stm.span)
         return found
@@ -233,6 +288,18 @@ class Kept(Way):
         last = [v for _, v in plan.exports]
         return [*zip(first, kept, strict=False), *zip(last, kept[len(kept) - len(last) :], strict=True)]
 
+    def _stacked(self, kept: Sequence[Var]) -> tuple[Sequence[Var], dict[Var, list[Sequence[Var]]]]:
+        """Slots, and the arrays of stacks behind them."""
+        count = sum(len(s.arrays) for s in self.plan.stacks())
+        at = len(kept) - count
+        slots, found = kept[:at], dict[Var, list[Sequence[Var]]]()
+        for p in self.plan.of(UNDO):
+            found[p] = []
+            for s in self.plan.stacks(p):
+                found[p].append(kept[at : at + len(s.arrays)])
+                at += len(s.arrays)
+        return slots, found
+
     def _logs(self, kept: Sequence[Var]) -> dict[Var, Sequence[Var]]:
         at = len(self.plan.of(STORE)) + len(self.plan.decided)
         found: dict[Var, Sequence[Var]] = {}
@@ -241,13 +308,31 @@ class Kept(Way):
             at += len(self.plan.records[p])
         return found
 
-    def _with_updates(self, body: Body, kept: list[Var]) -> Body:
-        """The live part; with it the arrays that are updated again, where they have to be put back afterwards."""
-        if not kept:
+    def _with_updates(self, body: Body, arrays: Sequence[Var]) -> Body:
+        """The live part; with it arrays that are updated again."""
+        if not arrays:
             return body
-        more = tuple(self.region.again[self.exp.params.index(p)] for p in kept)
-        live, _ = live_part(Body(self.region.body.stms, (*self.region.body.results, *more)))
+        live, _ = live_part(Body(self.region.body.stms, (*self.region.body.results, *arrays)))
         return live
+
+    def _put_back(self, p: Var) -> tuple[Var, int]:
+        """An array that the iteration leaves, and the number of its updates that lead to that. Note [Put back]"""
+        region, k = self.region, self.exp.params.index(p)
+        result = region.again[k]
+        assert isinstance(result, Var)
+        steps = trace_updates(region.body, result, region.params[k]) or ()
+        bound = {v for s in region.body.stms for v in s.vars}
+        for count, step in enumerate(steps):
+            taken = array_before(step)
+            before = None if taken is None else region.restored.get(taken)
+            if before in bound and before is not None:
+                return before, count
+        live = {v for s in region.live.stms for v in s.vars}
+        for count, step in reversed(list(enumerate(steps))):
+            after = step.stm.vars[step.number]
+            if after in live:
+                return after, count + 1
+        return region.params[k], 0
 
 
 class Again(Way):
@@ -308,19 +393,15 @@ class Choice(Way):
     def __init__(self, cond: Atom, first: Way, second: Way) -> None:
         super().__init__(first.reverse, first.stm, first.exp, first.region, first.accs)
         self.cond, self.first, self.second = cond, first, second
-        self.limit(None)
+        self.lengths: list[Dim] = []
 
-    def limit(self, when: Atom | None) -> None:
-        """Lengths are 0 where the way is not taken; this one is only `when` that holds."""
+    def sized(self, when: Atom | None = None) -> None:
         emit = self.reverse.emit
         other = emit("not", self.cond)
-        both = [c if when is None else emit("and", c, when) for c in (self.cond, other)]
-        if isinstance(self.second, Choice):
-            self.second.limit(both[1])
-        ways = (self.first, self.second)
-        self.lengths = [
-            atom_dim(emit("select", c, dim_atom(way.length()), 0)) for c, way in zip(both, ways, strict=True)
-        ]
+        for c, way in ((self.cond, self.first), (other, self.second)):
+            taken = c if when is None else emit("and", c, when)
+            way.sized(taken)
+            self.lengths.append(atom_dim(emit("select", taken, dim_atom(way.length()), 0)))
 
     @property
     def keeps(self) -> bool:

@@ -13,7 +13,8 @@ initial value, or a copy of it.
 
 Note [Parts]
 A row or column that was read before an update and is used after it needs its old contents. A copy of that part is
-cheaper than one of the array: in a loop it is the difference between n and n^2.
+cheaper than one of the array: in a loop it is the difference between n and n^2. Likewise a slice, if it is only one: several of
+them, as in stencils, may be more than the array.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from tapeless.ir.core import (
     At,
+    Axis,
     Body,
     Broadcast,
     Copy,
@@ -33,6 +35,7 @@ from tapeless.ir.core import (
     If,
     Index,
     Lambda,
+    Range,
     Reshape,
     Scatter,
     Span,
@@ -44,7 +47,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.span import NOWHERE
-from tapeless.ir.types import Atom, Var
+from tapeless.ir.types import Atom, Var, i64
 from tapeless.ir.walk import free_in_exp, free_in_lambda, map_exp
 
 Roots = frozenset[Var]
@@ -67,6 +70,11 @@ def check_in_place(function: Function) -> tuple[Function, list[Inserted]]:
     owned = {function.params[k] for k in function.written}
     body = checker.body(function.body, NONE, owned)
     return replace(function, body=body), checker.copies
+
+
+def _all_of(array: Var, axes: Iterable[Axis]) -> bool:
+    """Whether these are all positions of an array, in order."""
+    return all(a == Range(i64(0), d, i64(1)) for a, d in zip(axes, array.type.shape, strict=True))
 
 
 def _consumed(exp: Exp) -> tuple[Var, ...]:
@@ -137,24 +145,26 @@ class _Checker:
                 last[r] = len(body.stms)
         origin: dict[Var, Var] = {}  # a view of a part -> the view that took it
         taken: dict[Var, tuple[Var, int]] = {}  # that -> its array, and where it is made
+        slices: set[Var] = set()  # of these, those with all axes of the array
         aside: set[Var] = set()
         for k, stm in enumerate(body.stms):
             match stm.exp:
                 case Index(array=array, axes=axes) if stm.vars[0].type.shape:
                     if array in origin:
                         origin[stm.vars[0]] = origin[array]
-                    elif any(isinstance(a, At) for a in axes):
+                    elif not _all_of(array, axes):
                         origin[stm.vars[0]] = stm.vars[0]
                         taken[stm.vars[0]] = (array, k)
+                        if not any(isinstance(a, At) for a in axes):
+                            slices.add(stm.vars[0])
                 case Reshape(array=array) | Transpose(array=array) | Broadcast(array=array) if array in origin:
                     origin[stm.vars[0]] = origin[array]
             consumed = _consumed(stm.exp) if taken else ()
             for array in consumed:
                 if last.get(array, -1) > k:
                     continue  # all of it is needed later
-                for v, part in origin.items():
-                    if taken[part][0] is array and last.get(v, -1) > k:
-                        aside.add(part)
+                needed = {part for v, part in origin.items() if taken[part][0] is array and last.get(v, -1) > k}
+                aside |= needed if len(needed & slices) <= 1 else needed - slices
         if not aside:
             return body
         stms: list[Stm] = []

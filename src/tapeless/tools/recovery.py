@@ -282,6 +282,8 @@ class _Reader:
             self.counting.append(place)
         elif place in self.counting:  # a strip
             self.strips.append(trips)
+        elif plan:
+            self.loops[place].trips = _longer(self.loops[place].trips, trips)
         found: list[int | None] = [0]
         inside: list[int | None] = []
         for index in sorted({0, max(0, (trips or 1) - 1)}):
@@ -322,6 +324,11 @@ def _counts(exp: For) -> bool:
     inner = [s.exp for s in exp.body.stms]
     simple = all(isinstance(e, Apply) or (isinstance(e, For) and _counts(e)) for e in inner)
     return simple and all(p.type == I64 for p in exp.params)
+
+
+def _longer(one: int | None, other: int | None) -> int | None:
+    """Of a loop that is met twice, with other lengths."""
+    return one if one is None or other is None else max(one, other)
 
 
 def _either(one: dict[Place, Recovered], other: dict[Place, Recovered]) -> dict[Place, Recovered]:
