@@ -106,6 +106,16 @@ def sieve(a):
     return a.sum()
 
 
+def multiples(a):
+    a = a.copy()
+    for i in range(2, len(a)):
+        j = i
+        while j < len(a):
+            a[j] = a[j] * np.cos(a[i]) + 0.2
+            j += i
+    return a.sum()
+
+
 def relaxed(x, start, column, grid):
     """Several rounds of updates, more of them than the array has cells."""
     grid = grid.copy()
@@ -144,6 +154,7 @@ CASES = {
     "insertion": (insertion, (RNG.random(9),)),
     "nothing to insert": (insertion, (np.arange(5.0),)),
     "sieve": (sieve, (RNG.random(13),)),
+    "multiples": (multiples, (RNG.random(13),)),
     "relaxed": (relaxed, (RNG.random(6), START, COLUMN % 10, RNG.random(10))),
     "two": (two, (RNG.random(6), RNG.random(6))),
 }
@@ -186,7 +197,7 @@ def test_a_large_array_with_few_updates_is_neither_stacked_nor_copied(recover):
     assert not gradient.explain(*args).copies
 
 
-@pytest.mark.parametrize("case", ["triangle", "elimination", "exchange", "pushed", "by slices"])
+@pytest.mark.parametrize("case", ["triangle", "elimination", "exchange", "pushed", "by slices", "multiples"])
 def test_no_array_is_copied_as_a_whole(case):
     f, args = CASES[case]
     assert all("part" in copy.reason for copy in tp.grad(f).explain(*args).copies)

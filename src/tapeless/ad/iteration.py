@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tapeless.ad.reverse import Reverse
 
 
+NOTHING: Mapping[int, Var] = {}
+
+
 @dataclass
 class Region:
     """`body` for the index, the values at the start and the adjoints at the end of the iteration.
@@ -70,13 +73,15 @@ def accumulators_of(reverse: Reverse, exp: For) -> dict[Var, Var]:
     return {a: Var(f"{a.name}_acc", Type(a.type.dtype, a.type.shape, "add")) for a in arrays if a not in reverse.accs}
 
 
-def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var]) -> Region:
+def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var], trips: Mapping[int, Var] = NOTHING) -> Region:
+    """`trips`: how often `while` loops of the body go around, by the number of the statement, where that will be known."""
     b = reverse.b
     lam = reverse.fresh(Lambda((exp.index, *exp.params), exp.body), loud=True)
     index, params = lam.params[0], lam.params[1:]
     ends = {k: Var(f"{p.name}_bar", p.type) for k, p in enumerate(params) if reverse.active(p)}
     scalars = [v for v in reverse.free(lam.body, lam.params) if not v.type.shape]
     inner = reverse.inside(accs)
+    inner.trips = {id(lam.body.stms[k]): v for k, v in trips.items()}
     with b.region() as stms:
         backs = inner.forward(lam.body)
         forward = Body(tuple(stms), lam.body.results)

@@ -20,6 +20,7 @@ from tapeless.ad.online import Online
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.policy import NoRecovery
 from tapeless.ad.strips import spans, strips
+from tapeless.ad.updates import trace_updates
 from tapeless.ad.ways import Again, Choice, Kept, Way
 from tapeless.ir import plans
 from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
@@ -41,8 +42,11 @@ def vjp_for(reverse: Reverse, stm: Stm, exp: For) -> Back:
 
 
 def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
-    """The trips are counted; then it is a loop of so many."""
+    """The trips are counted, unless they are known; then it is a loop of so many."""
     b = reverse.b
+    if id(stm) in reverse.trips:
+        known = For(Var("i", I64), reverse.trips[id(stm)], exp.params, exp.inits, exp.body, exp.plan)
+        return vjp_for(reverse, stm, known)
     count, trips = Var("count", I64), Var("trips", I64)
     reverse.sizes.add(trips)
     online = _online(reverse, stm, exp, trips)
@@ -102,9 +106,9 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     share = None if reverse.budget is None else share_of(reverse, exp)
     match wish:
         case Wish(kind=plans.KEEP):
-            return plain
+            return _with_known_trips(plain) or plain
         case Wish(kind=plans.AUTO) if share is None:
-            kept = with_exports(reverse, stm, exp, region, plain) or plain
+            kept = with_exports(reverse, stm, exp, region, plain) or _with_known_trips(plain) or plain
             return _smaller(kept, plain, closed)
         case Wish(kind=plans.AUTO):
             assert share is not None
@@ -119,7 +123,34 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
             return within(reverse, cut, share, cut.inside(plain))
         case Wish(kind=plans.INVERT, number=int(distance)):
             return within(reverse, _anchored(reverse, stm, exp, plan, accs, distance), share)
+    if share is None:
+        return _with_known_trips(plain) or plain
     return within(reverse, plain, share)
+
+
+def _with_known_trips(plain: Kept) -> Kept | None:
+    """Logs of `while` loops say how often these went around: on the way back they need not be counted."""
+    reverse, exp, closed = plain.reverse, plain.exp, plain.plan.closed
+    if plain.plan.decisions is not None:
+        return None
+    numbers = {id(s): k for k, s in enumerate(exp.body.stms)}
+    found = {}
+    for p in plain.plan.of(UNDO):
+        steps = trace_updates(exp.body, exp.body.results[exp.params.index(p)], p) or ()
+        for which, step in enumerate(steps):
+            if isinstance(step.stm.exp, While):
+                found[numbers[id(step.stm)]] = p, which
+    if not found:
+        return None
+    trips = {k: Var("trips", I64) for k in found}
+    reverse.sizes.update(trips.values())
+    region = make_region(reverse.sharing(), exp, plain.accs, trips)
+    plan = plan_loop(reverse, exp, region, Wish(), plain.stm.span)
+    plan.closed = closed
+    if plan.decisions is not None or any(plan.recovery[p] != UNDO for p, _ in found.values()):
+        return None
+    plan.trips = [(v, *found[k]) for k, v in trips.items()]
+    return Kept(reverse, plain.stm, exp, region, plan, plain.accs)
 
 
 def _smaller(kept: Kept, plain: Kept, closed: list[str]) -> Way:

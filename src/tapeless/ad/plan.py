@@ -52,6 +52,7 @@ class Plan:
     exports: list[tuple[Var, Var]] = field(default_factory=list)  # of the forward body, and as the way back knows them
     decisions: Decisions | None = None
     decided: list[Atom] = field(default_factory=list)  # the variables of the forward body that they are
+    trips: list[tuple[Var, Var, int]] = field(default_factory=list)  # of a `while`: the log and the step that have them
     body: Body | None = None  # with what has to be logged and decided
     names: dict[Var, Atom] = field(default_factory=dict)  # in the body, if it is that of the iteration run again
 

@@ -98,6 +98,7 @@ class Reverse:
         self.adjoints: dict[Var, Atom] = {}
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
         self.sizes: set[Var] = set()  # of arrays: never negative
+        self.trips: dict[int, Var] = {}  # by statement: how often a `while` goes around, where that is known
         self.restored: dict[Var, Var] = {}  # arrays that have been put back on the way: Note [Put back]
         self.sums: dict[Var, Atom | None] = {}  # accumulators of the program: adjoints of the arrays they end as
 

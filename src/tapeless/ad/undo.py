@@ -310,6 +310,11 @@ class Log:
         self._run_again(b, self.body)
         return self._restore(b, array, self._split(self.steps, list(record))[:count])
 
+    def bind_trips(self, b: Builder, trips: Var, record: Sequence[Atom], step: int) -> None:
+        """How often the `while` loop of this step went around."""
+        first, end = self._split(self.steps, list(record))[step].record
+        b.bind([trips], Apply("sub", (end, first)))
+
     def _run_again(self, b: Builder, body: int) -> None:
         for stm in self._needed(body):
             b.add(self.names.stm(stm))

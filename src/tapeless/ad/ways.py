@@ -260,6 +260,8 @@ class Kept(Way):
             for v, log in self._reads(kept, mine):
                 b.bind([v], slot(log))
             records = {p: [b.let(log.type.row(), slot(log), "e") for log in logs[p]] for p in logged}
+            for often, array, number in plan.trips:
+                plan.logs[array].bind_trips(b, often, records[array], number)
             befores: dict[Var, Atom] = {
                 p: plan.logs[p].restore(b, arrays[p], records[p], region.index, stacks[p]) for p in logged
             }
