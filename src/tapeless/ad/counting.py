@@ -2,21 +2,22 @@
 
 `counts` takes a loop and the steps in it that update an array (`ad.updates`); emits a copy of the loop in front of it that
 carries two numbers for each such step: how often it has run in all, and at most in one iteration. What they do not depend on
-is dead code there, so the copy is little work where lengths follow from indices and constant arrays. It tests positions as
-the first run does, because it comes before it.
+is dead code there, so the copy is little work where lengths follow from indices and constant arrays. It tests what it
+uses, positions and divisors, because it comes before the first run; what else is tested, that run tests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tapeless.ad.emit import unchecked
 from tapeless.ad.updates import Step, steps_within
 from tapeless.ir.builder import Builder
-from tapeless.ir.core import Apply, Body, For, If, Print, Range, Stm, Update, While
+from tapeless.ir.core import Apply, Body, Check, For, If, Index, Print, Range, Stm, Update, While
 from tapeless.ir.types import I64, Atom, Var, dim_atom, i64
-from tapeless.ir.walk import Substitution, map_regions
+from tapeless.ir.walk import Substitution, all_stms, map_regions, regions
 from tapeless.passes.dce import live_part
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ def counts(reverse: Reverse, exp: For, steps: Sequence[Step], wanted: Sequence[S
     )
     vars = [Var(p.name, p.type) for p in loop.params]
     found = vars[len(exp.params) :]
-    run, _ = live_part(Body((Stm(tuple(vars), Substitution({}, refresh=True).exp(loop), b.span),), tuple(found)))
+    copy = Body((Stm(tuple(vars), Substitution({}, refresh=True).exp(loop), b.span),), tuple(found))
+    inside = {v for s in all_stms(copy) for v in (*s.vars, *(p for r in regions(s.exp) for p in r.params))}
+    _, needed = live_part(_tested(copy, inside))
+    run, _ = live_part(_tested(copy, inside - needed))
     for stm in run.stms:
         b.add(stm)
     return list(zip(found[: len(wanted)], found[len(wanted) :], strict=True))
@@ -108,6 +112,28 @@ def _more(b: Builder, before: Atom, exp: For | Update) -> Atom:
             if isinstance(axis, Range):
                 cells = b.let(I64, Apply("mul", (cells, dim_atom(axis.length))), "now")
     return b.let(I64, Apply("add", (before, cells)), "count")
+
+
+def _tested(body: Body, unneeded: Collection[Var]) -> Body:
+    """With tests only of what is needed, or made of that."""
+    unknown = set(unneeded)
+    stms: list[Stm] = []
+    for s in body.stms:
+        match s.exp:
+            case Check(cond=cond):
+                if cond not in unknown:
+                    stms.append(s)
+            case Apply(args=args):
+                if not any(a in unknown for a in args):
+                    unknown.difference_update(s.vars)
+                stms.append(s)
+            case Index(array, axes) if s.vars[0] in unknown:
+                stms.append(Stm(s.vars, Index(array, unchecked(axes)), s.span))
+            case Update(array, axes, value) if s.vars[0] in unknown:
+                stms.append(Stm(s.vars, Update(array, unchecked(axes), value), s.span))
+            case exp:
+                stms.append(Stm(s.vars, map_regions(exp, lambda inner: _tested(inner, unknown)), s.span))
+    return Body(tuple(stms), body.results)
 
 
 def _silent(body: Body) -> Body:

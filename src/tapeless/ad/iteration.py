@@ -81,6 +81,7 @@ def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var], trips: Mapp
     ends = {k: Var(f"{p.name}_bar", p.type) for k, p in enumerate(params) if reverse.active(p)}
     scalars = [v for v in reverse.free(lam.body, lam.params) if not v.type.shape]
     inner = reverse.inside(accs)
+    inner.looped = True
     inner.trips = {id(lam.body.stms[k]): v for k, v in trips.items()}
     with b.region() as stms:
         backs = inner.forward(lam.body)

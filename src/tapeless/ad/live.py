@@ -284,7 +284,7 @@ class Places:
                 return False
             form = form_of(a.index, self.forms)
             gap = place - form
-            if form.symbols & inside or not gap.is_constant or gap.constant == 0:
+            if form.symbols & inside or not (self._negative(gap) or self._negative(gap.scaled(-1))):
                 return False
         return True
 

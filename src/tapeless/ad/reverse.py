@@ -45,6 +45,7 @@ from tapeless.ir.core import (
     Scatter,
     Stm,
     Sweep,
+    Update,
     UpdateAcc,
     While,
     WithAcc,
@@ -90,6 +91,7 @@ class Reverse:
         self.loops = 0  # that share it
         self.nested = False  # in a loop: fewer ways to choose from, because each is made anew in each way around
         self.swept = False  # in a sweep
+        self.looped = False  # in the body of a loop
         self.once = False  # what is emitted runs once, on the way forwards
         self.there: set[Var] = set()  # arrays that are still there on the way back: Note [Results that are there]
         self.chosen: set[Var] = set()  # Note [Choices]
@@ -254,9 +256,33 @@ class Reverse:
         self.there.add(stm.vars[0])
         return back
 
+    def _update(self, stm: Stm, exp: Update) -> Back:
+        """Where the array has been put back to how it was after the update, the update is put back too."""
+        from tapeless.ad.statements import vjp_plain
+
+        v, b = stm.vars[0], self.b
+        old = b.index(exp.array, unchecked(exp.axes), "old") if self.looped else None
+        b.add(stm)
+        if not self.active(v):
+            return nothing
+
+        def back() -> None:
+            vjp_plain(self, v, exp)
+            if old is not None and v in self.restored:
+                self.restored[exp.array] = b.update(self.restored[v], unchecked(exp.axes), old)
+
+        return back
+
     def backward(self, backs: Sequence[tuple[Stm, Back]]) -> None:
         for stm, back in reversed(backs):
-            with_span(self.b, stm, back)
+            if not self.restored:
+                with_span(self.b, stm, back)
+                continue
+            names = Substitution(dict(self.restored))
+            with self.b.region() as stms:
+                with_span(self.b, stm, back)
+            for s in stms:
+                self.b.add(names.stm(s))
 
     def stm(self, stm: Stm) -> Back:
         from tapeless.ad import control, loops, sweeps
@@ -288,6 +314,8 @@ class Reverse:
                 return loops.vjp_while(self, stm, exp)
             case If():
                 return control.vjp_if(self, stm, exp)
+        if isinstance(exp, Update):
+            return self._update(stm, exp)
         self.b.add(stm)
         if isinstance(exp, Apply) and stm.vars[0].type == I64 and (form := combined(exp, self.forms)) is not None:
             self.forms[stm.vars[0]] = form

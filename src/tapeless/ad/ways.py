@@ -6,7 +6,8 @@ iteration. `Choice` holds two ways of which sizes at run time choose one.
 Note [Put back]
 An iteration that runs again on its way back may update a logged array again, which then has to be put back once more. If a loop
 inside does so, its own way back has put the array back to how it was in front of that loop: from there it goes on,
-with the updates before the loop. The array that the loop has left would have to be copied if it were used a second time.
+with the updates before the loop, and whatever reads the array on the way reads it there (`Reverse.restored`). The array that
+the loop has left would have to be copied if it were used a second time.
 Otherwise it is put back from the last update that the way back needs; those after it do not run again.
 """
 

@@ -157,8 +157,11 @@ class Nests(Writer):
         self.line(self.pick(forms))
 
     def part(self) -> None:
-        v = self.pick(("a", "b"))
+        v, k = self.pick(("a", "b")), self.whole_number()
         forms = (
+            f"{v}[{k} % 4 :] *= {self.number(v)}",
+            f"{v}[: {k} % 3] = 0.5 * {v}[: {k} % 3] * {self.number()}",
+            f"{v}[{k} % 2 :: 2] += 0.1 * np.sin({self.array(v)}[{k} % 2 :: 2])",
             f"{v}[1:] = 0.5 * {v}[:-1] + 0.1 * {self.array()}[1:]",
             f"{v}[:2] += 0.1 * {self.array()}[1:]",
             f"{v}[::2] *= {self.number(v)}",
@@ -236,7 +239,8 @@ class Nests(Writer):
 
     def inner_loop(self) -> None:
         if self.scope.loops < 3:
-            self.loop(self.pick(["m", "3", *(f"{v} % 4" for v in self.indices), "m + 2"]))
+            varying = [*(f"{v} % 4" for v in self.indices), "abs(u) % 3", "int(3.0 * abs(x)) % 4"]
+            self.loop(self.pick(["m", "3", *varying, "m + 2"]))
 
     def mapped(self) -> None:
         """A loop inside a function that is mapped."""
