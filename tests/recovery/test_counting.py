@@ -1,5 +1,7 @@
 """Arrays that inner loops and slices of varying lengths update: what they overwrite goes on stacks, which are counted first."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -116,6 +118,45 @@ def multiples(a):
     return a.sum()
 
 
+def pivots(a):
+    """Rows change places; tests of positions and roots do not make the counting run the whole loop."""
+    a, n = a.copy(), len(a)
+    total = 0.0
+    for k in range(n):
+        p = k
+        for i in range(k + 1, n):
+            if abs(a[i, k]) > abs(a[p, k]):
+                p = i
+        if p != k:
+            for j in range(n):
+                t = a[k, j]
+                a[k, j] = a[p, j]
+                a[p, j] = t
+        total += math.sqrt(abs(a[k, k]))
+        for i in range(k + 1, n):
+            f = a[i, k] / a[k, k]
+            for j in range(k, n):
+                a[i, j] -= f * a[k, j]
+    return total
+
+
+def columns(a):
+    """A Cholesky factor: column by column, and no cell is written twice."""
+    n = len(a)
+    factor = np.zeros((n, n))
+    for j in range(n):
+        s = a[j, j]
+        for k in range(j):
+            s -= factor[j, k] ** 2
+        factor[j, j] = math.sqrt(s)
+        for i in range(j + 1, n):
+            s = a[i, j]
+            for k in range(j):
+                s -= factor[i, k] * factor[j, k]
+            factor[i, j] = s / factor[j, j]
+    return (factor * factor * np.arange(n)).sum()
+
+
 def relaxed(x, start, column, grid):
     """Several rounds of updates, more of them than the array has cells."""
     grid = grid.copy()
@@ -154,6 +195,8 @@ CASES = {
     "insertion": (insertion, (RNG.random(9),)),
     "nothing to insert": (insertion, (np.arange(5.0),)),
     "sieve": (sieve, (RNG.random(13),)),
+    "pivots": (pivots, (RNG.random((6, 6)),)),
+    "columns": (columns, (5 * np.eye(6) + np.ones((6, 6)),)),
     "multiples": (multiples, (RNG.random(13),)),
     "relaxed": (relaxed, (RNG.random(6), START, COLUMN % 10, RNG.random(10))),
     "two": (two, (RNG.random(6), RNG.random(6))),
@@ -197,7 +240,7 @@ def test_a_large_array_with_few_updates_is_neither_stacked_nor_copied(recover):
     assert not gradient.explain(*args).copies
 
 
-@pytest.mark.parametrize("case", ["triangle", "elimination", "exchange", "pushed", "by slices", "multiples"])
+@pytest.mark.parametrize("case", ["triangle", "elimination", "exchange", "pushed", "by slices", "multiples", "pivots"])
 def test_no_array_is_copied_as_a_whole(case):
     f, args = CASES[case]
     assert all("part" in copy.reason for copy in tp.grad(f).explain(*args).copies)
@@ -235,6 +278,31 @@ def printing(a):
 def test_output_comes_once(capfd):
     tp.grad(printing, recover="undo")(np.ones(3))
     assert capfd.readouterr().out.split() == ["row", "0", "row", "1", "row", "2"]
+
+
+def test_what_is_kept_of_a_factor_is_the_factor():
+    explained = tp.grad(columns).explain(*CASES["columns"][1])
+    assert explained.memory_bytes == 0 and not explained.copies
+
+
+def test_lengths_that_follow_from_indices_are_known_before_the_call():
+    f, args = CASES["pivots"]
+    assert isinstance(tp.grad(f).explain(*args).memory_bytes, int)
+
+
+def test_divisors_are_tested_where_lengths_are_counted():
+    def divided(a, d):
+        a = a.copy()
+        for i in range(len(a)):
+            for j in range(len(a) // int(d[i])):
+                a[j] = np.sin(a[j]) * a[i]
+        return a.sum()
+
+    a = RNG.random(6)
+    same = [tp.grad(divided, recover=how)(a, np.array([1, 2, 3, 1, 2, 6])) for how in ("auto", "store")]
+    np.testing.assert_allclose(*same)
+    with pytest.raises(ZeroDivisionError):
+        tp.grad(divided)(a, np.array([1, 2, 0, 1, 2, 6]))
 
 
 def test_predicted_before_the_call():
