@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 
 from tapeless.ad.bodies import quiet
 from tapeless.ad.iteration import Region, make_region, state_of
+from tapeless.ad.kept import Kept
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.strips import ceil_div, part, root_above, strips
-from tapeless.ad.ways import Found, Kept
+from tapeless.ad.ways import Found
 from tapeless.ir.core import Apply, At, Body, For, If, Index, Lambda
 from tapeless.ir.plans import ALIKE, CHECKPOINT, DECISIONS, INVERT, KEEP, KEPT, NONE, STORE, Wish
 from tapeless.ir.types import I64, Atom, Var, i64

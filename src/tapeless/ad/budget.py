@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tapeless.ad.kept import Kept
 from tapeless.ad.treeverse import LEAST, Snapshots
-from tapeless.ad.ways import Choice, Kept, Way
+from tapeless.ad.ways import Choice, Way
 from tapeless.ir.core import Check, For, While
 from tapeless.ir.types import Atom, dim_atom
 

@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tapeless.ad.iteration import Region
+from tapeless.ad.kept import Kept
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.sizes import at_most
-from tapeless.ad.ways import Kept
 from tapeless.ir.core import Body, For, Function, Stm
 from tapeless.ir.plans import DECISIONS, KEEP, KEPT, NONE, STORE, UNDO, Wish
 from tapeless.ir.types import Atom, Var

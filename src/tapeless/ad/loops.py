@@ -16,12 +16,13 @@ from tapeless.ad.budget import choices, only_snapshots, share_of, within
 from tapeless.ad.closed import take_closed
 from tapeless.ad.exports import with_exports
 from tapeless.ad.iteration import accumulators_of, make_region
+from tapeless.ad.kept import Kept
 from tapeless.ad.online import Online
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.policy import NoRecovery
 from tapeless.ad.strips import spans, strips
 from tapeless.ad.updates import trace_updates
-from tapeless.ad.ways import Again, Choice, Kept, Way
+from tapeless.ad.ways import Again, Choice, Way
 from tapeless.ir import plans
 from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
 from tapeless.ir.plans import CHECKPOINT, INVERT, KEEP, STORE, UNDO, Wish

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from tapeless.ad.emit import whole
 from tapeless.ad.iteration import make_region
+from tapeless.ad.kept import Kept
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.strips import strips
-from tapeless.ad.ways import Kept
 from tapeless.ir.core import At, Body, For, If, Stm, While
 from tapeless.ir.plans import CHECKPOINT, KEEP, KEPT, STORE, Wish
 from tapeless.ir.types import I64, Atom, Var, i64

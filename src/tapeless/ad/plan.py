@@ -27,6 +27,7 @@ from tapeless.ad.iteration import Region, trips
 from tapeless.ad.live import is_live
 from tapeless.ad.masks import Decisions, decide
 from tapeless.ad.policy import NoRecovery
+from tapeless.ad.recording import record
 from tapeless.ad.undo import Log, Stack
 from tapeless.ad.updates import trace_updates
 from tapeless.ir.core import Body, For
@@ -48,6 +49,7 @@ class Plan:
     closed: list[str] = field(default_factory=list)  # names of counters, which the loop does not carry any more
     logs: dict[Var, Log] = field(default_factory=dict)
     records: dict[Var, list[Atom]] = field(default_factory=dict)
+    tops: dict[Var, list[Var]] = field(default_factory=dict)  # what the body leaves of their stacks
     inverse: Inverse | None = None
     exports: list[tuple[Var, Var]] = field(default_factory=list)  # of the forward body, and as the way back knows them
     decisions: Decisions | None = None
@@ -131,7 +133,7 @@ def _keep(
             continue
         logged = wish.kind in (AUTO, KEEP, UNDO) and p not in whole
         if logged and (log := _log(reverse, exp, body, p, wish.kind == UNDO)) is not None:
-            body, plan.records[p] = log.record(body)
+            body, plan.records[p], plan.tops[p] = record(log, body)
             plan.recovery[p], plan.logs[p] = UNDO, log
             continue
         if wish.kind == UNDO and p.type.shape:

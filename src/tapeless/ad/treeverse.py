@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from tapeless.ad.bodies import quiet
 from tapeless.ad.emit import Emit, whole
 from tapeless.ad.iteration import state_of, trips
+from tapeless.ad.kept import Kept
 from tapeless.ad.sizes import bytes_of
-from tapeless.ad.ways import Found, Kept, Way, advance
+from tapeless.ad.ways import Found, Way, advance
 from tapeless.ir.core import Apply, At, Body, While
 from tapeless.ir.plans import CHECKPOINT, KEPT
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, atom_dim, dim_atom, i64

@@ -1,7 +1,7 @@
 """Arrays that a loop updates in place: a log of the cells that an iteration overwrites, and how to put them back.
 
-`Log` takes the steps of an array through one iteration (`ad.updates`). `record` gives the body with the overwritten values,
-and what is needed to find their places again, as further results; `restore` undoes the iteration, given those values.
+`Log` takes the steps of an array through one iteration (`ad.updates`). `ad.recording` gives the body with the overwritten values,
+and what is needed to find their places again, as further results; `restore` undoes the iteration, given those.
 
 Note [Stacks]
 What an iteration overwrites by single updates, and by loops whose bounds are known in front of the loop, is as much in each of
@@ -12,13 +12,13 @@ as all of it is: `ad.counting`. Loops within such a loop have stacks of their ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-from tapeless.ad.updates import Step, steps_within
+from tapeless.ad.updates import Step, cells_of, steps_within
 from tapeless.ir.builder import Builder, full_axes, indexed_type
 from tapeless.ir.core import Apply, At, Axis, Body, For, If, Range, Stm, Update, While
-from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64, zero_of
+from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import Substitution, all_stms
 
 
@@ -71,7 +71,6 @@ class Log:
         self._learn(body, steps)
         self.body = id(body)
         self.names = Substitution({})
-        self.now: dict[int, list[Var]] = {}  # what stacks are at this place of the body: top and arrays
         self.read: dict[int, Sequence[Var]] = {}  # on the way back: their arrays
 
     def _learn(self, body: Body, steps: Sequence[Step]) -> None:
@@ -116,38 +115,38 @@ class Log:
         """What its stack has cells of."""
         if isinstance(step.stm.exp, Update):
             return [Type(step.stm.exp.array.type.dtype)]
-        return self._types(step.arms[0])
+        return self.types(step.arms[0])
 
-    def _types(self, steps: Sequence[Step]) -> list[Type]:
+    def types(self, steps: Sequence[Step]) -> list[Type]:
         """Of the record of these steps."""
         found: list[Type] = []
         for step in steps:
             match step.stm.exp:
                 case Update(array=array, axes=axes):
                     found.append(I64 if self._varies(step) else indexed_type(array.type, axes))
-                    found += [I64 for _ in self._places(axes)]
+                    found += [I64 for _ in self.places(axes)]
                 case For(bound=bound):
-                    found += [I64 for _ in self._own(bound)]
-                    inner = [I64] if self._varies(step) else self._rows(bound, step)
+                    found += [I64 for _ in self.own(bound)]
+                    inner = [I64] if self._varies(step) else self.rows(bound, step)
                     found += inner
                 case While():
                     found += [I64, I64]
                 case If(cond=cond):
-                    found += [a.type for a in self._own(cond)]
-                    found += [t for arm in step.arms for t in self._types(arm)]
+                    found += [a.type for a in self.own(cond)]
+                    found += [t for arm in step.arms for t in self.types(arm)]
         return found
 
-    def _rows(self, bound: Atom, step: Step) -> list[Type]:
+    def rows(self, bound: Atom, step: Step) -> list[Type]:
         if bound not in self.sizes:
             self.sizes[bound] = self.size(bound)
         length = self.sizes[bound]
-        return [Type(t.dtype, (length, *t.shape)) for t in self._types(step.arms[0])]
+        return [Type(t.dtype, (length, *t.shape)) for t in self.types(step.arms[0])]
 
-    def _own(self, a: Atom) -> list[Atom]:
+    def own(self, a: Atom) -> list[Atom]:
         """What has to be recorded to have it again."""
         return [a] if a in self.local else []
 
-    def _places(self, axes: Sequence[Axis]) -> list[Atom]:
+    def places(self, axes: Sequence[Axis]) -> list[Atom]:
         """Positions that depend on values of the iteration."""
         return [a for axis in axes for a in _parts(axis) if a in self.local]
 
@@ -164,132 +163,6 @@ class Log:
             case _:
                 own = isinstance(step.stm.exp, While)
         return own + max((self._depth(s) for arm in step.arms for s in arm), default=0)
-
-    # -- forwards
-
-    def record(self, body: Body) -> tuple[Body, list[Atom]]:
-        """The body with reads of what will be overwritten, and the record. Stacks have changed to `now`."""
-        self.now = {k: list(s.carried) for k, s in self.stacks.items()}
-        b = Builder()
-        record = self._record(b, body, self.steps)
-        return b.body(body.results), record
-
-    def _record(self, b: Builder, body: Body, steps: Sequence[Step]) -> list[Atom]:
-        at = {id(s.stm): s for s in steps}
-        record: list[Atom] = []
-        for stm in body.stms:
-            b.span = stm.span
-            step = at.get(id(stm))
-            if step is None:
-                b.add(stm)
-                continue
-            match stm.exp:
-                case Update():
-                    record += self._record_update(b, stm, stm.exp)
-                    b.add(stm)
-                case For():
-                    record += self._record_for(b, stm, stm.exp, step)
-                case While():
-                    record += self._record_while(b, stm, stm.exp, step)
-                case If():
-                    record += self._record_if(b, stm, stm.exp, step)
-        return record
-
-    def _record_update(self, b: Builder, stm: Stm, exp: Update) -> list[Atom]:
-        old = b.index(exp.array, exp.axes, "old")
-        if id(stm) not in self.stacks:
-            return [old, *self._places(exp.axes)]
-        top, array = self.now[id(stm)]
-        cells = _product(b, old.type.shape)
-        array = b.update(array, [Range(top, atom_dim(cells), i64(1))], b.reshape(old, [atom_dim(cells)]))
-        self.now[id(stm)] = [b.let(I64, Apply("add", (top, cells)), "top"), array]
-        return [top, *self._places(exp.axes)]
-
-    def _record_for(self, b: Builder, stm: Stm, exp: For, step: Step) -> list[Atom]:
-        """The records of its iterations, in arrays or on its stack, after its bound where that is not found again."""
-        stacked = id(stm) in self.stacks
-        top = self.now[id(stm)][0] if stacked else None
-        rows = () if stacked else self._rows(exp.bound, step)
-        slots = self.now[id(stm)][1:] if stacked else [b.full(t.shape, None, t.dtype, "old") for t in rows]
-        params, inner = _alike(slots), self._enter(step)
-        with b.region() as stms:
-            record = self._record(b, exp.body, step.arms[0])
-            place = exp.index if top is None else b.let(I64, Apply("add", (top, exp.index)), "place")
-            written = _push(b, params, place, record)
-        ends, (before, mine, after) = _alike(slots), self._leave(inner)
-        loop = replace(
-            exp,
-            params=(*exp.params, *params, *mine),
-            inits=(*exp.inits, *slots, *before),
-            body=Body(tuple(stms), (*exp.body.results, *written, *after)),
-        )
-        b.bind((*stm.vars, *ends, *self._names(inner)), loop)
-        if top is None:
-            return [*self._own(exp.bound), *ends]
-        count = b.let(I64, Apply("max", (exp.bound, i64(0))), "count")
-        self.now[id(stm)] = [b.let(I64, Apply("add", (top, count)), "top"), *ends]
-        return [*self._own(exp.bound), top]
-
-    def _record_while(self, b: Builder, stm: Stm, exp: While, step: Step) -> list[Atom]:
-        """Where its records begin on its stack, and where they end."""
-        first = self.now[id(stm)]
-        params, inner = _alike(first), self._enter(step)
-        with b.region() as stms:
-            record = self._record(b, exp.body, step.arms[0])
-            written = _push(b, params[1:], params[0], record)
-            top = b.let(I64, Apply("add", (params[0], i64(1))), "top")
-        ends, (before, mine, after) = _alike(first), self._leave(inner)
-        loop = replace(
-            exp,
-            params=(*exp.params, *params, *mine),
-            inits=(*exp.inits, *first, *before),
-            body=Body(tuple(stms), (*exp.body.results, top, *written, *after)),
-        )
-        b.bind((*stm.vars, *ends, *self._names(inner)), loop)
-        self.now[id(stm)] = ends
-        return [first[0], ends[0]]
-
-    def _record_if(self, b: Builder, stm: Stm, exp: If, step: Step) -> list[Atom]:
-        types = [self._types(arm) for arm in step.arms]
-        inner = {k: self.now[k] for k in self._inside(step)}
-        bodies = []
-        for which, (arm, steps) in enumerate(zip((exp.then, exp.orelse), step.arms, strict=True)):
-            self.now.update(inner)
-            with b.region() as stms:
-                record = self._record(b, arm, steps)
-                other = [_blank(b, t) for t in types[1 - which]]
-            mine = [*record, *other] if which == 0 else [*other, *record]
-            bodies.append(Body(tuple(stms), (*arm.results, *mine, *(v for k in inner for v in self.now[k]))))
-        vars = [Var("old", t) for t in (*types[0], *types[1])]
-        b.span = stm.span
-        b.bind((*stm.vars, *vars, *self._names(inner)), If(exp.cond, bodies[0], bodies[1]))
-        return [*self._own(exp.cond), *vars]
-
-    def _inside(self, step: Step) -> list[int]:
-        """The stacks of the steps within a step."""
-        return [id(s.stm) for arm in step.arms for s in steps_within(arm) if id(s.stm) in self.stacks]
-
-    def _enter(self, step: Step) -> dict[int, tuple[list[Var], list[Var]]]:
-        """For a loop that carries stacks: what they are before it, and in it."""
-        found = {k: (self.now[k], _alike(self.now[k])) for k in self._inside(step)}
-        self.now.update({k: mine for k, (_, mine) in found.items()})
-        return found
-
-    def _leave(self, inner: dict[int, tuple[list[Var], list[Var]]]) -> tuple[list[Var], list[Var], list[Var]]:
-        """Before the loop, at the start of its body, at the end of that."""
-        return (
-            [v for before, _ in inner.values() for v in before],
-            [v for _, mine in inner.values() for v in mine],
-            [v for k in inner for v in self.now[k]],
-        )
-
-    def _names(self, inner: Iterable[int]) -> list[Var]:
-        """New ones for stacks that a statement binds."""
-        found: list[Var] = []
-        for k in inner:
-            self.now[k] = _alike(self.now[k])
-            found += self.now[k]
-        return found
 
     # -- backwards
 
@@ -336,10 +209,10 @@ class Log:
         found: list[Recorded] = []
         for step in steps:
             if isinstance(step.stm.exp, If):
-                mine = [rest.pop(0) for _ in self._own(step.stm.exp.cond)]
+                mine = [rest.pop(0) for _ in self.own(step.stm.exp.cond)]
                 found.append(Recorded(step, mine, [self._split(arm, rest) for arm in step.arms]))
             else:
-                found.append(Recorded(step, [rest.pop(0) for _ in self._types([step])], []))
+                found.append(Recorded(step, [rest.pop(0) for _ in self.types([step])], []))
         return found
 
     def _restore(self, b: Builder, array: Var, steps: list[Recorded]) -> Var:
@@ -348,7 +221,7 @@ class Log:
                 case Update() as exp:
                     array = self._restore_update(b, array, exp, s)
                 case For() as exp:
-                    own = len(self._own(exp.bound))
+                    own = len(self.own(exp.bound))
                     bound = s.record[0] if own else self.names.atom(exp.bound)
                     array = self._restore_loop(b, array, bound, s, s.record[own:])
                 case While():
@@ -372,7 +245,7 @@ class Log:
         if id(s.step.stm) in self.stacks:
             (stack,) = self.read[id(s.step.stm)]
             lengths = [a.length for a in axes if isinstance(a, Range)]
-            part = b.index(stack, [Range(old, atom_dim(_product(b, lengths)), i64(1))])
+            part = b.index(stack, [Range(old, atom_dim(cells_of(b, lengths)), i64(1))])
             old = b.reshape(part, lengths)
         return b.update(array, axes, old)
 
@@ -418,27 +291,6 @@ def _positions(step: Step) -> set[Atom]:
         case _:
             own = set()
     return own.union(*(_positions(s) for arm in step.arms for s in arm))
-
-
-def _alike(vars: Sequence[Var]) -> list[Var]:
-    return [Var(v.name, v.type) for v in vars]
-
-
-def _push(b: Builder, arrays: Sequence[Var], place: Atom, record: Sequence[Atom]) -> list[Var]:
-    return [b.update(a, (At(place), *full_axes(r.type.shape)), r) for a, r in zip(arrays, record, strict=True)]
-
-
-def _product(b: Builder, lengths: Sequence[Dim]) -> Atom:
-    total = dim_atom(lengths[0])
-    for d in lengths[1:]:
-        total = b.let(I64, Apply("mul", (total, dim_atom(d))), "cells")
-    return total
-
-
-def _blank(b: Builder, type: Type) -> Atom:
-    if type.shape:
-        return b.full(type.shape, None, type.dtype, "blank")
-    return zero_of(type.dtype)
 
 
 def _bound(body: Body) -> set[Var]:

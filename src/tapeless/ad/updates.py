@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tapeless.ir.core import Body, For, If, Stm, Update, While
-from tapeless.ir.types import Atom, Var
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import Apply, Body, For, If, Stm, Update, While
+from tapeless.ir.types import I64, Atom, Dim, Var, dim_atom
 
 
 @dataclass(frozen=True)
@@ -93,3 +94,11 @@ def array_before(step: Step) -> Var | None:
             found = inits[step.number]
             return found if isinstance(found, Var) else None
     return None
+
+
+def cells_of(b: Builder, lengths: Sequence[Dim]) -> Atom:
+    """How many cells a slice has."""
+    total = dim_atom(lengths[0])
+    for d in lengths[1:]:
+        total = b.let(I64, Apply("mul", (total, dim_atom(d))), "cells")
+    return total

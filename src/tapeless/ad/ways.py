@@ -1,14 +1,7 @@
 """Ways to run a loop forwards and back. A `Way` emits both; in between it has what the forward loop has kept.
 
-`Kept` follows a plan: slots, logs, inverses, arrays that are still there. `Again` runs from the start for each
+`ad.kept` follows a plan. `Again` runs from the start for each
 iteration. `Choice` holds two ways of which sizes at run time choose one.
-
-Note [Put back]
-An iteration that runs again on its way back may update a logged array again, which then has to be put back once more. If a loop
-inside does so, its own way back has put the array back to how it was in front of that loop: from there it goes on,
-with the updates before the loop, and whatever reads the array on the way reads it there (`Reverse.restored`). The array that
-the loop has left would have to be copied if it were used a second time.
-Otherwise it is put back from the last update that the way back needs; those after it do not run again.
 """
 
 from __future__ import annotations
@@ -18,18 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tapeless.ad.emit import whole
-from tapeless.ad.iteration import Region, as_sweep, trips
-from tapeless.ad.live import frozen
+from tapeless.ad.iteration import Region, trips
 from tapeless.ad.plan import Plan
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.undo import Stack
-from tapeless.ad.updates import array_before, trace_updates
-from tapeless.ir.core import Apply, At, Body, For, Hist, If, Index, Lambda, Scatter, Stm, Update, While, WithAcc
-from tapeless.ir.plans import KEPT, LIVE, RECOMPUTE, STORE, UNDO
+from tapeless.ir.core import Apply, Body, For, If, Lambda, Stm
+from tapeless.ir.plans import RECOMPUTE
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
-from tapeless.ir.walk import all_stms, refresh_lambda
-from tapeless.passes.dce import live_part
+from tapeless.ir.walk import refresh_lambda
 
 if TYPE_CHECKING:
     from tapeless.ad.reverse import Reverse
@@ -136,206 +125,6 @@ class Way(ABC):
     def _bind_index(self, step: Var) -> None:
         last = self.reverse.emit("sub", self.exp.bound, 1)
         self.reverse.b.bind([self.region.index], Apply("sub", (last, step)))
-
-
-class Kept(Way):
-    """By the plan."""
-
-    def __init__(
-        self,
-        reverse: Reverse,
-        stm: Stm,
-        exp: For,
-        region: Region,
-        plan: Plan,
-        accs: dict[Var, Var],
-        text: str = "",
-        strips: Sequence[Atom] = (),
-    ) -> None:
-        """`text` is what people read of the plan; `strips` the numbers of iterations in a strip, by level."""
-        super().__init__(reverse, stm, exp, region, accs)
-        self.plan, self.text, self.strips = plan, text or plan.text(), strips
-
-    def inside(self, plain: Kept) -> Atom:
-        """Bytes that the levels inside the first need: a state a strip, and what the plain loop keeps in the last one."""
-        emit = self.reverse.emit
-        last = emit("mul", self.strips[-1], plain.most_bytes())
-        between = emit("mul", self.strips[-1], emit("mul", bytes_of(emit, self.kept_types()), len(self.strips) - 1))
-        return emit("add", last, between)
-
-    @property
-    def keeps(self) -> bool:
-        return self.plan.keeps
-
-    def stacks(self) -> list[Stack]:
-        return self.plan.stacks()
-
-    def kept_types(self) -> list[Type]:
-        types = [p.type for p in self.plan.of(STORE)]
-        types += [d.type for d in self.plan.decided]
-        types += [r.type for p in self.plan.of(UNDO) for r in self.plan.records[p]]
-        return types + [v.type for v, _ in self.plan.exports]
-
-    def forwards(self, vars: Sequence[Var], length: Dim | None = None) -> list[Var]:
-        reverse, b, plan = self.reverse, self.reverse.b, self.plan
-        exp = replace(self.exp, body=reverse.without_updates(plan.body or self.exp.body), plan=self.text)
-        stored, logged = plan.of(STORE), plan.of(UNDO)
-        if not plan.keeps:
-            b.bind(vars, exp)
-            return []
-        length = self.length() if length is None else length
-        names = [*(p.name for p in stored), *("decisions" for _ in plan.decided)]
-        names += [p.name for p in logged for _ in plan.records[p]]
-        names += [v.name.removesuffix(KEPT) for v, _ in plan.exports]
-        starts = [
-            b.full((length, *t.shape), None, t.dtype, f"{name}{KEPT}")
-            for name, t in zip(names, self.kept_types(), strict=True)
-        ]
-        params = [Var(s.name, s.type) for s in starts]
-        stacks = [v for s in plan.stacks() for v in s.carried]
-        tops = [v for p in logged for k in plan.logs[p].stacks for v in plan.logs[p].now[k]]
-        empty = self._empty_stacks()
-        with b.region() as stms:
-            written: list[Var] = []
-            for p, slot in zip(stored, params, strict=False):
-                written.append(b.update(slot, (At(exp.index), *whole(p.type)), p))
-            for s in exp.body.stms:
-                b.add(s)
-            records = [*plan.decided, *(r for p in logged for r in plan.records[p]), *(v for v, _ in plan.exports)]
-            for r, slot in zip(records, params[len(stored) :], strict=True):
-                written.append(b.update(slot, (At(exp.index), *whole(r.type)), r))
-        new = Body(tuple(stms), (*exp.body.results, *written, *tops))
-        ends = [Var(s.name, s.type) for s in (*starts, *stacks)]
-        loop = replace(exp, params=(*exp.params, *params, *stacks), inits=(*exp.inits, *starts, *empty), body=new)
-        b.bind((*vars, *ends), loop)
-        return [v for v in ends if v.type.shape]
-
-    def _empty_stacks(self) -> list[Atom]:
-        b = self.reverse.b
-        found: list[Atom] = []
-        for p in self.plan.of(UNDO):
-            for s in self.plan.stacks(p):
-                found.append(i64(0))
-                found += [b.full(a.type.shape, None, a.type.dtype, f"{p.name}{KEPT}") for a in s.arrays]
-        return found
-
-    # -- backwards
-
-    def backwards(self, kept: Sequence[Var], ends: Mapping[int, Atom], finals: Sequence[Var] = ()) -> Found:
-        region, plan = self.region, self.plan
-        if region.is_sweep and not plan.keeps and not plan.inverse:
-            self._freeze(finals)
-            sums = as_sweep(self.reverse, self.exp, self.region, ends)
-            return dict(ends), dict(zip(region.scalars, sums, strict=True))
-        return self._loop(kept, ends, finals)
-
-    def _final(self, p: Var, finals: Sequence[Var]) -> Var:
-        found = (finals or self.stm.vars)[self.exp.params.index(p)]
-        return self.reverse.restored.get(found, found)
-
-    def _freeze(self, finals: Sequence[Var]) -> None:
-        """Arrays that are still there: every version of them is the final one."""
-        for p in self.plan.of(LIVE):
-            mine = self.region.params[self.exp.params.index(p)]
-            self.region = replace(self.region, body=frozen(self.region.body, mine, self._final(p, finals)))
-
-    def _loop(self, kept: Sequence[Var], ends: Mapping[int, Atom], finals: Sequence[Var]) -> Found:
-        exp, plan, b = self.exp, self.plan, self.reverse.b
-        if plan.decisions:
-            self.region = plan.decisions.region
-        self._freeze(finals)
-        region, body = self.region, self.region.live
-        mine = dict(zip(exp.params, region.params, strict=True))
-        logged, inverted = plan.of(UNDO), plan.inverse.state if plan.inverse else []
-        kept, stacks = self._stacked(kept)
-        logs = self._logs(kept)
-        changed = {p: self._put_back(p) for p in logged if _consumes(body, mine[p])}
-        carried = [*logged, *inverted]
-        arrays = {p: Var(p.name, p.type) for p in carried}
-
-        def slot(log: Var) -> Index:
-            return Index(log, (At(region.index), *whole(log.type.row())))
-
-        def iteration(step: Var) -> list[Atom]:
-            self._bind_index(step)
-            for v, log in self._reads(kept, mine):
-                b.bind([v], slot(log))
-            records = {p: [b.let(log.type.row(), slot(log), "e") for log in logs[p]] for p in logged}
-            for often, array, number in plan.trips:
-                plan.logs[array].bind_trips(b, often, records[array], number)
-            befores: dict[Var, Atom] = {
-                p: plan.logs[p].restore(b, arrays[p], records[p], region.index, stacks[p]) for p in logged
-            }
-            if plan.inverse:
-                starts = plan.inverse.emit(b, region.index, [arrays[p] for p in inverted])
-                befores.update(zip(inverted, starts, strict=True))
-            for p, before in befores.items():
-                b.alias(mine[p], before)
-            for s in self._with_updates(body, [array for array, _ in changed.values()]).stms:
-                b.add(s)
-            for p, (array, steps) in changed.items():
-                befores[p] = plan.logs[p].restore(b, array, records[p], region.index, stacks[p], steps)
-            return list(befores.values())
-
-        inits = [self._final(p, finals) for p in carried]
-        found, left = self.countdown(ends, list(arrays.values()), inits, iteration)
-        self.restored = {exp.params.index(p): v for p, v in zip(logged, left, strict=False)}
-        if plan.inverse:
-            plan.inverse.test(self.reverse, exp, left[len(logged) :], self.stm.span)
-        return found
-
-    def _reads(self, kept: Sequence[Var], mine: Mapping[Var, Var]) -> list[tuple[Var, Var]]:
-        """What the iteration finds in slots, logs apart: its names, and the arrays of slots."""
-        plan = self.plan
-        first = [*(mine[p] for p in plan.of(STORE)), *(plan.decisions.reads if plan.decisions else ())]
-        last = [v for _, v in plan.exports]
-        return [*zip(first, kept, strict=False), *zip(last, kept[len(kept) - len(last) :], strict=True)]
-
-    def _stacked(self, kept: Sequence[Var]) -> tuple[Sequence[Var], dict[Var, list[Sequence[Var]]]]:
-        """Slots, and the arrays of stacks behind them."""
-        count = sum(len(s.arrays) for s in self.plan.stacks())
-        at = len(kept) - count
-        slots, found = kept[:at], dict[Var, list[Sequence[Var]]]()
-        for p in self.plan.of(UNDO):
-            found[p] = []
-            for s in self.plan.stacks(p):
-                found[p].append(kept[at : at + len(s.arrays)])
-                at += len(s.arrays)
-        return slots, found
-
-    def _logs(self, kept: Sequence[Var]) -> dict[Var, Sequence[Var]]:
-        at = len(self.plan.of(STORE)) + len(self.plan.decided)
-        found: dict[Var, Sequence[Var]] = {}
-        for p in self.plan.of(UNDO):
-            found[p] = kept[at : at + len(self.plan.records[p])]
-            at += len(self.plan.records[p])
-        return found
-
-    def _with_updates(self, body: Body, arrays: Sequence[Var]) -> Body:
-        """The live part; with it arrays that are updated again."""
-        if not arrays:
-            return body
-        live, _ = live_part(Body(self.region.body.stms, (*self.region.body.results, *arrays)))
-        return live
-
-    def _put_back(self, p: Var) -> tuple[Var, int]:
-        """An array that the iteration leaves, and the number of its updates that lead to that. Note [Put back]"""
-        region, k = self.region, self.exp.params.index(p)
-        result = region.again[k]
-        assert isinstance(result, Var)
-        steps = trace_updates(region.body, result, region.params[k]) or ()
-        bound = {v for s in region.body.stms for v in s.vars}
-        for count, step in enumerate(steps):
-            taken = array_before(step)
-            before = None if taken is None else region.restored.get(taken)
-            if before in bound and before is not None:
-                return before, count
-        live = {v for s in region.live.stms for v in s.vars}
-        for count, step in reversed(list(enumerate(steps))):
-            after = step.stm.vars[step.number]
-            if after in live:
-                return after, count + 1
-        return region.params[k], 0
 
 
 class Again(Way):
@@ -445,18 +234,3 @@ class Choice(Way):
         vars = [Var(name, r.type) for name, r in zip(names, bodies[0].results, strict=True)]
         found = b.bind(vars, If(self.cond, bodies[0], bodies[1]))
         return dict(zip(ends, found, strict=False)), dict(zip(self.scalars, found[len(ends) :], strict=True))
-
-
-def _consumes(body: Body, array: Var) -> bool:
-    """Whether the array is written in the body."""
-    for s in all_stms(body):
-        match s.exp:
-            case Update(array=a) if a is array:
-                return True
-            case For(inits=inits) | While(inits=inits) if array in inits:
-                return True
-            case Hist(dests=arrays) | Scatter(dests=arrays) | WithAcc(arrays=arrays) if array in arrays:
-                return True
-            case _:
-                pass
-    return False
