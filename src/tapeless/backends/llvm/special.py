@@ -203,7 +203,8 @@ def _extremum(name: str) -> Sequence_:
         if not nan:
             return smaller
         lost = b if nan == "a" else a  # the operand whose NaN makes b the answer
-        return w.select(w.let(f"fcmp uno {kind} {lost}, {_number(0, dtype)}"), kind, b, smaller)
+        # written this way round, LLVM does not make one choice by two comparisons of it
+        return w.select(w.let(f"fcmp ord {kind} {lost}, {_number(0, dtype)}"), kind, smaller, b)
 
     return write
 
