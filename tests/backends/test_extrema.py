@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.backends.llvm.host import host
+from tapeless.backends.llvm.host import features, host
 from tapeless.ops.table import TABLE
 
 EXTREMA = [np.minimum, np.maximum, np.fmin, np.fmax]
@@ -33,3 +33,19 @@ def test_instruction_of_the_processor(extremum: np.ufunc) -> None:
     extrema, comparisons = (len(re.findall(name, text)) for name in (r"\bv(?:min|max)pd", r"\bvcmp\w*pd"))
     assert extrema > 0
     assert comparisons <= extrema
+
+
+def running(x, y):
+    for k in range(len(y)):
+        x = np.minimum(x, y[k])
+    return x
+
+
+@pytest.mark.skipif(not features().get("avx512f"), reason="other instructions")
+def test_cells_that_keep_their_value_are_not_written() -> None:
+    """Note [Extrema in place]."""
+    text = tp.function(running).ir(np.ones(64), np.ones(5), stage="asm")
+    assert re.search(r"vmovupd\s+%zmm\d+, .*\{%k\d\}", text)
+    x, y = np.array([*CORNERS, 3.0]), np.array([2.0, np.nan, -3.0])
+    for end in range(4):
+        np.testing.assert_array_equal(tp.function(running)(x, y[:end]), running(x, y[:end]))

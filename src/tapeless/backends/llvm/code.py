@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tapeless.backends.llvm import atomic, calls, flushing, heap, pairs, region
+from tapeless.backends.llvm.in_place import extrema_in_place
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
@@ -213,7 +214,9 @@ class Code:
     # --- statements ---
 
     def block(self, block: Block) -> None:
+        over = extrema_in_place(block)
         for stm in block:
+            self.w.in_place = bool(over) and isinstance(stm, Let) and stm.var in over
             self.statement(stm)
 
     def statement(self, stm: Stm) -> None:

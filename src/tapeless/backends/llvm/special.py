@@ -203,7 +203,8 @@ def _extremum(name: str) -> Sequence_:
         if not nan:
             return smaller
         lost = b if nan == "a" else a  # the operand whose NaN makes b the answer
-        # written this way round, LLVM does not make one choice by two comparisons of it
+        if w.in_place:  # Note [Extrema in place]: LLVM makes one choice by two comparisons of these
+            return w.select(w.let(f"fcmp uno {kind} {lost}, {_number(0, dtype)}"), kind, b, smaller)
         return w.select(w.let(f"fcmp ord {kind} {lost}, {_number(0, dtype)}"), kind, smaller, b)
 
     return write

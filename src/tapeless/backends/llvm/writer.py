@@ -180,6 +180,7 @@ class Writer:
         self.block = "entry"
         self.calls = 0  # of library functions so far
         self.vector_math = True  # whether they may become vector functions
+        self.in_place = False  # whether the operation at hand goes over its first operand
         self._names = 0
 
     def fresh(self, hint: str = "v") -> str:

@@ -1,0 +1,43 @@
+"""Operations whose result goes over their own first operand.
+
+Takes a block of Loop IR; gives the variables of its extrema that are stored where their first operand was loaded from.
+
+Note [Extrema in place]
+A cell that holds the least of what it has met is seldom written in the end. LLVM makes a masked store of a choice
+between what the cell holds and something else, and cells that keep their value leave the cache as clean as it was. With
+the processor's instruction for the extremum there is less to compute, but everything is written, which takes longer
+where arrays do not fit into the nearest cache.
+"""
+
+from __future__ import annotations
+
+from tapeless.backends.llvm.uses import Block
+from tapeless.ir.types import Atom, Var
+from tapeless.lower.loopir import Let, Load, Store
+
+EXTREMA = ("minimum", "maximum", "fmin", "fmax")
+
+
+def extrema_in_place(block: Block) -> frozenset[Var]:
+    """Note [Extrema in place]."""
+    extrema = [s for s in block if isinstance(s, Let) and s.op in EXTREMA]
+    if not extrema:
+        return frozenset()
+    defined = {s.var: s for s in block if isinstance(s, Let)}
+    loads = {s.var: s for s in block if isinstance(s, Load)}
+    stores = {s.value: s for s in block if isinstance(s, Store)}
+
+    def is_over(let: Let) -> bool:
+        first = let.args[0]
+        load, store = loads.get(first) if isinstance(first, Var) else None, stores.get(let.var)
+        return bool(load and store and load.buffer is store.buffer and same(load.index, store.index))
+
+    def same(a: Atom, b: Atom) -> bool:
+        if a == b:
+            return True
+        first, second = (defined.get(x) if isinstance(x, Var) else None for x in (a, b))
+        if first is None or second is None or first.op != second.op:
+            return False
+        return all(map(same, first.args, second.args))
+
+    return frozenset(s.var for s in extrema if is_over(s))
