@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import (
@@ -15,6 +16,7 @@ from tapeless.ir.core import (
     Atom,
     Lambda,
     Reduction,
+    Stm,
     Sweep,
     Var,
 )
@@ -22,6 +24,7 @@ from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower import loopir
 from tapeless.lower.accumulators import with_private, worth_private
 from tapeless.lower.code import ONE, ZERO, Loc
+from tapeless.lower.invariant import once_a_chunk
 from tapeless.lower.skipping import emit_blocks, find_gate
 from tapeless.lower.work import pieces_of, share, work_of, worth_cutting
 from tapeless.passes.distances import owns_rows
@@ -89,8 +92,18 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     accs = [a for a in free_in_lambda(exp.lam) if a in lo.accs and lo.accs[a].op != "set" and not owns_rows(exp.lam, a)]
 
     def chunk(start: Atom, stop: Atom, totals: list[Total], lam: Lambda) -> None:
+        first, each = once_a_chunk(lam)
+        if first:
+            run = partial(lo.scoped, lambda: elements(start, stop, totals, first, each))
+            lo.code.branch(lo.code.compare("lt", start, stop), run)
+        else:
+            elements(start, stop, totals, first, each)
+
+    def elements(start: Atom, stop: Atom, totals: list[Total], first: Sequence[Stm], each: Lambda) -> None:
+        for stm in first:
+            lo.stm(stm)
         running = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.scans]
-        _loop(lo, exp, lam, start, stop, totals, running, outs, scanned)
+        _loop(lo, exp, each, start, stop, totals, running, outs, scanned)
 
     def whole(lam: Lambda) -> list[Total]:
         totals, at = [], 0
@@ -108,9 +121,10 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         _bind(lo, vars[:reduced], totals)
         return
     lo.note("parallel on threads")
-    pieces = pieces_of(lo, n, exp.lam.body)
+    work = once_a_chunk(exp.lam)[1].body
+    pieces = pieces_of(lo, n, work)
     if accs:
-        pieces = worth_private(lo, accs, pieces, work_of(lo, n, exp.lam.body))
+        pieces = worth_private(lo, accs, pieces, work_of(lo, n, work))
         results: list[Total] = []
         shared = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
 
