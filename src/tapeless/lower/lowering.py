@@ -52,6 +52,7 @@ from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
 from tapeless.lower import accumulators, arrays, control, histograms, libraries, loopir, sweeps
 from tapeless.lower.code import ZERO, Code, Loc
+from tapeless.lower.copies import copy_by_rows, swept_by_rows
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.memory import place_allocations
 from tapeless.lower.uses import single_updates, size_test
@@ -112,6 +113,7 @@ class Lowerer:
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]
         self.in_target: set[Var] = set()  # made where a later update would have put them
+        self.by_rows = swept_by_rows(function.body)
 
     # -- operands
 
@@ -144,6 +146,12 @@ class Lowerer:
         """Where a fresh array goes: the place that is wanted for it, or new memory."""
         wanted = self.wanted.pop(var, None)
         return wanted if wanted is not None else self.allocate(var.type, var.name)
+
+    def copy(self, array: Atom, source: Loc, target: Loc) -> None:
+        if array in self.by_rows:
+            copy_by_rows(self, source, target)
+        else:
+            self.code.copy(source, target)
 
     def scoped(self, run: Callable[[], None], keep: Sequence[Buffer] = ()) -> None:
         """Frees what `run` allocates at the end of the current block, but for `keep`."""
@@ -416,7 +424,7 @@ def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lo
             if not r.type.shape:
                 scalar_slots[k] = scalar(lo.atom(r))
             elif k in provided:
-                code.copy(lo.loc(r), provided[k])
+                lo.copy(r, lo.loc(r), provided[k])
             else:
                 source = lo.loc(r)
                 dims = tuple(scalar(d) for d in source.shape)

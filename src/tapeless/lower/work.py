@@ -48,8 +48,12 @@ def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
 
 def pieces_of(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
     """How many chunks: one a thread, or one when the work is small."""
+    return pieces_for(lo, n, work_of(lo, n, body, more))
+
+
+def pieces_for(lo: Lowerer, n: Atom, work: Atom) -> Atom:
     code = lo.code
-    enough = code.compare("ge", work_of(lo, n, body, more), i64(PARALLEL_WORK))
+    enough = code.compare("ge", work, i64(PARALLEL_WORK))
     most = code.let("min", DType.i64, lo.threads, n, label="pieces")
     return code.let("select", DType.i64, enough, most, ONE, label="pieces")
 

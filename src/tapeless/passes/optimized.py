@@ -16,9 +16,10 @@ from tapeless.passes.added_rows import add_in_place
 from tapeless.passes.decided import choose_by_decisions
 from tapeless.passes.fuse import fuse
 from tapeless.passes.gather import gather
+from tapeless.passes.jam import jam
 from tapeless.passes.own_cells import own_cells
 from tapeless.passes.parallelise import parallelise_marked
-from tapeless.passes.pipeline import FINAL_PASSES, optimize
+from tapeless.passes.pipeline import FINAL_PASSES, TIDYING, optimize
 from tapeless.passes.product_chains import chain_products
 from tapeless.passes.product_sums import sum_products_first
 from tapeless.passes.quotients import settle_quotients
@@ -42,6 +43,10 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
     def clean_finally(f: Function) -> Function:
         return optimize(f, verify=VERIFY, times=spent, passes=FINAL_PASSES)
 
+    def jam_loops(f: Function) -> Function:
+        jammed = jam(f)
+        return f if jammed is f else optimize(jammed, verify=VERIFY, times=spent, passes=TIDYING)
+
     steps: list[tuple[str, Callable[[Function], Function]]] = [
         ("", clean),
         ("parallelise", parallelise_marked),
@@ -62,6 +67,7 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("quotients", settle_quotients),
         ("tiles", write_tiles),
         ("decisions", choose_by_decisions),
+        ("jam", jam_loops),
     ]
     for name, step in steps:
         start = time.perf_counter()

@@ -48,6 +48,9 @@ FINAL_PASSES: tuple[Pass, ...] = (
     *PASSES[1:],
 )
 
+# After passes that say where statements shall stand.
+TIDYING = tuple(p for p in PASSES if p.name in ("simplify", "cse", "dce"))
+
 
 def optimize(
     function: Function,

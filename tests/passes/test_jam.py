@@ -1,0 +1,305 @@
+"""Several steps of a loop on each row at once: where that is possible, the bits are those of the steps one by one."""
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tapeless.passes import jam, optimized
+from tapeless.testing.compare import compare
+from tapeless.testing.stages import outcomes
+
+STEPS = jam.STEPS
+SIZES = [0, 1, 2, STEPS - 1, STEPS, STEPS + 1, 2 * STEPS + 1]
+
+
+def shortest_paths(d):
+    for k in range(len(d)):
+        d = np.minimum(d, d[:, k, None] + d[k])
+    return d
+
+
+def shortest_by_choice(d):
+    for k in range(len(d)):
+        t = d[:, k, None] + d[k]
+        d = np.where(t < d, t, d)
+    return d
+
+
+def with_successors(d):
+    successor = np.zeros(d.shape, np.int64) + np.arange(len(d))
+    for k in range(len(d)):
+        t = d[:, k, None] + d[k]
+        better = t < d
+        successor = np.where(better, successor[:, k, None], successor)
+        d = np.where(better, t, d)
+    return d, successor
+
+
+def reachable(d):
+    r = d < 0.3
+    for k in range(len(r)):
+        r = r | (r[:, k, None] & r[k])
+    return r
+
+
+def widest_paths_in_place(d):
+    for k in range(len(d)):
+        d[:] = np.maximum(d, np.minimum(d[:, k, None], d[k]))
+    return d
+
+
+def row_by_row(d):
+    n = len(d)
+    for k in range(n):
+        row = d[k].copy()
+        for i in tp.prange(n):
+            d[i] = np.minimum(d[i], d[i, k] + row)
+    return d
+
+
+def sums_of_whole_numbers(d):
+    a = (d * 10.0).astype(np.int64)
+    for k in range(len(a)):
+        a += a[:, k, None] * a[k]
+    return a
+
+
+def single_precision(d):
+    a = d.astype(np.float32)
+    for k in range(len(a)):
+        a = np.maximum(a, a[:, k, None] - a[k])
+    return a
+
+
+def eliminated(d):
+    for k in range(len(d)):
+        pivot = d[k] / (d[k, k] + 2.0)
+        d = d - d[:, k, None] * pivot
+    return d
+
+
+def next_row(d):
+    for k in range(len(d) - 1):
+        d = np.minimum(d, d[:, k, None] + d[k + 1])
+    return d
+
+
+def two_rows(d):
+    for k in range(len(d) - 1):
+        d = np.minimum(d, d[:, k, None] + np.maximum(d[k], d[k + 1]))
+    return d
+
+
+def backwards(d):
+    for k in range(len(d) - 1, -1, -1):
+        d = np.minimum(d, d[:, k, None] + d[k])
+    return d
+
+
+def weighted(d):
+    w = np.arange(len(d)) * 0.25
+    for k in range(len(d)):
+        d = np.minimum(d, d[:, k, None] + d[k] + w[:, None] + w[k])
+    return d
+
+
+def no_own_cell(d):
+    for k in range(len(d)):
+        d = np.minimum(d, d[k] + 0.01)
+    return d
+
+
+JAMMED = [
+    shortest_paths, shortest_by_choice, with_successors, reachable, widest_paths_in_place, row_by_row, sums_of_whole_numbers,
+    single_precision, eliminated, next_row, two_rows, backwards, weighted, no_own_cell,
+]  # fmt: skip
+
+
+def stencil(d):
+    for _ in range(len(d)):
+        e = d.copy()
+        e[1:-1] = 0.5 * (d[2:] + d[:-2])
+        d = e
+    return d
+
+
+def row_of_the_mirror(d):
+    for k in range(len(d)):
+        d = np.minimum(d, d[k][:, None] + d.T[k] + d.T)
+    return d
+
+
+def neighbours_in_a_row(d):
+    for k in range(len(d)):
+        d = np.minimum(d, d[:, ::-1] + d[k])
+    return d
+
+
+def a_row_of_its_own(d):
+    for k in range(len(d)):
+        d = np.minimum(d, d[:, k, None] + d[k])
+        d[k] = 0.5
+    return d
+
+
+def by_a_library_function(d):
+    for k in range(len(d)):
+        d = np.minimum(d, np.exp(d[:, k, None] + d[k]))
+    return d
+
+
+def products(d):
+    """The next step could take the product up in its sum."""
+    for k in range(len(d)):
+        d = (d + d[k]) * d[:, k, None]
+    return d
+
+
+def product_of_a_row(d):
+    """The product is made outside of the loop over the cells, and rounded."""
+    for k in range(len(d)):
+        d = d + (d[:, k, None] * 0.3) + d[k]
+    return d
+
+
+def total_of_a_row(d):
+    for k in range(len(d)):
+        d = d - d[k].sum()
+    return d
+
+
+def by_a_table(d):
+    """Too much to be made by each thread."""
+    w = np.arange(len(d)) * 0.1
+    for k in range(len(d)):
+        table = np.sqrt(w[:, None] + w * k)
+        d = np.minimum(d, d[k] + np.maximum(table, table.T))
+    return d
+
+
+def printed(d):
+    for k in range(len(d)):
+        print(k)
+        d = np.minimum(d, d[:, k, None] + d[k])
+    return d
+
+
+def counted(d):
+    changes = 0
+    for k in range(len(d)):
+        e = np.minimum(d, d[:, k, None] + d[k])
+        changes += (e < d).sum()
+        d = e
+    return d, changes
+
+
+LEFT_ALONE = [
+    stencil, row_of_the_mirror, neighbours_in_a_row, a_row_of_its_own, by_a_library_function, products, product_of_a_row,
+    total_of_a_row, by_a_table, printed, counted,
+]  # fmt: skip
+
+
+def distances(rows: int, columns: int | None = None) -> np.ndarray:
+    return np.random.default_rng(rows).random((rows, columns or rows))
+
+
+@pytest.fixture
+def at_any_size(monkeypatch):
+    monkeypatch.setattr(jam, "LEAST", 1)
+
+
+def is_jammed(function, *args) -> bool:
+    return "jammed" in tp.function(function).ir(*args, stage="optimized")
+
+
+@pytest.mark.parametrize("function", JAMMED, ids=lambda f: f.__name__)
+def test_what_is_jammed(function):
+    assert is_jammed(function, distances(8))
+
+
+@pytest.mark.parametrize("function", LEFT_ALONE, ids=lambda f: f.__name__)
+def test_what_is_left_alone(function):
+    assert not is_jammed(function, distances(8))
+
+
+@pytest.mark.usefixtures("at_any_size")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("function", JAMMED, ids=lambda f: f.__name__)
+def test_by_all_stages(function, size):
+    found = outcomes(function, lambda: [distances(size)], seed=size)
+    _, python = next(found)
+    for stage, outcome in found:
+        assert compare(python, outcome) == "", stage
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("function", JAMMED, ids=lambda f: f.__name__)
+def test_the_same_bits(function, threads, monkeypatch):
+    d = distances(150)
+    jammed = tp.function(function, threads=threads, cache=False)(d.copy())
+    monkeypatch.setattr(optimized, "jam", lambda f: f)
+    one_by_one = tp.function(function, threads=threads, cache=False)(d.copy())
+    for a, b in zip(np.atleast_3d(jammed), np.atleast_3d(one_by_one), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("at_any_size")
+def test_special_numbers():
+    """NaN, infinities and zeros of both signs go the same ways."""
+    d = distances(20)
+    d[2, 3], d[4, 4], d[5], d[6, 7], d[8, ::2], d[:, 9] = np.nan, -np.inf, np.inf, 1e308, -0.0, 0.0
+    with np.errstate(all="ignore"):
+        expected = shortest_paths(d)
+    found = tp.function(shortest_paths, cache=False)(d)
+    np.testing.assert_array_equal(found, expected)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
+
+
+def through_the_middle(d):
+    """Rows and columns of unequal number."""
+    for k in range(min(d.shape[0], d.shape[1])):
+        d = np.minimum(d, d[:, k, None] + d[k])
+    return d
+
+
+@pytest.mark.usefixtures("at_any_size")
+@pytest.mark.parametrize("shape", [(7, 19), (19, 7), (2, 40), (40, 2)])
+def test_rectangles(shape):
+    d = distances(*shape)
+    assert is_jammed(through_the_middle, d)
+    np.testing.assert_array_equal(tp.function(through_the_middle, cache=False)(d), through_the_middle(d))
+
+
+def weighted_length(d):
+    return (shortest_paths(d) * np.arange(len(d))).sum()
+
+
+def half_of_it_differentiated(d):
+    """The loop on the left is no part of the gradient."""
+    fixed = shortest_paths(d)
+    return fixed, tp.grad(lambda e: (eliminated(e) * fixed).sum())(d)
+
+
+def test_gradients(monkeypatch):
+    d = distances(140)
+    programs = [tp.grad(weighted_length), tp.function(half_of_it_differentiated)]
+    jammed = [f(d) for f in programs]
+    assert is_jammed(half_of_it_differentiated, d)
+    monkeypatch.setattr(optimized, "jam", lambda f: f)
+    one_by_one = [tp.grad(tp.function(weighted_length, cache=False))(d)]
+    one_by_one.append(tp.function(half_of_it_differentiated, cache=False)(d))
+    np.testing.assert_array_equal(jammed[0], one_by_one[0])
+    for a, b in zip(jammed[1], one_by_one[1], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def small(d):
+    e = np.zeros((20, 20)) + d[0, 0]
+    for k in range(20):
+        e = np.minimum(e, e[:, k, None] + e[k])
+    return e
+
+
+def test_few_rows_are_left_alone():
+    assert not is_jammed(small, distances(30))
