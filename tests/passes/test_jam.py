@@ -168,12 +168,12 @@ def total_of_a_row(d):
     return d
 
 
-def by_a_table(d):
+def by_a_long_table(d):
     """Too much to be made by each thread."""
-    w = np.arange(len(d)) * 0.1
+    w = np.arange(3 * len(d)) * 0.1
     for k in range(len(d)):
-        table = np.sqrt(w[:, None] + w * k)
-        d = np.minimum(d, d[k] + np.maximum(table, table.T))
+        table = np.sqrt(w + k)
+        d = np.minimum(d, d[k] + table[k] + table[2 * k])
     return d
 
 
@@ -195,7 +195,7 @@ def counted(d):
 
 LEFT_ALONE = [
     stencil, row_of_the_mirror, neighbours_in_a_row, a_row_of_its_own, by_a_library_function, products, product_of_a_row,
-    total_of_a_row, by_a_table, printed, counted,
+    total_of_a_row, by_a_long_table, printed, counted,
 ]  # fmt: skip
 
 
