@@ -11,9 +11,12 @@ Arrays that are written or handed on are made anew for each element, and what fo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tapeless.ir.core import Apply, Body, Broadcast, Copy, Full, Index, Iota, Lambda, Reshape, Stm, Sweep, Transpose
+from tapeless.ir.types import Var
 from tapeless.ir.walk import all_stms, free_in_exp, type_vars
-from tapeless.passes.facts import Taken, is_effect
+from tapeless.passes.facts import Taken, is_effect, used_by
 
 MADE = (Sweep, Copy)  # what is worth it
 MOVED = (Apply, Broadcast, Copy, Full, Index, Iota, Reshape, Sweep, Transpose)
@@ -21,7 +24,7 @@ MOVED = (Apply, Broadcast, Copy, Full, Index, Iota, Reshape, Sweep, Transpose)
 
 def once_a_chunk(lam: Lambda) -> tuple[list[Stm], Lambda]:
     """Note [Once a chunk]."""
-    if not any(isinstance(s.exp, MADE) for s in lam.body.stms[:-1]):
+    if not _may_have_some(lam):
         return [], lam
     first: list[Stm] = []
     rest: list[Stm] = []
@@ -32,8 +35,7 @@ def once_a_chunk(lam: Lambda) -> tuple[list[Stm], Lambda]:
     tested = False
     for s in lam.body.stms:
         tested = tested or any(is_effect(inner.exp) for inner in all_stms(Body((s,), ())))
-        used = [*free_in_exp(s.exp), *(d for v in s.vars for d in type_vars(v.type))]
-        stays = tested or not isinstance(s.exp, MOVED) or any(v in own for v in used)
+        stays = tested or not isinstance(s.exp, MOVED) or any(v in own for v in _used(s))
         if stays or any(v in taken.vars for v in s.vars):
             rest.append(s)
             own.update(s.vars)
@@ -42,3 +44,26 @@ def once_a_chunk(lam: Lambda) -> tuple[list[Stm], Lambda]:
     if not any(isinstance(s.exp, MADE) for s in first):
         return [], lam
     return first, Lambda(lam.params, Body(tuple(rest), lam.body.results))
+
+
+def _may_have_some(lam: Lambda) -> bool:
+    """A quick look: most lambdas have none."""
+    if not any(isinstance(s.exp, MADE) for s in lam.body.stms):
+        return False
+    own = set(lam.params)
+    for s in lam.body.stms:
+        if isinstance(s.exp, MOVED) and not any(v in own for v in _used(s)):
+            if isinstance(s.exp, MADE):
+                return True
+        else:
+            own.update(s.vars)
+    return False
+
+
+def _used(stm: Stm) -> Iterator[Var]:
+    if isinstance(stm.exp, Sweep):
+        yield from free_in_exp(stm.exp)
+    else:
+        yield from (a for a in used_by(stm.exp) if isinstance(a, Var))
+    for v in stm.vars:
+        yield from type_vars(v.type)
