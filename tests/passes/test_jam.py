@@ -162,6 +162,22 @@ def product_of_a_row(d):
     return d
 
 
+def two_products(d):
+    """Which of them the sum takes up is for LLVM to say."""
+    for k in range(len(d)):
+        d = d * 0.5 + d[:, k, None] * d[k]
+    return d
+
+
+def product_of_two_sums(d):
+    e = d
+    for k in range(len(d)):
+        p = d[:, k, None] * d[k]
+        e = e - p
+        d = d + p
+    return d, e
+
+
 def total_of_a_row(d):
     for k in range(len(d)):
         d = d - d[k].sum()
@@ -195,7 +211,7 @@ def counted(d):
 
 LEFT_ALONE = [
     stencil, row_of_the_mirror, neighbours_in_a_row, a_row_of_its_own, by_a_library_function, products, product_of_a_row,
-    total_of_a_row, by_a_long_table, printed, counted,
+    two_products, product_of_two_sums,    total_of_a_row, by_a_long_table, printed, counted,
 ]  # fmt: skip
 
 

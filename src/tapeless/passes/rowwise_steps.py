@@ -7,11 +7,13 @@ Note [Rounded alike]
 A step that is done in another place shall round as it did. Operations of the machine do; library functions have vector
 forms that do not. A product that a sum takes up at once is not rounded by itself, but only where both are in one
 straight piece of code. So a product may go into a sum only where both are in a map over cells, and where it depends on
-the cell: others are moved out of that loop. Nor may a cell be a product: the next step could take it up.
+the cell: others are moved out of that loop. It must have no other use, and the sum no other product, or LLVM might
+choose otherwise. Nor may a cell be a product: the next step could take it up.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -37,7 +39,7 @@ from tapeless.ir.types import Atom, Var, i64
 from tapeless.ir.walk import free_in_exp, free_in_lambda, size_of
 from tapeless.ops.op import Foreign, Libm
 from tapeless.ops.table import DIVIDE, TABLE
-from tapeless.passes.facts import is_effect, is_view
+from tapeless.passes.facts import is_effect, is_view, used_by
 from tapeless.passes.sweeps import is_whole
 
 LARGEST = 40  # statements of a step
@@ -215,7 +217,7 @@ def _rounded_alike(step: RowStep) -> bool:
     once = [s for s in (*step.before, *step.scalars) if isinstance(s.exp, Apply)]
     maps = [step.inner, *(s.exp for s in step.before if isinstance(s.exp, Sweep))]
     products = _products(once)
-    if not _operations_are(once) or _sums_up(once, products):
+    if not _are_of_the_machine(once) or _sums_up(once, products):
         return False
     for exp in maps:
         body = exp.lam.body
@@ -225,7 +227,11 @@ def _rounded_alike(step: RowStep) -> bool:
                 varying.update(s.vars)
         inside = _products(body.stms)
         moved = {v for v in inside if v not in varying}
-        if not _operations_are(body.stms) or _sums_up(body.stms, products | moved):
+        uses = Counter(a for s in body.stms for a in used_by(s.exp))
+        shared = {v for v in inside if uses[v] > 1}
+        if not _are_of_the_machine(body.stms) or _sums_up(body.stms, products | moved | shared):
+            return False
+        if any(len(inside.intersection(sum.args)) > 1 for sum in _sums(body.stms)):
             return False
         if exp is step.inner and any(r in inside or r in products for r in body.results):
             return False
@@ -244,11 +250,14 @@ def _products(stms: Iterable[Stm]) -> set[Atom]:
 
 
 def _sums_up(stms: Iterable[Stm], products: set[Atom]) -> bool:
-    sums = (s.exp for s in stms if isinstance(s.exp, Apply) and s.exp.op in SUMS)
-    return any(a in products for exp in sums for a in exp.args)
+    return any(not products.isdisjoint(sum.args) for sum in _sums(stms))
 
 
-def _operations_are(stms: Iterable[Stm]) -> bool:
+def _sums(stms: Iterable[Stm]) -> list[Apply]:
+    return [s.exp for s in stms if isinstance(s.exp, Apply) and s.exp.op in SUMS]
+
+
+def _are_of_the_machine(stms: Iterable[Stm]) -> bool:
     """Are all of them operations of the machine?"""
     for s in stms:
         if not isinstance(s.exp, Apply):
