@@ -19,12 +19,19 @@ DECISION = "least: bool = le a b; no: bool = isnan a; first: bool = or least no"
 def test_the_decision_goes_first() -> None:
     code = f"m: f64 = minimum a b; {DECISION}"
     assert chosen(code, "(m, first)").endswith(
-        "least: bool = le a b no: bool = isnan a first: bool = or least no m: f64 = select first a b in (m, first)"
+        "least: bool = le a b no: bool = isnan a t: bool = not least t_1: bool = not no t_2: bool = and t t_1 "
+        "first: bool = not t_2 m: f64 = select t_2 b a in (m, first)"
     )
 
 
 def test_a_decision_that_is_there_already() -> None:
-    assert "m: f64 = select first a b" in chosen(f"{DECISION}; m: f64 = minimum a b", "(m, first)")
+    text = chosen(f"{DECISION}; m: f64 = minimum a b; o: f64 = minimum a b", "(m, o, first)")
+    assert "first: bool = not t_2 m: f64 = select t_2 b a o: f64 = select t_2 b a" in text
+
+
+def test_a_decision_that_is_an_opposite() -> None:
+    text = chosen("less: bool = lt b a; first: bool = not less; m: f64 = min a b", "(m, first)")
+    assert text.endswith("less: bool = lt b a first: bool = not less m: f64 = select less b a in (m, first)")
 
 
 @pytest.mark.parametrize(

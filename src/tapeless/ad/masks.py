@@ -10,7 +10,7 @@ goes, and it is read from an array with an axis for each sweep around it. Number
 hard: what they come from is kept, and the search starts again without it. A cut may lie in sweeps and `with_acc`, not in branches
 and loops, which count as one operation. All that leads to it is known at the start of the iteration, so the forward
 loop computes it too: its body becomes the forward part of the iteration run again, which does the same, and after that
-the part of the way back that leads to cuts.
+the part of the way back that leads to cuts. How the truth values are kept is told in Note [Rows of bits] of `ad.bits`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tapeless.ad.bits import Rows, Words
 from tapeless.ad.iteration import Region
 from tapeless.ad.sizes import fewer
 from tapeless.ir.core import (
@@ -33,7 +34,6 @@ from tapeless.ir.core import (
     Full,
     Index,
     Iota,
-    Lambda,
     Print,
     Reshape,
     Stm,
@@ -70,9 +70,11 @@ class Decisions:
         return replace(exp, body=Body(body.stms, body.results[:count])), list(body.results[count:]), names.map
 
 
-def decide(region: Region, kept: Mapping[Var, Sequence[Type]], logged: Collection[Var]) -> Decisions | None:
+def decide(
+    region: Region, kept: Mapping[Var, Sequence[Type]], logged: Collection[Var], words: Words | None
+) -> Decisions | None:
     """`kept` are the region's parameters that would be kept, with what that takes; `logged` those of them that are
-    updated again on the way back if they are.
+    updated again on the way back if they are. `words` gives how many hold so many bits: Note [Rows of bits].
     """
     again = tuple(r for p, r in zip(region.params, region.again, strict=True) if p in logged)
     whole, _ = live_part(Body(region.body.stms, (*region.body.results, *again)))
@@ -81,15 +83,15 @@ def decide(region: Region, kept: Mapping[Var, Sequence[Type]], logged: Collectio
         return None
     tries = [list(kept), *([p] for p in kept)] if len(kept) > 1 else [list(kept)]
     for wanted in tries:
-        found = _decide(region, body, set(wanted), logged)
+        found = _decide(region, body, set(wanted), logged, Rows(None))
         if found is not None and fewer(
             [r.type for r in found.reads], [t for p in kept if p in found.values for t in kept[p]]
         ):
-            return found
+            return found if words is None else _decide(region, body, set(wanted), logged, Rows(words))
     return None
 
 
-def _decide(region: Region, body: Body, wanted: set[Var], logged: Collection[Var]) -> Decisions | None:
+def _decide(region: Region, body: Body, wanted: set[Var], logged: Collection[Var], rows: Rows) -> Decisions | None:
     while wanted:
         again = [region.again[k] for k, p in enumerate(region.params) if p in logged and p not in wanted]
         search = Search(region, body)
@@ -99,26 +101,29 @@ def _decide(region: Region, body: Body, wanted: set[Var], logged: Collection[Var
         wanted -= search.hard
     if not wanted:
         return None
-    return _apart(region, frozenset(wanted), search, again)
+    return _apart(region, frozenset(wanted), search, again, rows)
 
 
-def _apart(region: Region, values: frozenset[Var], search: Search, again: Sequence[Atom]) -> Decisions | None:
+def _apart(
+    region: Region, values: frozenset[Var], search: Search, again: Sequence[Atom], rows: Rows
+) -> Decisions | None:
     """The iteration in two: what decides, and what reads the decisions."""
     old = region.body
-    body, rows = _reading(old, search.cuts)
+    body, found = rows.reading(old, search.cuts)
     _, needed = live_part(Body(body.stms, (*body.results, *again)))
     if any(v in needed for v in values):
         return None
-    cuts = [v for v in search.cuts if rows[v] in needed]
-    body, rows = _reading(old, cuts)
-    return Decisions(values, replace(region, body=body), tuple(rows[v] for v in cuts), _forwards(region, search, cuts))
+    cuts = [v for v in search.cuts if found[v] in needed]
+    body, found = rows.reading(old, cuts)
+    reads = tuple(found[v] for v in cuts)
+    return Decisions(values, replace(region, body=body), reads, _forwards(region, search, cuts, rows))
 
 
-def _forwards(region: Region, search: Search, cuts: Collection[Var]) -> Body:
+def _forwards(region: Region, search: Search, cuts: Collection[Var], rows: Rows) -> Body:
     made = {v: None for s in region.forward.stms for v in s.vars}
     after = Body(tuple(s for s in region.body.stms if made.keys().isdisjoint(s.vars)), ())
     after = _forward_part(after, _accumulators(after), search.adjoint)
-    both, arrays = _deciding(Body((*region.forward.stms, *after.stms), ()), cuts)
+    both, arrays = rows.deciding(Body((*region.forward.stms, *after.stms), ()), cuts)
     results = (*region.again, *(arrays[v] for v in cuts))
     body, _ = live_part(Body(both.stms, (*results, *made)))
     return Body(body.stms, results)
@@ -251,52 +256,6 @@ def _acts(stm: Stm) -> bool:
 def _bound(body: Body) -> set[Var]:
     found = {v for s in all_stms(body) for v in s.vars}
     return found.union(p for s in all_stms(body) for r in regions(s.exp) for p in r.params)
-
-
-# -- the two parts
-
-
-def _reading(body: Body, cuts: Collection[Var]) -> tuple[Body, dict[Var, Var]]:
-    """The body without the definitions of the cuts, and the variables that it expects for them."""
-    stms, found = list[Stm](), dict[Var, Var]()
-    for s in body.stms:
-        match s.exp:
-            case Sweep(width=width, arrays=arrays, lam=lam) as exp:
-                inner, rows = _reading(lam.body, cuts)
-                more = {v: Var(r.name, Type(r.type.dtype, (width, *r.type.shape))) for v, r in rows.items()}
-                lam = Lambda((*lam.params, *rows.values()), inner)
-                s = replace(s, exp=replace(exp, arrays=(*arrays, *more.values()), lam=lam))
-                found.update(more)
-            case WithAcc(lam=lam) as exp:
-                inner, rows = _reading(lam.body, cuts)
-                s = replace(s, exp=replace(exp, lam=Lambda(lam.params, inner)))
-                found.update(rows)
-            case _:
-                pass
-        mine = [v for v in s.vars if v in cuts]
-        found.update({v: v for v in mine})
-        if not mine or len(mine) < len(s.vars):
-            stms.append(replace(s, vars=tuple(Var(v.name, v.type) if v in mine else v for v in s.vars)))
-    return Body(tuple(stms), body.results), found
-
-
-def _deciding(body: Body, cuts: Collection[Var]) -> tuple[Body, dict[Var, Var]]:
-    """The body with the cuts as further results of the sweeps that they are in, and their names outside."""
-    stms, found = list[Stm](), dict[Var, Var]()
-    for s in body.stms:
-        match s.exp:
-            case Sweep(lam=lam) | WithAcc(lam=lam) as exp:
-                inner, given = _deciding(lam.body, cuts)
-                axes = (exp.width,) if isinstance(exp, Sweep) else ()
-                more = {v: Var(g.name, Type(g.type.dtype, (*axes, *g.type.shape))) for v, g in given.items()}
-                inner = Body(inner.stms, (*inner.results, *given.values()))
-                s = Stm((*s.vars, *more.values()), replace(exp, lam=Lambda(lam.params, inner)), s.span)
-                found.update(more)
-            case _:
-                pass
-        stms.append(s)
-        found.update({v: v for v in s.vars if v in cuts})
-    return Body(tuple(stms), body.results), found
 
 
 def _accumulators(body: Body) -> set[Var]:

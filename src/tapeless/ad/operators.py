@@ -28,6 +28,10 @@ def is_sum(reduction: Reduction) -> bool:
     return single_row(reduction) == "add"
 
 
+def is_product(reduction: Reduction) -> bool:
+    return single_row(reduction) == "mul"
+
+
 def is_infinite(start: Atom) -> bool:
     """Whether an extremum that starts with it has it only where no element beats it."""
     return isinstance(start, Const) and math.isinf(start.value.real)

@@ -65,11 +65,15 @@ def vjp_body(
     seeds: Sequence[Atom | None],
     debug_nans: bool = False,
     policy: Policy = DEFAULT,
+    last: bool = False,
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
-    """Emits the body and its adjoint for the adjoints `seeds` of its results; its results and the adjoints of `wrt`."""
+    """Emits the body and its adjoint for the adjoints `seeds` of its results; its results and the adjoints of `wrt`.
+
+    last: what is emitted is not differentiated again.
+    """
     wanted = [r for r, s in zip(body.results, seeds, strict=True) if s is not None]
     active = varied(body, wrt) & useful(body, wanted)
-    body = unfold(body, active)
+    body = unfold(body, active, last and policy.memory is None)
     active = varied(body, wrt) & useful(body, wanted)
     reverse = Reverse(b, active, debug_nans, policy)
     reverse.sizes = sizes_in(body)
@@ -285,7 +289,7 @@ class Reverse:
                 self.b.add(names.stm(s))
 
     def stm(self, stm: Stm) -> Back:
-        from tapeless.ad import control, loops, sweeps
+        from tapeless.ad import accumulators, control, loops, sweeps
         from tapeless.ad.custom import vjp_custom
         from tapeless.ad.library import vjp_library
         from tapeless.ad.statements import vjp_plain
@@ -293,12 +297,12 @@ class Reverse:
         exp = stm.exp
         match exp:
             case WithAcc():
-                return sweeps.vjp_with_acc(self, stm, exp)
+                return accumulators.vjp_with_acc(self, stm, exp)
             case Library(name="custom"):
                 return vjp_custom(self, stm, exp)
             case UpdateAcc():
                 self.put(stm)
-                return lambda: sweeps.vjp_update_acc(self, exp)
+                return lambda: accumulators.vjp_update_acc(self, exp)
             case Sweep() | Hist() | Scatter() | For() | While() | If() if not self._involved(stm):
                 self.put(stm)
                 return nothing

@@ -1,8 +1,8 @@
-"""Reverse mode of sweeps, histograms, scatters and accumulators.
+"""Reverse mode of sweeps, histograms and scatters.
 
 A sweep goes back as a sweep: each element's lambda is run again and backwards, rows of adjoints go in and come out,
-adjoints of scalars of outside are summed, those of arrays of outside are accumulated. Sums, and extrema by the place of
-the winner, have rules of their own; other reductions, scans and histograms have become sequential loops before
+adjoints of scalars of outside are summed, those of arrays of outside are accumulated. Sums, products by division
+(`ad.products`) and extrema by the place of the winner have rules of their own; other reductions, scans and histograms have become sequential loops before
 (`ad.unfold`).
 
 Note [Results that are there]
@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tapeless.ad.bodies import loosened
-from tapeless.ad.emit import sum_operator, unchecked, whole
-from tapeless.ad.operators import is_infinite, is_sum, single_row
+from tapeless.ad.emit import sum_operator, whole
+from tapeless.ad.operators import is_infinite, is_product, is_sum, single_row
+from tapeless.ad.products import Others, others_of_hist, others_of_sweep
 from tapeless.ad.single import forwards
 from tapeless.ir.core import (
     Apply,
@@ -34,7 +35,6 @@ from tapeless.ir.core import (
     Stm,
     Sweep,
     UpdateAcc,
-    WithAcc,
 )
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
@@ -143,6 +143,7 @@ def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
     operators = [r for r in (*exp.reduces, *exp.scans) for _ in r.neutral]  # of result k
     constant: dict[int, Atom] = {}  # adjoints that every element gets
     extrema: list[tuple[int, Reduction, Atom]] = []
+    products: dict[int, tuple[Atom, Others]] = {}
     rows: dict[int, Var] = {}
     for k, bar in enumerate(bars):
         if bar is None:
@@ -154,14 +155,19 @@ def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
         elif is_sum(operators[k]):
             constant[k] = bar
             reverse.add(operators[k].neutral[0], bar)
+        elif is_product(operators[k]):
+            products[k] = bar, others_of_sweep(reverse, exp, k, stm.vars[k])
         else:
             extrema.append((k, operators[k], bar))
-    if constant or rows or reverse.accumulates(exp.lam.body):
+    if constant or products or rows or reverse.accumulates(exp.lam.body):
 
         def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
             found: list[Atom | None] = [None] * len(lam.body.results)
             for k, value in constant.items():
                 found[k] = value
+            for k, (value, others) in products.items():
+                factor = others.of(inner, lam.params[0], stm.vars[k], lam.body.results[k])
+                found[k] = inner.emit.slope_times(factor, value, True)
             for k, row in zip(rows, given, strict=True):
                 found[k] = row
             return found
@@ -317,13 +323,21 @@ def vjp_hist(reverse: Reverse, stm: Stm, exp: Hist) -> Back:
         if bar is None:
             return
         array = _array(bar)
+        others = None if is_sum(exp.op) else others_of_hist(reverse, exp, stm.vars[0])
 
         def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
-            key = lam.body.results[0]
-            return [None, _taken(inner, array, key, _inside(inner, key, array.type.shape[0]))]
+            key, operand = lam.body.results
+            found = _inside(inner, key, array.type.shape[0])
+            value = _taken(inner, array, key, found)
+            if others is not None:
+                product = _taken(inner, stm.vars[0], key, found)
+                factor = others.of(inner, lam.params[0], product, operand)
+                value = inner.emit.slope_times(factor, value, True)
+            return [None, value]
 
         elements_back(reverse, exp.width, exp.arrays, exp.lam, [], seeds)
-        reverse.add(exp.dests[0], array)
+        if others is None:
+            reverse.add(exp.dests[0], array)
 
     return back
 
@@ -371,75 +385,3 @@ def vjp_scatter(reverse: Reverse, stm: Stm, exp: Scatter) -> Back:
                 reverse.add(d, b.bind([Var(f"{d.name}_bar", d.type)], rest)[0])
 
     return back
-
-
-# -- accumulators
-
-
-def vjp_with_acc(reverse: Reverse, stm: Stm, exp: WithAcc) -> Back:
-    """The lambda is run again and backwards in this scope; an update reads the adjoint of the array it went into."""
-    reverse.put(stm)
-    count = len(exp.arrays)
-    if not any(reverse.active(v) for v in stm.vars):
-        return lambda: None
-
-    def back() -> None:
-        bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
-        lam = reverse.fresh(exp.lam)
-        for p, bar in zip(lam.params, bars, strict=False):
-            if bar is not None and p.type.acc not in ("add", "set"):
-                raise NotImplementedError(f"the adjoint of accumulating by {p.type.acc}")
-            reverse.sums[p] = bar
-        backs = reverse.forward(Body(lam.body.stms, ()))
-        for r, bar in zip(lam.body.results, bars[count:], strict=True):
-            reverse.add(r, bar)
-        reverse.backward(backs)
-        for a, p, bar in zip(exp.arrays, lam.params, bars, strict=False):
-            if bar is None:
-                continue
-            if p.type.acc == "set" and reverse.active(a):
-                bar = _unwritten(reverse, exp, exp.lam.params[exp.arrays.index(a)], _array(bar))
-            reverse.add(a, bar)
-
-    return back
-
-
-def _unwritten(reverse: Reverse, exp: WithAcc, acc: Var, bar: Var) -> Var:
-    """The adjoint with zeros where cells were set: the same updates again, of zeros."""
-    lam = reverse.fresh(Lambda(exp.lam.params, exp.lam.body))
-    mine = lam.params[exp.lam.params.index(acc)]
-
-    def zeroed(body: Body) -> Body:
-        from tapeless.ir.walk import map_exp
-
-        stms: list[Stm] = []
-        for s in body.stms:
-            if isinstance(s.exp, UpdateAcc):
-                if s.exp.acc is not mine:
-                    continue
-                stms.extend(_zero_update(reverse, s, s.exp))
-            else:
-                new = map_exp(s.exp, lambda a: a, zeroed, lambda inner: Lambda(inner.params, zeroed(inner.body)))
-                stms.append(Stm(s.vars, new, s.span))
-        return Body(tuple(stms), body.results)
-
-    body = zeroed(lam.body)
-    end = Var(f"{bar.name}", bar.type)
-    return reverse.b.bind([end], WithAcc((bar,), Lambda((mine,), Body(body.stms, ()))))[0]
-
-
-def _zero_update(reverse: Reverse, stm: Stm, exp: UpdateAcc) -> list[Stm]:
-    with reverse.b.region() as stms:
-        zero = reverse.emit.zero(exp.value.type)
-        reverse.b.effect(UpdateAcc(exp.acc, exp.axes, zero))
-    return stms
-
-
-def vjp_update_acc(reverse: Reverse, exp: UpdateAcc) -> None:
-    bar = reverse.sums.get(exp.acc)
-    if bar is None or not reverse.active(exp.value):
-        return
-    part: Atom = reverse.b.index(_array(bar), unchecked(exp.axes))
-    if part.type.shape and not exp.value.type.shape:
-        part = reverse.emit.sum_over(_array(part), tuple(range(part.type.rank)))
-    reverse.add(exp.value, part)

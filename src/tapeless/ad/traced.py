@@ -195,7 +195,8 @@ def pull(traced: Traced, seeds: Sequence[Atom | None]) -> tuple[tuple[Atom, ...]
     ctx = traced.ctx
 
     def run() -> Pair:
-        return vjp_body(ctx.b, traced.copy().body, traced.params, seeds, ctx.options.debug_nans, traced.policy)
+        last = not ctx.transforms
+        return vjp_body(ctx.b, traced.copy().body, traced.params, seeds, ctx.options.debug_nans, traced.policy, last)
 
     results, adjoints = _derived(ctx, run)
     emit = Emit(ctx.b)

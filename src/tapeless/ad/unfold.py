@@ -2,44 +2,53 @@
 
 `unfold` takes a body and tells which variables have derivatives; gives the same body with those statements replaced.
 The loop's rule keeps the running value, so every operand meets the partner it had: that is right for operators that
-do not commute, for products with zeros to any order, and for what an operator reads from outside.
+do not commute, for products with zeros to any order, and for what an operator reads from outside. Of products whose
+derivative is the `last` one only those are replaced that cannot go back by division: Note [Other factors] in `ad.products`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tapeless.ad.operators import EXTREMA, is_sum, single_row
+from tapeless.ad.products import has_inverse
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Body, Exp, For, Full, Hist, If, Lambda, Reduction, Stm, Sweep
-from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64
+from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64, one_of
 from tapeless.ir.walk import map_exp
 
 
-def unfold(body: Body, active: set[Var]) -> Body:
+def unfold(body: Body, active: set[Var], last: bool) -> Body:
     stms: list[Stm] = []
     for stm in body.stms:
         exp = stm.exp
         if not isinstance(exp, Apply):
             exp = map_exp(
-                exp, lambda a: a, lambda b: unfold(b, active), lambda lam: Lambda(lam.params, unfold(lam.body, active))
+                exp,
+                lambda a: a,
+                lambda b: unfold(b, active, last),
+                lambda lam: Lambda(lam.params, unfold(lam.body, active, last)),
             )
         stm = Stm(stm.vars, exp, stm.span)
         match exp:
             case Sweep():
-                stms.extend(_sweep(stm, exp, active))
+                stms.extend(_sweep(stm, exp, active, last))
             case Hist(op=op) if not is_sum(op) and any(v in active for v in stm.vars):
-                stms.append(_hist(stm, exp))
+                product = last and has_inverse(op, exp.width, exp.lam)
+                stms.extend(_into_ones(stm, exp) if product else [_hist(stm, exp)])
             case _:
                 stms.append(stm)
     return Body(tuple(stms), body.results)
 
 
-def has_rule(reduction: Reduction, scan: bool) -> bool:
-    return is_sum(reduction) or (not scan and single_row(reduction) in EXTREMA)
+def _has_rule(exp: Sweep, reduction: Reduction, scan: bool, last: bool) -> bool:
+    if scan or is_sum(reduction):
+        return is_sum(reduction)
+    return single_row(reduction) in EXTREMA or (last and has_inverse(reduction, exp.width, exp.lam))
 
 
-def _sweep(stm: Stm, exp: Sweep, active: set[Var]) -> list[Stm]:
+def _sweep(stm: Stm, exp: Sweep, active: set[Var], last: bool) -> list[Stm]:
     """A sweep of the operators that may stay, and a loop for each other."""
     at = 0
     kept: list[int] = []
@@ -48,7 +57,7 @@ def _sweep(stm: Stm, exp: Sweep, active: set[Var]) -> list[Stm]:
     for r, scan in [*((r, False) for r in exp.reduces), *((s, True) for s in exp.scans)]:
         places = list(range(at, at + len(r.neutral)))
         at += len(places)
-        if has_rule(r, scan) or not any(stm.vars[k] in active for k in places):
+        if _has_rule(exp, r, scan, last) or not any(stm.vars[k] in active for k in places):
             kept.extend(places)
             operators[scan].append(r)
         else:
@@ -107,6 +116,19 @@ def _hist(stm: Stm, exp: Hist) -> Stm:
         vars = [Var(d.name, d.type) for d in dests]
         found = b.bind(vars, If(inside, Body(tuple(then), tuple(put)), Body((), dests)))
     return Stm(stm.vars, For(i, dim_atom(exp.width), dests, exp.dests, Body(tuple(stms), found)), stm.span)
+
+
+def _into_ones(stm: Stm, exp: Hist) -> list[Stm]:
+    """A histogram of products that starts from ones, times what it started from."""
+    b = Builder(stm.span)
+    (dest,) = exp.dests
+    size, item = dest.type.shape[0], dest.type.row()
+    ones = b.full((size,), one_of(item.dtype), item.dtype, dest.name)
+    products = b.bind([Var(dest.name, dest.type)], replace(exp, dests=(ones,)))[0]
+    i, x, y, t = Var("i", I64), Var("x", item), Var("y", item), Var("t", item)
+    times = Lambda((i, x, y), Body((Stm((t,), Apply("mul", (x, y)), stm.span),), (t,)))
+    b.bind(stm.vars, Sweep(size, (dest, products), times))
+    return b.stms
 
 
 def _rows(b: Builder, arrays: Sequence[Var], i: Var) -> list[Var]:

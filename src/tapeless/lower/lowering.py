@@ -51,6 +51,7 @@ from tapeless.ir.core import (
 from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
 from tapeless.lower import accumulators, arrays, control, histograms, libraries, loopir, sweeps
+from tapeless.lower.bits import packed_in
 from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.copies import copy_by_rows, swept_by_rows
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
@@ -114,6 +115,8 @@ class Lowerer:
         self.owned: list[list[Buffer]] = [[]]
         self.in_target: set[Var] = set()  # made where a later update would have put them
         self.by_rows = swept_by_rows(function.body)
+        self.packed: dict[Var, Var] = {}  # truth values that are made for `pack` alone: its result
+        self.bits: dict[Buffer, Loc] = {}  # memory that is never there: the words that hold its bits
 
     # -- operands
 
@@ -220,6 +223,7 @@ class Lowerer:
     def body(self, body: Body) -> list[Atom]:
         """Lowers the statements; gives the scalar results, arrays are found in `arrays`."""
         updates = single_updates(body)
+        self.packed.update(packed_in(body))
         early: set[int] = set()  # positions of statements that are lowered already
         tested = self.tested
         for k, stm in enumerate(body.stms):

@@ -15,7 +15,7 @@ A block has sums of its own, so that blocks do not wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -29,36 +29,33 @@ BLOCK = 64  # iterations that are tested at once: their truth values are a cache
 
 @dataclass(frozen=True)
 class Gate:
-    """Iterations with `load` giving `idle` do nothing. `address` makes the index of the load; `totals` are the sums around the loop."""
+    """Iterations with `truth` being `idle` do nothing. `totals` are the sums around the loop."""
 
-    load: Load
+    truth: Var
     idle: bool
-    address: tuple[Let, ...]
     totals: tuple[Var, ...]
 
 
-def find_gate(body: Sequence[Stm], index: Var) -> Gate | None:
-    """Note [Skipping]. None if no truth value says whether an iteration does something."""
+def find_gate(body: Sequence[Stm], index: Var, bits: Collection[Var] = ()) -> Gate | None:
+    """Note [Skipping]. None if no truth value, a byte in memory or one of `bits`, says whether an iteration does something."""
     if not all(isinstance(s, Let | Load | Store | Declare | Assign) for s in body):
         return None
     lets = {s.var: s for s in body if isinstance(s, Let)}
     inside = {s.var for s in body if isinstance(s, Let | Load | Declare)}
     written = {s.buffer for s in body if isinstance(s, Store)}
     totals = tuple(s.var for s in body if isinstance(s, Assign) and s.var not in inside)
-    if not written or len(set(totals)) < len(totals) or not all(_is_sum(body, v) for v in totals):
+    if not written or len(set(totals)) < len(totals) or not all(is_sum(body, v) for v in totals):
         return None  # sums alone are not worth it: they are hardly more work than the test
-    for load in body:
-        if not isinstance(load, Load) or load.buffer.dtype is not DType.bool or load.buffer in written:
-            continue
-        if _step(load.index, index, lets, inside) != 1:
-            continue
+    rows = [s for s in body if isinstance(s, Load) and s.buffer.dtype is DType.bool and s.buffer not in written]
+    bytes_ = [s.var for s in rows if _step(s.index, index, lets, inside) == 1]
+    for truth in (*bits, *bytes_):
         for idle in (False, True):
-            if _Given(body, load.var, idle).does_nothing():
-                return Gate(load, idle, tuple(_needed(load.index, lets)), totals)
+            if _Given(body, truth, idle).does_nothing():
+                return Gate(truth, idle, totals)
     return None
 
 
-def _is_sum(body: Sequence[Stm], total: Var) -> bool:
+def is_sum(body: Sequence[Stm], total: Var) -> bool:
     """Whether the body does nothing with a variable but to add to it, in any order."""
     match [s for s in body if total in (*operands(s)[1], *([s.var] if isinstance(s, Assign) else ()))]:
         case [Let(var=new, op="add", args=args, reassoc=True), Assign(value=value)]:
@@ -88,7 +85,8 @@ def _step(at: Atom, index: Var, lets: Mapping[Var, Let], inside: set[Var]) -> in
             return None
 
 
-def _needed(at: Atom, lets: Mapping[Var, Let]) -> Iterable[Let]:
+def needed(at: Atom, lets: Mapping[Var, Let]) -> Iterable[Let]:
+    """The statements that a position is computed by."""
     found: dict[Var, Let] = {}
 
     def visit(a: Atom) -> None:
@@ -120,9 +118,10 @@ class _Given:
     def _runs_idle(self, stm: Stm) -> bool:
         """Runs a statement; whether it changes nothing outside. All before it changed nothing."""
         match stm:
+            case Load(var=var) | Let(var=var) if var is self.truth:
+                self.values[var] = self.given
             case Load(var=var, buffer=buffer, index=index):
-                cell: Value = ("load", buffer, self._value(index))
-                self.values[var] = self.given if var is self.truth else cell
+                self.values[var] = ("load", buffer, self._value(index))
             case Let(var=var, op=op, args=args):
                 self.values[var] = _result(op, tuple(self._value(a) for a in args))
             case Declare(var=var, init=value):
@@ -185,12 +184,11 @@ def emit_blocks(code: Code, gate: Gate, loop: For) -> None:
 def _unless_idle(code: Code, gate: Gate, loop: For, first: Atom, run: Callable[[], None]) -> None:
     """Does `run` unless all iterations of the block from `first` on are idle."""
     alike = code.declare(const(gate.idle, DType.bool), "idle" if gate.idle else "busy")
+    lets = {s.var: s for s in loop.body if isinstance(s, Let)}
+    (load,) = (s for s in loop.body if isinstance(s, Load) and s.var is gate.truth)
     with _each(code, loop, first) as i:
-        *_, load = stms = _renamed((*gate.address, gate.load), {loop.var: i})
-        assert isinstance(load, Load)
-        for stm in stms:
-            code.emit(stm)
-        code.assign(alike, code.let("and" if gate.idle else "or", DType.bool, alike, load.var))
+        truth = emit_load(code, load, lets, {loop.var: i})
+        code.assign(alike, code.let("and" if gate.idle else "or", DType.bool, alike, truth))
     if gate.idle:
         code.branch(alike, lambda: None, run)
     else:
@@ -198,14 +196,29 @@ def _unless_idle(code: Code, gate: Gate, loop: For, first: Atom, run: Callable[[
 
 
 def _emit_block(code: Code, gate: Gate, loop: For, first: Atom) -> None:
-    parts = {total: code.declare(const(0, total.type.dtype), total.name) for total in gate.totals}
-    with _each(code, loop, first) as i:
-        for stm in _renamed(loop.body, {loop.var: i, **parts}):
+    with sums_apart(code, gate.totals) as parts, _each(code, loop, first) as i:
+        for stm in renamed(loop.body, {loop.var: i, **parts}):
             code.emit(stm)
+
+
+@contextmanager
+def sums_apart(code: Code, totals: Sequence[Var]) -> Iterator[Mapping[Var, Var]]:
+    """Sums of a block: they start from 0, and are added to the totals afterwards."""
+    parts = {total: code.declare(const(0, total.type.dtype), total.name) for total in totals}
+    yield parts
     before, code.reassoc = code.reassoc, True
     for total, part in parts.items():
         code.assign(total, code.let("add", total.type.dtype, total, part))
     code.reassoc = before
+
+
+def emit_load(code: Code, load: Load, lets: Mapping[Var, Let], names: Mapping[Var, Atom]) -> Var:
+    """Loads with other names, address and all; what."""
+    *address, mine = renamed((*needed(load.index, lets), load), names)
+    for stm in (*address, mine):
+        code.emit(stm)
+    assert isinstance(mine, Load)
+    return mine.var
 
 
 @contextmanager
@@ -215,7 +228,7 @@ def _each(code: Code, loop: For, first: Atom) -> Iterator[Atom]:
         yield code.add(first, k)
 
 
-def _renamed(body: Iterable[Stm], names: Mapping[Var, Atom]) -> tuple[Stm, ...]:
+def renamed(body: Iterable[Stm], names: Mapping[Var, Atom]) -> tuple[Stm, ...]:
     """The statements with fresh names for what they bind."""
     names = dict(names)
 

@@ -129,7 +129,7 @@ def _backward(traced: Traced, lam: Lambda, wrt: Sequence[int], outs: Sequence[in
         params.append(Var("w", lam.body.results[k].type))
         seeds[k] = params[-1]
     chosen = [lam.params[k] for k in wrt]
-    _, adjoints = vjp_body(b, lam.body, chosen, seeds, policy=policy)
+    _, adjoints = vjp_body(b, lam.body, chosen, seeds, policy=policy, last=True)
     emit = Emit(b)
     wanted = [emit.zero(p.type) if a is None else a for a, p in zip(adjoints, chosen, strict=True)]
     return _function(traced, b, (*lam.params, *params), wanted)
