@@ -134,6 +134,12 @@ def _asin(b: Scalars, r: Atom, x: Atom) -> Atom:
     return b("reciprocal", b("sqrt", b("mul", _one_minus(b, x), _plus_one(b, x))))
 
 
+def _tanh(b: Scalars, r: Atom, x: Atom) -> Atom:
+    if x.type.dtype.is_complex:
+        return b("square", b("reciprocal", b("cosh", x)))
+    return b("sech2", x)
+
+
 def _asinh(b: Scalars, r: Atom, x: Atom) -> Atom:
     if x.type.dtype.is_complex:
         return b("reciprocal", b("sqrt", _square_plus_one(b, x)))
@@ -223,7 +229,9 @@ TRANSCENDENTAL: dict[str, Partials] = {
     "atan": (lambda b, r, x: b("reciprocal", _square_plus_one(b, x)),),
     "sinh": (lambda b, r, x: b("cosh", x),),
     "cosh": (lambda b, r, x: b("sinh", x),),
-    "tanh": (lambda b, r, x: b("square", b("reciprocal", b("cosh", x))),),
+    "tanh": (_tanh,),
+    "loose_tanh": (_tanh,),
+    "sech2": (lambda b, r, x: b("mul", b("mul", r, -2.0), b("loose_tanh", x)),),
     "asinh": (_asinh,),
     "acosh": (_acosh,),
     "atanh": (lambda b, r, x: b("reciprocal", b("mul", _one_minus(b, x), _plus_one(b, x))),),
