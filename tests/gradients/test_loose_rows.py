@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import tapeless as tp
 
@@ -84,3 +85,23 @@ def test_complex_operands_keep_their_rows() -> None:
 
     z = np.array([0.3 + 0.4j, -0.2 + 0.1j])
     assert rows(tp.grad(loss), z, 2)["loose_tanh"] == rows(tp.grad(loss), z, 2)["sech2"] == 0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, w: np.logaddexp(x, w).sum(),
+        lambda x, w: (np.logaddexp(0.0, x) * w).sum(),
+        lambda x, w: (expit(x) * w).sum(),
+        lambda x, w: (w / (1.0 + np.exp(-x))).sum(),
+    ],
+    ids=["logaddexp", "softplus", "expit", "logistic"],
+)
+def test_slopes_make_do_with_the_calls_of_the_function(f) -> None:
+    def calls(function):
+        return len(re.findall(r"call [^\n]*exp\(", function.ir(X, W, stage="llvm")))
+
+    plain = tp.function(f, threads=1)
+    both = tp.value_and_grad(plain, argnums=(0, 1))
+    assert calls(both) == calls(plain) > 0
+    tp.check_grads(f, (X, W))

@@ -331,10 +331,14 @@ def logit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 
 def logaddexp(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    """The larger one plus log1p(exp(-|x - y|)); equal ones may be infinite, so they are told apart."""
+    """The larger one plus log1p(exp(-|x - y|)); equal ones may be infinite, so they are told apart. As in the slopes, the
+    distance of equal infinities is 0: LLVM merges the calls.
+    """
     kind, (x, y) = REGISTER[dtype], args
-    d = w.fp("fsub", kind, x, y)
-    larger = w.select(w.let(f"fcmp ogt {kind} {d}, {_number(0, dtype)}"), kind, x, y)
+    zero = _number(0, dtype)
+    same = w.op("and", "i1", w.let(f"fcmp oeq {kind} {x}, {y}"), isinf(w, dtype, [x], reassoc))
+    d = w.select(same, kind, zero, w.fp("fsub", kind, x, y))
+    larger = w.select(w.let(f"fcmp ogt {kind} {d}, {zero}"), kind, x, y)
     e = call_libm(w, "exp", dtype, [w.fp("fneg", kind, w.intrinsic("fabs", kind, d))])
     apart = w.fp("fadd", kind, larger, call_libm(w, "log1p", dtype, [e]))
     equal = w.fp("fadd", kind, x, _number(math.log(2), dtype))
