@@ -144,6 +144,31 @@ def test_zeros_that_somebody_reads() -> None:
     assert write_over_zeros(f) is f
 
 
+def test_zeros_that_are_set_elsewhere() -> None:
+    """The nest inside sets cells of another array, that of the accumulator around it."""
+    f = program(
+        """
+        u: [a]f64, r: [a]f64 = with_acc s (\\(out: acc<set, [a]f64>) ->
+          z: [a]f64 = with_acc s (\\(zeros: acc<set, [a]f64>) ->
+            map n (\\j -> q: i64 = add j 1; update_acc out[q] = 0.0; in ())
+            in ())
+          r1: [a]f64 = with_acc z (\\(acc: acc<add, [a]f64>) ->
+            map n (\\i e ->
+              p1: i64 = add i 1
+              p2: i64 = add i 2
+              update_acc acc[i] = e
+              update_acc acc[p1] = e
+              update_acc acc[p2] = e
+              in ()) x
+            in ())
+          in r1)
+        in r
+        """,
+        "[a]f64",
+    )
+    assert write_over_zeros(f) is f
+
+
 # -- loops
 
 

@@ -9,15 +9,15 @@ other to zero, for the next iteration to add to. That may as well set it to zero
 loop starts with, is not changed by it, and behind the loop it is done once more. Then zeros and sums meet.
 
 Note [Written sums]
-The nest that sets cells to zero along an axis at i + o for i = 0 .. n-1, and one over the same i that adds at i + c for c from
-`least` to `most`, with o between them: the cells that are gathered without tests (Note [Gathering]) are all zero. Their sums are written, as 0 + sum,
-and only the others of the box, `most` - o in front and o - `least` at the end, are set to zero. What arrives there and around
-the box is added as ever.
+Along an axis, a nest sets the cells i + o to zero for i = 0 .. n-1, and one over the same i adds at i + c for c from `least`
+to `most`. With o between these, the cells that are gathered without tests (Note [Gathering]) are all zero. Their sums are
+written, as 0 + sum, and only the others of the box, `most` - o in front and o - `least` at the end, are set to zero.
+What arrives there and around the box is added as ever.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder
@@ -74,7 +74,7 @@ def _box(exp: Exp) -> Box | None:
             case [For(index, bound, (), (), inner)]:
                 widths[index] = bound
                 body = inner
-            case [UpdateAcc(_, axes, value)] if not value.type.shape and is_zero(value, 1.0):
+            case [UpdateAcc(acc, axes, value)] if acc is exp.lam.params[0] and is_zero(value, 1.0):
                 break
             case _:
                 return None
@@ -201,10 +201,8 @@ def _offsets(group: Group, box: Box) -> list[int] | None:
 class Filler(Gatherer):
     """Writes the cells of a box: sums where every offset reaches, zeros elsewhere."""
 
-    def __init__(
-        self, b: Builder, group: Group, offsets: Sequence[int], acc: Var, arrays: Mapping[Atom, Var] | None = None
-    ) -> None:
-        super().__init__(b, group, arrays or {})
+    def __init__(self, b: Builder, group: Group, offsets: Sequence[int], acc: Var) -> None:
+        super().__init__(b, group, {})
         self.offsets, self.acc = offsets, acc
 
     def run(self) -> None:
