@@ -91,7 +91,20 @@ def of_another_row(a, v):
     return a
 
 
-@pytest.mark.parametrize("f", [over_itself, beside_itself, by_its_first, running, two_at_once, of_another_row])
+def read_once_more(a, v):
+    """The old row is read again after the new one is made, before that is written."""
+    a, total = a.copy(), 0.0
+    for i in range(len(a)):
+        old = a[i]
+        new = old * v + 1.0
+        total += np.sin(old * new.sum()).sum()
+        a[i] = new
+    return a, total
+
+
+@pytest.mark.parametrize(
+    "f", [over_itself, beside_itself, by_its_first, running, two_at_once, of_another_row, read_once_more]
+)
 @pytest.mark.parametrize("width", [3, 40])
 def test_rows_made_of_what_was_there(f, width):
     agree(f, np.linspace(-1.0, 1.0, 5 * width).reshape(5, width), np.linspace(0.5, 1.5, width))

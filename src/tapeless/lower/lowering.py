@@ -245,9 +245,9 @@ class Lowerer:
             return
         target = self.arrays[update.array]
         own = own_cells(body, v, first, update)
-        for stm in body.stms[first:last]:
+        for k, stm in enumerate(body.stms[first:last]):
             for used in free_in_exp(stm.exp):
-                if used in self.arrays and self.arrays[used].buffer is target.buffer and used not in own:
+                if used in self.arrays and self.arrays[used].buffer is target.buffer and (k or used not in own):
                     return
         made = {w for s in body.stms[first:last] for w in s.vars}
         tested = any(is_effect(s.exp) for part in body.stms[first + 1 : last + 1] for s in all_stms(Body((part,), ())))
