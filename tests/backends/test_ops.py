@@ -2,6 +2,7 @@
 
 import itertools
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -27,7 +28,8 @@ LOOSE = {
     "log1p": 2,
     "tan": 4,
 }
-ROUNDED = {"expit", "logit", "logaddexp", "xlogy", "deg2rad", "rad2deg", "rsqrt", "reciprocal", "polygamma"}
+ROUNDED = {"expit", "logit", "logaddexp", "xlogy", "deg2rad", "rad2deg", "rsqrt", "reciprocal", "polygamma", "loose_tanh",
+           "sech2"}  # fmt: skip
 # LLVM's own minimum and maximum of integers and the like: nothing to round.
 CASES = [(name, d) for name, row in TABLE.items() for d in DType if d in row.dtypes and name != "convert"]
 
@@ -87,6 +89,25 @@ def test_row(name, dtype):
         compare_complex(columns, got, want, tolerance * 8)
     else:
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * 1e-3)
+
+
+TAILS = [1e-300, 1e-9, 0.01, 0.3, 1.0, 3.0, 9.0, 18.0, 21.0, 39.9, 40.1, 43.0, 44.5]
+
+
+@pytest.mark.parametrize("name, exact", [("loose_tanh", mpmath.tanh), ("sech2", lambda x: mpmath.sech(x) ** 2)])
+@pytest.mark.parametrize("dtype", [DType.f64, DType.f32])
+def test_tanh_and_its_slope_in_the_tails(name, exact, dtype):
+    """To a few ulp of the result itself, however small that is, and not NaN where exp(2 |x|) is infinite."""
+    x = np.array([s * t for t in TAILS + [100.0, 300.0, 354.0] * (dtype is DType.f64) for s in (1, -1)], dtype.numpy)
+    x = x[x != 0]
+    got = evaluate(name, [x], [dtype], dtype)
+    with mpmath.workdps(400):
+        want = [exact(mpmath.mpf(float(v))) for v in x]
+        errors = [abs(mpmath.mpf(float(g)) / w - 1) for g, w in zip(got, want)]
+    tiny = np.array([abs(w) < np.finfo(dtype.numpy).tiny for w in want])
+    assert max(e for e, t in zip(errors, tiny) if not t) < 5 * np.finfo(dtype.numpy).eps, (x, errors)
+    far = np.array([400.0, -1000.0, 1e30, np.inf, -np.inf]).astype(dtype.numpy)
+    np.testing.assert_array_equal(evaluate(name, [far], [dtype], dtype), 0.0 if name == "sech2" else np.sign(far))
 
 
 def compare_complex(columns, got, want, tolerance):

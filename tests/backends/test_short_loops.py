@@ -41,4 +41,5 @@ def test_special_values_in_the_last_vector() -> None:
 def test_only_loops_with_calls_have_two_forms() -> None:
     x = np.ones(14)
     assert "llvm.masked.store" in tp.function(waves).ir(x, stage="llvm")
+    assert "llvm.masked.store" in tp.function(lambda x: np.logaddexp(x, 0.5)).ir(x, stage="llvm")
     assert "llvm.masked.store" not in tp.function(line).ir(x, stage="llvm")

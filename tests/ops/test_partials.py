@@ -225,6 +225,8 @@ SMOOTH = {
     "sinh": Smooth(mp.sinh),
     "cosh": Smooth(mp.cosh),
     "tanh": Smooth(mp.tanh),
+    "loose_tanh": Smooth(mp.tanh),
+    "sech2": Smooth(lambda x: mp.sech(x) ** 2),
     "asinh": Smooth(mp.asinh, (*ANY, 1e200)),
     "acosh": Smooth(mp.acosh, ABOVE_ONE),
     "atanh": Smooth(mp.atanh, UNIT),

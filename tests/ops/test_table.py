@@ -136,6 +136,8 @@ CASES = {
     "sinh": rounded(mpmath.sinh),
     "cosh": rounded(mpmath.cosh),
     "tanh": rounded(mpmath.tanh),
+    "loose_tanh": rounded(mpmath.tanh),
+    "sech2": rounded(lambda x: mpmath.sech(x) ** 2),
     "asinh": rounded(mpmath.asinh),
     "acosh": rounded(mpmath.acosh, ABOVE_ONE),
     "atanh": rounded(mpmath.atanh, UNIT),

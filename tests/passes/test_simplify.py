@@ -469,6 +469,32 @@ def test_copies_of_fresh_arrays() -> None:
     stays("g: [n]f64 = copy x; h: [n]f64 = update g[k] = b", "h")
 
 
+@pytest.mark.parametrize(
+    "first, last",
+    [("w[k, 0]", "v[k, 0]"), ("w[k, :]", "v[k, :]"), ("w[k, 0]", "v[k, :]"), ("w[0:+2:1, 1]", "v[:, :]")],
+)
+def test_what_is_written_over_unseen_is_not_written(first: str, last: str) -> None:
+    code = f"v: [n][3]f64 = update {first} = a; e: f64 = w[k, 0]; t: f64 = add e b; u: [n][3]f64 = update {last} = t"
+    assert f"u: [n][3]f64 = update {last.replace('v', 'w')} = t" in simplified(code, "u")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "v: [n][3]f64 = update w[k, 0] = a; u: [n][3]f64 = update v[k, 1] = b",  # another cell
+        "v: [n][3]f64 = update w[k, :] = a; u: [n][3]f64 = update v[k, 0] = b",  # some of the cells
+        "v: [n][3]f64 = update w[k, 0] = a; e: f64 = v[j, 0]; u: [n][3]f64 = update v[k, 0] = e",  # somebody looks
+        "v: [n][3]f64 = update w[k!, 0] = a; u: [n][3]f64 = update v[k, 0] = b",  # the test would go too
+    ],
+)
+def test_what_is_written_over_stays_where_it_is_seen(code: str) -> None:
+    stays(code, "u")
+
+
+def test_what_is_written_over_stays_where_it_is_a_result() -> None:
+    stays("v: [n][3]f64 = update w[k, 0] = a; u: [n][3]f64 = update v[k, 0] = b", "(u, v)")
+
+
 # -- parallel operators
 
 

@@ -7,6 +7,7 @@ from tapeless.ir.core import Apply, Body, Check, Index, Lambda, Print, Stm, Upda
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.ir.walk import all_stms, free_in_body, map_exp, type_vars
 from tapeless.ops.partials import FIRST_WINS, PARTIALS
+from tapeless.ops.table import LOOSE, TABLE
 
 # Rows whose values may be infinite at finite operands.
 INFINITE = frozenset({
@@ -42,8 +43,8 @@ DECIDING = frozenset({*FIRST_WINS, "select", "abs", "copysign", "mod", "fmod", "
 
 
 def loosened(body: Body) -> Body:
-    """The body, which is run again for slopes only, with quotients that need not be rounded like a division: Note [Loose
-    quotients] in `passes`. Those that decide anything, or that regions look at, stay.
+    """The body, which is run again for slopes only, with rows that need not be rounded like those of the program: Note
+    [Loose rows] in `ops`. Those that decide anything, or that regions look at, stay.
     """
     exact: set[Atom] = set()
     stms: list[Stm] = []
@@ -53,8 +54,8 @@ def loosened(body: Body) -> Body:
             exact.update(free_in_body(Body((s,), ())))
         elif s.vars[0] in exact or exp.op in DECIDING or not _moves(s, exp):
             exact.update(exp.args)
-        elif exp.op == "div":
-            s = Stm(s.vars, Apply("quotient", exp.args), s.span)
+        elif exp.op in LOOSE and exp.args[0].type.dtype in TABLE[LOOSE[exp.op]].dtypes:
+            s = Stm(s.vars, Apply(LOOSE[exp.op], exp.args), s.span)
         stms.append(s)
     return Body(tuple(reversed(stms)), body.results)
 

@@ -95,7 +95,8 @@ def lower_index(lo: Lowerer, var: Var, exp: Index) -> None:
 
 def lower_update(lo: Lowerer, var: Var, exp: Update) -> None:
     whole = lo.loc(exp.array)
-    if isinstance(exp.value, Var) and exp.value in lo.in_target:
+    made = lo.in_target.get(exp.value) if isinstance(exp.value, Var) else None
+    if made is not None and lo.loc(exp.value).same_place(made):
         lo.arrays[var] = whole
         return
     target = view(lo, whole, exp.axes)

@@ -56,7 +56,7 @@ from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.copies import copy_by_rows, swept_by_rows
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.memory import place_allocations
-from tapeless.lower.uses import single_updates, size_test
+from tapeless.lower.uses import own_cells, single_updates, size_test
 from tapeless.passes.facts import is_effect
 from tapeless.passes.places import in_place, written_over
 
@@ -113,7 +113,7 @@ class Lowerer:
         self.blas = ""
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]
-        self.in_target: set[Var] = set()  # made where a later update would have put them
+        self.in_target: dict[Var, Loc] = {}  # where arrays are made that a later update would have put there
         self.by_rows = swept_by_rows(function.body)
         self.packed: dict[Var, Var] = {}  # truth values that are made for `pack` alone: its result
         self.bits: dict[Buffer, Loc] = {}  # memory that is never there: the words that hold its bits
@@ -240,17 +240,18 @@ class Lowerer:
     def _make_in_target(self, v: Var, first: int, last: int, body: Body, early: set[int]) -> None:
         """An array that is only made to be written into a part of another one is made there.
 
-        The other one must not be read from here on until then, and the place must be known now, with the size of the
-        array: a test of that which comes later is made first. With tests in between, positions are not known to be inside.
+        The other one must not be read from here on until then, but for the cells themselves, one by one. The place must be known
+        now, with the size of the array: a test of that which comes later is made first. With tests in between, positions are not known to be inside.
         """
         update = body.stms[last].exp
-        assert isinstance(update, Update)
+        assert isinstance(update, Update) and isinstance(update.value, Var)
         if v in self.wanted or update.array not in self.arrays:
             return
         target = self.arrays[update.array]
-        for stm in body.stms[first:last]:
+        own = own_cells(body, v, first, update)
+        for k, stm in enumerate(body.stms[first:last]):
             for used in free_in_exp(stm.exp):
-                if used in self.arrays and self.arrays[used].buffer is target.buffer:
+                if used in self.arrays and self.arrays[used].buffer is target.buffer and (k or used not in own):
                     return
         made = {w for s in body.stms[first:last] for w in s.vars}
         tested = any(is_effect(s.exp) for part in body.stms[first + 1 : last + 1] for s in all_stms(Body((part,), ())))
@@ -263,8 +264,9 @@ class Lowerer:
         lengths = [axis.length for axis in update.axes if isinstance(axis, Range)]
         if not all(self._equal(d, e, first, last, body, early) for d, e in zip(lengths, v.type.shape, strict=True)):
             return
-        self.wanted[v] = arrays.view(self, target, update.axes)
-        self.in_target.add(v)
+        place = self.arrays[own[0]] if own else arrays.view(self, target, update.axes)
+        if place.ordered or not any(v in free_in_exp(s.exp) for s in body.stms[first:last]):
+            self.wanted[v] = self.in_target[update.value] = place
 
     def _equal(self, d: Dim, e: Dim, first: int, last: int, body: Body, early: set[int]) -> bool:
         """Whether two sizes are equal at `first`. If there is a test of that before `last`, it is made now."""

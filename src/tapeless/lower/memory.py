@@ -64,7 +64,7 @@ def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm
     freed = {s.buffer for s in body if isinstance(s, Free)}
     given = {s.buffer for s in body if isinstance(s, Give)}
     once = [s.buffer for s in body if isinstance(s, Alloc)]
-    lets = {s.var: s for s in body if isinstance(s, Let) and s.var.type.dtype is DType.i64}
+    lets = {s.var: s for s in body if isinstance(s, Let) and s.var.type.dtype in (DType.i64, DType.bool)}
     inside = set(bound) | {s.var for s in body if isinstance(s, Let | Load | Declare)}
     inside |= _assigned(body)
 

@@ -5,26 +5,60 @@ Takes a Core body; gives positions of its statements.
 
 from __future__ import annotations
 
-from tapeless.ir.core import Apply, Body, Check, Sweep, Update
+from collections.abc import Mapping
+
+from tapeless.ir.core import Apply, Body, Check, Copy, For, Full, Index, Stm, Sweep, Update
 from tapeless.ir.types import Atom, Var
-from tapeless.ir.walk import free_in_exp
+from tapeless.ir.walk import free_in_exp, free_in_lambda
+from tapeless.passes.places import in_place
 
 
 def single_updates(body: Body) -> dict[Var, int]:
-    """Results of sweeps whose only use is to be written into another array: the position of that update."""
-    uses: dict[Var, int] = {}
-    for stm in body.stms:
+    """Arrays that are made in order to be written into another one: the position of that update, their last use.
+
+    Results of sweeps have no other use; copies may be read by sweeps before; new arrays may be what a loop starts with that
+    updates them in place.
+    """
+    users: dict[Var, list[int]] = {}
+    for k, stm in enumerate(body.stms):
         for v in free_in_exp(stm.exp):
-            uses[v] = uses.get(v, 0) + 1
+            users.setdefault(v, []).append(k)
     for r in body.results:
         if isinstance(r, Var):
-            uses[r] = uses.get(r, 0) + 1
-    mapped = {v for s in body.stms if isinstance(s.exp, Sweep) for v in s.vars if v.type.shape and uses.get(v) == 1}
-    return {
-        s.exp.value: k
-        for k, s in enumerate(body.stms)
-        if isinstance(s.exp, Update) and isinstance(s.exp.value, Var) and s.exp.value in mapped
-    }
+            users.setdefault(r, []).append(len(body.stms))
+    found: dict[Var, int] = {}
+    for stm in body.stms:
+        for v in stm.vars if isinstance(stm.exp, Sweep | Copy | Full) else ():
+            last = _last_update(body, stm, v, users) if v.type.shape else None
+            if last is not None:
+                found[v] = last
+    return found
+
+
+def _last_update(body: Body, made: Stm, v: Var, users: Mapping[Var, list[int]]) -> int | None:
+    *readers, last = users.get(v, [len(body.stms)])
+    if last == len(body.stms) or (readers and not isinstance(made.exp, Copy)):
+        return None
+    match body.stms[last].exp:
+        case Update(value=value) if value is v:
+            return last if all(isinstance(body.stms[k].exp, Sweep) for k in readers) else None
+        case For(params=params, inits=inits, body=inner) if isinstance(made.exp, Full) and inits.count(v) == 1:
+            k = inits.index(v)
+            if in_place(inner, inner.results[k], params[k]):
+                return _last_update(body, body.stms[last], body.stms[last].vars[k], users)
+    return None
+
+
+def own_cells(body: Body, v: Var, first: int, update: Update) -> list[Var]:
+    """Views of the cells that `v`, made by the statement at `first`, is to be written into, where that reads nothing else of
+    the array, and of each view only the element that it makes.
+    """
+    stm = body.stms[first]
+    exp = stm.exp
+    if not isinstance(exp, Sweep) or v.type.rank != 1 or v in stm.vars[: sum(len(r.neutral) for r in exp.reduces)]:
+        return []
+    own = {s.vars[0] for s in body.stms[:first] if s.exp == Index(update.array, update.axes)}
+    return [a for a in dict.fromkeys(exp.arrays) if a in own and a not in free_in_lambda(exp.lam)]
 
 
 def size_test(body: Body, d: Atom, e: Atom, last: int) -> list[int]:

@@ -49,9 +49,10 @@ class Libm:
 
 @dataclass(frozen=True)
 class Special:
-    """A sequence that the emitter writes by hand, under this name."""
+    """A sequence that the emitter writes by hand, under this name; `vector` when all that it calls is in libmvec."""
 
     name: str
+    vector: bool = False
 
 
 @dataclass(frozen=True)

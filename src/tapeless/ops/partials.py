@@ -134,6 +134,12 @@ def _asin(b: Scalars, r: Atom, x: Atom) -> Atom:
     return b("reciprocal", b("sqrt", b("mul", _one_minus(b, x), _plus_one(b, x))))
 
 
+def _tanh(b: Scalars, r: Atom, x: Atom) -> Atom:
+    if x.type.dtype.is_complex:
+        return b("square", b("reciprocal", b("cosh", x)))
+    return b("sech2", x)
+
+
 def _asinh(b: Scalars, r: Atom, x: Atom) -> Atom:
     if x.type.dtype.is_complex:
         return b("reciprocal", b("sqrt", _square_plus_one(b, x)))
@@ -153,9 +159,10 @@ def _over_square(b: Scalars, x: Atom, y: Atom) -> Atom:
 # --- others ------------------------------------------------------------------------------------------------------
 
 
-def _logaddexp(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+def _distance(b: Scalars, x: Atom, y: Atom) -> Atom:
+    """x - y, as the row itself takes it, so that all have one exponential; 0 for equal infinities."""
     same = b("and", b("eq", x, y), b("isinf", x))
-    return b("expit", b("select", same, 0.0, b("sub", x, y)))
+    return b("select", same, 0.0, b("sub", x, y))
 
 
 def _xlogy(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
@@ -223,7 +230,9 @@ TRANSCENDENTAL: dict[str, Partials] = {
     "atan": (lambda b, r, x: b("reciprocal", _square_plus_one(b, x)),),
     "sinh": (lambda b, r, x: b("cosh", x),),
     "cosh": (lambda b, r, x: b("sinh", x),),
-    "tanh": (lambda b, r, x: b("square", b("reciprocal", b("cosh", x))),),
+    "tanh": (_tanh,),
+    "loose_tanh": (_tanh,),
+    "sech2": (lambda b, r, x: b("mul", b("mul", r, -2.0), b("loose_tanh", x)),),
     "asinh": (_asinh,),
     "acosh": (_acosh,),
     "atanh": (lambda b, r, x: b("reciprocal", b("mul", _one_minus(b, x), _plus_one(b, x))),),
@@ -232,7 +241,10 @@ TRANSCENDENTAL: dict[str, Partials] = {
         lambda b, r, x, y: b("div", x, _unless_zero(b, r)),
         lambda b, r, x, y: b("div", y, _unless_zero(b, r)),
     ),
-    "logaddexp": (_logaddexp, lambda b, r, x, y: _logaddexp(b, r, y, x)),
+    "logaddexp": (
+        lambda b, r, x, y: b("expit", _distance(b, x, y)),
+        lambda b, r, x, y: b("expit", b("neg", _distance(b, x, y))),
+    ),
     "xlogy": (lambda b, r, x, y: b("log", y), _xlogy),
     "deg2rad": (lambda b, r, x: math.pi / 180,),
     "rad2deg": (lambda b, r, x: 180 / math.pi,),

@@ -21,6 +21,12 @@ The first operand wins ties in all six extrema, so they agree on -0.0 and 0.0 wi
     fmin(a, b)    = a if a <= b or b is NaN else b       NaN loses
 None of them is LLVM's intrinsic of that name, which orders the zeros.
 
+Note [Loose rows]
+Derivatives are right to a few ulp. What is computed again for nothing but slopes (`ad.bodies`) need not be rounded as the
+program's own values are, so it takes the row that does with less: `quotient` for `div` (Note [Loose quotients] in `passes`),
+`loose_tanh` for `tanh`, which has all but a product in common with the slope `sech2`. Where the program's own
+row is there already, `cse` takes that one.
+
 Note [Convert]
 `convert` is bound to a variable of the target type, and its `numpy` takes (x, target NumPy dtype). Floats are
 truncated; NaN and floats outside the integer type give its least value. Integers wrap. Complex numbers lose their
@@ -151,6 +157,11 @@ def _polygamma(n: Any, x: Any) -> Any:
     return np.where(known & ~np.isnan(x), np.where(odd, 1, -1) * special.gamma(s) * value, np.nan).astype(dtype)
 
 
+def _sech2(x: Any) -> Any:
+    e = np.exp(-2 * np.abs(x))  # of the type of x, as 2 is a Python number
+    return 4 * e / np.square(1 + e)
+
+
 # --- rows --------------------------------------------------------------------------------------------------------
 
 
@@ -192,7 +203,7 @@ ARITHMETIC = (
     _binary("sub", NUMERIC, np.subtract, Instruction("sub", "fsub"), symbol="-"),
     _binary("mul", NUMERIC, np.multiply, Instruction("mul", "fmul"), symbol="*", commutative=True),
     _binary("div", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE, symbol="/"),
-    _binary("quotient", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE),  # Note [Loose quotients] in `passes`
+    _binary("quotient", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE),  # Note [Loose rows]
     _binary("floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//"),  # Note [Division]
     _binary("mod", REAL, np.remainder, Special("mod"), 2 * DIVIDE, symbol="%"),  # Note [Division]
     _binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL),
@@ -268,13 +279,15 @@ TRANSCENDENTAL = (
     _libm("sinh", np.sinh, INEXACT),
     _libm("cosh", np.cosh, INEXACT),
     _libm("tanh", np.tanh, INEXACT),
+    _unary("loose_tanh", FLOATS, np.tanh, Special("loose_tanh", vector=True), CALL),  # Note [Loose rows]
+    _unary("sech2", FLOATS, _sech2, Special("sech2", vector=True), CALL),  # the slope of tanh
     _libm("asinh", np.arcsinh, INEXACT),
     _libm("acosh", np.arccosh, INEXACT),
     _libm("atanh", np.arctanh, INEXACT),
     _binary("atan2", FLOATS, np.arctan2, Libm("atan2", vector=True), CALL),
     _binary("hypot", FLOATS, np.hypot, Libm("hypot", vector=True), CALL, commutative=True),
-    _binary("logaddexp", FLOATS, np.logaddexp, Special("logaddexp"), 2 * CALL, commutative=True),
-    _binary("xlogy", FLOATS, _special("xlogy"), Special("xlogy"), CALL),  # 0 where x == 0, unless y is NaN
+    _binary("logaddexp", FLOATS, np.logaddexp, Special("logaddexp", vector=True), 2 * CALL, commutative=True),
+    _binary("xlogy", FLOATS, _special("xlogy"), Special("xlogy", vector=True), CALL),  # 0 where x == 0, unless y is NaN
     _unary("deg2rad", FLOATS, np.deg2rad, Special("deg2rad")),
     _unary("rad2deg", FLOATS, np.rad2deg, Special("rad2deg")),
 )
@@ -286,8 +299,8 @@ SPECIAL_FUNCTIONS = (
     _unary("gammaln", FLOATS, _special("gammaln"), Foreign("gammaln"), HEAVY),  # libm's lgamma writes to a global
     _unary("digamma", FLOATS, _special("digamma"), Foreign("psi"), HEAVY),
     _binary("polygamma", FLOATS, _polygamma, Special("polygamma"), 4 * HEAVY),  # Note [Polygamma]
-    _unary("expit", FLOATS, _special("expit"), Special("expit"), CALL),
-    _unary("logit", FLOATS, _special("logit"), Special("logit"), CALL),
+    _unary("expit", FLOATS, _special("expit"), Special("expit", vector=True), CALL),
+    _unary("logit", FLOATS, _special("logit"), Special("logit", vector=True), CALL),
 )
 
 REPRESENTATION = (
@@ -319,4 +332,5 @@ FAMILIES = (
     REPRESENTATION,
     COMPLEX_PARTS,
 )
+LOOSE = {"div": "quotient", "tanh": "loose_tanh"}  # Note [Loose rows]
 TABLE: dict[str, Op] = {row.name: row for family in FAMILIES for row in family}

@@ -85,7 +85,7 @@ def never_negative_zero(atom: Atom, defs: Defs, depth: int = 4) -> bool:
     if not isinstance(made, Apply) or not depth or atom.type.dtype.is_complex:
         return False
     match made.op:
-        case "square" | "abs" | "exp" | "exp2" | "cosh" | "expit" | "hypot":
+        case "square" | "abs" | "exp" | "exp2" | "cosh" | "sech2" | "expit" | "hypot":
             return True
         case "convert":
             return not made.args[0].type.dtype.is_float

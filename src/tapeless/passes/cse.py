@@ -47,12 +47,13 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import Atom, Const, Type, Var, const
 from tapeless.ir.walk import map_exp, operands, regions
-from tapeless.ops.table import TABLE
+from tapeless.ops.table import LOOSE, TABLE
 from tapeless.passes.facts import taken_arrays
 from tapeless.passes.rewrite import REGIONS, Rewriter
 
 BUDGET = 200  # statements in the regions of one expression that is compared with others
 COMMUTATIVE = frozenset(name for name, row in TABLE.items() if row.commutative)
+EXACT = {loose: row for row, loose in LOOSE.items()}
 MIRRORED = {"gt": "lt", "ge": "le"}
 # What makes an array, and so is merged only if nobody takes the array.
 MAKERS = (Iota, Full, ArrayLit, Concat, Library)
@@ -93,8 +94,8 @@ class Cse(Rewriter):
             self.emit(stm, exp)
             return
         before = self.seen.get(key)
-        if before is None and isinstance(exp, Apply) and exp.op == "quotient":
-            before = self.seen.get(("div", *exp.args))  # Note [Loose quotients] in `quotients`
+        if before is None and isinstance(exp, Apply) and exp.op in EXACT:
+            before = self.seen.get((EXACT[exp.op], *exp.args))  # Note [Loose rows] in `ops`
         if before is None:
             self.seen[key] = self.emit(stm, exp)
             self.added.append(key)

@@ -15,7 +15,7 @@ Terms are added in the order in which the nest would have added them, and their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -89,7 +89,7 @@ class Group:
         return prod(w for w in widths if isinstance(w, int)) < FEW if all(isinstance(w, int) for w in widths) else False
 
 
-def _groups(sweep: Sweep) -> list[Group]:
+def groups_of(sweep: Sweep) -> list[Group]:
     """Of the accumulators all of whose updates can be gathered, if that is of use."""
     inner = _bound(sweep)
     groups: dict[tuple[object, ...], Group] = {}
@@ -158,19 +158,19 @@ def _placed(update: UpdateAcc, nest: Sequence[Sweep], inner: set[Var]) -> tuple[
 
 
 def _gathered(stm: Stm, sweep: Sweep) -> list[Stm]:
-    groups = _groups(sweep)
+    groups = groups_of(sweep)
     if not groups:
         return [stm]
-    kept = {t.value: None for g in groups for t in g.terms if not _is_cheap(t.value, g.nest)}
-    rest = _Rest({g.acc for g in groups}, list(kept))
+    kept = {t.value: None for g in groups for t in g.terms if not is_cheap(t.value, g.nest)}
+    rest = Rest({g.acc for g in groups}, list(kept))
     left, arrays = rest.without(stm, sweep)
     b = Builder(stm.span)
     for group in groups:
-        _Gatherer(b, group, arrays).run()
+        Gatherer(b, group, arrays).run()
     return [left, *b.stms]
 
 
-class _Rest:
+class Rest:
     """Leaves out the updates of `gone`; values in `kept` become results of the nest."""
 
     def __init__(self, gone: set[Var], kept: Sequence[Atom]) -> None:
@@ -224,7 +224,7 @@ def _needed(value: Atom, nest: Sequence[Sweep]) -> list[Stm]:
     return found[::-1]
 
 
-def _is_cheap(value: Atom, nest: Sequence[Sweep]) -> bool:
+def is_cheap(value: Atom, nest: Sequence[Sweep]) -> bool:
     """Whether a value is a handful of operations on elements of arrays and scalars of outside."""
     total = 0
     for s in _needed(value, nest):
@@ -238,11 +238,11 @@ def _is_cheap(value: Atom, nest: Sequence[Sweep]) -> bool:
     return total <= CHEAP
 
 
-class _Gatherer:
-    """Writes the sweeps over the cells of one group."""
+class Gatherer:
+    """Writes the sweeps over the cells of one group; `tests_only`: only over those that not every offset reaches."""
 
-    def __init__(self, b: Builder, group: Group, arrays: dict[Atom, Var]) -> None:
-        self.b, self.group, self.arrays = b, group, arrays
+    def __init__(self, b: Builder, group: Group, arrays: Mapping[Atom, Var], tests_only: bool = False) -> None:
+        self.b, self.group, self.arrays, self.tests_only = b, group, arrays, tests_only
         self.terms = sorted(group.terms, key=lambda t: t.offsets, reverse=True)
         self.least = [min(t.offsets[k] for t in group.terms) for k in range(len(group.nest))]
         self.most = [max(t.offsets[k] for t in group.terms) for k in range(len(group.nest))]
@@ -256,62 +256,66 @@ class _Gatherer:
         """Sweeps along the next axis for each position so far; from axis `tested` on there are tests."""
         k = len(cell)
         if k == len(self.group.nest):
-            self._add(cell, tested)
+            if tested is not None or not self.tests_only:
+                self.b.effect(UpdateAcc(self.group.acc, self.axes(cell), self.sum_at(cell, tested)))
             return
         width = self.group.nest[k].width
         n = dim_atom(width)
         reach = self.most[k] - self.least[k]
         if reach == 0:
-            self._sweep(width, lambda i: self._axis([*cell, self._plus(i, self.least[k])], tested))
+            self.sweep(width, lambda i: self._axis([*cell, self.plus(i, self.least[k])], tested))
             return
-        first = self._scalar("mul", i64(reach), self._scalar("min", n, i64(1)))  # none without iterations
+        first = self.scalar("mul", i64(reach), self.scalar("min", n, i64(1)))  # none without iterations
         if tested is not None:
-            cells = self._scalar("add", n, first)
-            self._sweep(cells, lambda i: self._axis([*cell, self._plus(i, self.least[k])], tested))
+            cells = self.scalar("add", n, first)
+            self.sweep(cells, lambda i: self._axis([*cell, self.plus(i, self.least[k])], tested))
             return
-        middle = self._scalar("max", self._scalar("sub", n, i64(reach)), i64(0))
-        ends = self._scalar("add", first, self._scalar("min", n, i64(reach)))
+        middle = self.scalar("max", self.scalar("sub", n, i64(reach)), i64(0))
+        ends = self.scalar("add", first, self.scalar("min", n, i64(reach)))
 
         def at_end(i: Var) -> None:
-            far = self._scalar("add", i, middle)
-            at = self.b.let(I64, Apply("select", (self._test("lt", i, first), i, far)), "at")
-            self._axis([*cell, self._plus(at, self.least[k])], k)
+            far = self.scalar("add", i, middle)
+            at = self.b.let(I64, Apply("select", (self.test("lt", i, first), i, far)), "at")
+            self._axis([*cell, self.plus(at, self.least[k])], k)
 
-        self._sweep(middle, lambda i: self._axis([*cell, self._plus(i, self.most[k])], None))
-        self._few(ends, at_end)
+        self.sweep(middle, lambda i: self._axis([*cell, self.plus(i, self.most[k])], None))
+        self.few(ends, at_end)
 
-    def _sweep(self, width: Dim, make: Callable[[Var], None]) -> None:
+    def sweep(self, width: Dim, make: Callable[[Var], None]) -> None:
         i = Var("i", I64)
         with self.b.region() as stms:
             make(i)
         self.b.effect(Sweep(width, (), Lambda((i,), Body(tuple(stms), ()))))
 
-    def _few(self, count: Atom, make: Callable[[Var], None]) -> None:
+    def few(self, count: Atom, make: Callable[[Var], None]) -> None:
         """One after the other: they are not worth sharing out."""
         i = Var("i", I64)
         with self.b.region() as stms:
             make(i)
         self.b.effect(For(i, count, (), (), Body(tuple(stms), ())))
 
-    def _add(self, cell: Sequence[Atom], tested: int | None) -> None:
+    def axes(self, cell: Sequence[Atom]) -> tuple[At, ...]:
+        return tuple(At(cell[p] if isinstance(p, int) else p) for p in self.group.places)
+
+    def sum_at(self, cell: Sequence[Atom], tested: int | None) -> Atom:
+        """Of the terms that arrive at a cell."""
         total: Atom | None = None
         for term in self.terms:
             part = self._term(term, cell, tested)
             total = part if total is None else self.b.let(part.type, Apply("add", (total, part)), "sum")
         assert total is not None
-        axes = tuple(At(cell[p] if isinstance(p, int) else p) for p in self.group.places)
-        self.b.effect(UpdateAcc(self.group.acc, axes, total))
+        return total
 
     def _term(self, term: Term, cell: Sequence[Atom], tested: int | None) -> Atom:
         """The term for a cell; where there may be no such iteration, 0 then."""
         b = self.b
-        at = [self._plus(c, -o) for c, o in zip(cell, term.offsets, strict=True)]
+        at = [self.plus(c, -o) for c, o in zip(cell, term.offsets, strict=True)]
         checked = [] if tested is None else [k for k in range(tested, len(cell)) if self.least[k] != self.most[k]]
         if not checked:
             return self._value(term.value, at)
         inside: Atom | None = None
         for k in checked:
-            for test in (self._test("ge", at[k], i64(0)), self._test("lt", at[k], dim_atom(self.group.nest[k].width))):
+            for test in (self.test("ge", at[k], i64(0)), self.test("lt", at[k], dim_atom(self.group.nest[k].width))):
                 inside = test if inside is None else b.let(BOOL, Apply("and", (inside, test)), "inside")
         assert inside is not None
         with b.region() as stms:
@@ -345,11 +349,11 @@ class _Gatherer:
 
     # -- scalars
 
-    def _plus(self, x: Atom, by: int) -> Atom:
-        return self._scalar("add", x, i64(by)) if by else x
+    def plus(self, x: Atom, by: int) -> Atom:
+        return self.scalar("add", x, i64(by)) if by else x
 
-    def _scalar(self, op: str, x: Atom, y: Atom) -> Var:
+    def scalar(self, op: str, x: Atom, y: Atom) -> Var:
         return self.b.let(I64, Apply(op, (x, y)), "t")
 
-    def _test(self, op: str, x: Atom, y: Atom) -> Var:
+    def test(self, op: str, x: Atom, y: Atom) -> Var:
         return self.b.let(BOOL, Apply(op, (x, y)), "inside")

@@ -29,6 +29,7 @@ from tapeless.passes.tiles import write_tiles
 from tapeless.passes.verify import verify
 from tapeless.passes.version import version_loops
 from tapeless.passes.whole_rows import whole_rows
+from tapeless.passes.zeroed import write_over_zeros
 
 VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass
 
@@ -55,6 +56,7 @@ def optimized(function: Function, *, unsafe: bool = False, times: dict[str, floa
         ("own cells", whole_rows),
         ("own cells", own_cells),
         ("", clean),
+        ("gather", write_over_zeros),
         ("gather", gather),
         ("", clean),
         ("fuse", fuse),

@@ -52,7 +52,7 @@ from tapeless.ops.table import TABLE
 from tapeless.passes.algebra import inner, plain_guard, simplify_apply
 from tapeless.passes.facts import equal_bodies, is_view
 from tapeless.passes.rewrite import Rewriter
-from tapeless.passes.views import settle, simplify_view
+from tapeless.passes.views import covers, settle, simplify_view
 
 T = TypeVar("T")
 SELECT_COST = 8  # operations that may run in vain to save a branch
@@ -194,15 +194,24 @@ class Simplifier(Rewriter):
             case Index(array, places) if array is exp.array and places == axes:  # writes what is there
                 self.alias(stm.vars[0], array)
                 return
-        self.consume([exp.array])
-        self.keep(stm, exp if axes is exp.axes else Update(exp.array, axes, exp.value))
+        array = exp.array
+        match self.defs.get(array):
+            case Update(before, written) if covers(axes, written, array.type) and self.only_here(array, stm.exp):
+                array = before  # nobody has seen what is written over
+        self.consume([array])
+        same = array is exp.array and axes is exp.axes
+        self.keep(stm, exp if same else Update(array, axes, exp.value))
+
+    def only_here(self, array: Var, exp: Exp) -> bool:
+        """Is the array made in this region, nearby, and used by the (original) expression at hand alone?"""
+        here = any(array in s.vars for s in self.out[-NEARBY:])
+        return here and array in operands(exp) and self.uses()[array] == 1
 
     def copy(self, stm: Stm, exp: Copy) -> None:
         """A copy of an array that was made in this region and has no other use is that array."""
         array = exp.array
         fresh = isinstance(self.defs.get(array), Full | ArrayLit | Iota | Concat | Copy | Sweep | Library)
-        here = fresh and any(array in s.vars for s in self.out[-NEARBY:])
-        if here and exp is stm.exp and self.uses()[array] == 1:
+        if fresh and self.only_here(array, stm.exp):
             self.alias(stm.vars[0], array)
         else:
             self.keep(stm, exp)

@@ -148,6 +148,12 @@ def _same_places(axes: tuple[Axis, ...], written: tuple[Axis, ...]) -> bool:
     )
 
 
+def covers(axes: tuple[Axis, ...], written: tuple[Axis, ...], type: Type) -> bool:
+    """Are all cells that were written among those of `axes`, and was nothing tested for it?"""
+    whole = (a == w or _is_whole(a, d) for a, w, d in zip(axes, written, type.shape, strict=True))
+    return _untested(written) and all(whole)
+
+
 def _item(items: tuple[Atom, ...], axes: tuple[Axis, ...], near: Surroundings) -> Atom | Exp | None:
     match axes[0]:
         case At(Const(int(i)), False, False) if 0 <= i < len(items):

@@ -299,6 +299,31 @@ def expit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     return w.select(w.let(f"fcmp olt {kind} {x}, {_number(0, dtype)}"), kind, w.fp("fmul", kind, e, r), r)
 
 
+def loose_tanh(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    """s / (s + 2) with s = exp(2 |x|) - 1; that is 1 long before s is infinite."""
+    kind, (x,) = REGISTER[dtype], args
+    s, inverse = _tanh_parts(w, dtype, x)
+    far = w.let(f"fcmp ogt {kind} {w.intrinsic('fabs', kind, x)}, {_number(40, dtype)}")
+    size = w.select(far, kind, _number(1, dtype), w.fp("fmul", kind, s, inverse))
+    return w.intrinsic("copysign", kind, size, x)
+
+
+def sech2(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    """1 / cosh(x)^2 as 4 q (1 - q), with q = 1 / (s + 2), which is 1/2 at most."""
+    kind = REGISTER[dtype]
+    _, inverse = _tanh_parts(w, dtype, args[0])
+    rest = w.fp("fsub", kind, _number(1, dtype), inverse, exact=True)
+    return w.fp("fmul", kind, w.fp("fmul", kind, inverse, _number(4, dtype)), rest)
+
+
+def _tanh_parts(w: Writer, dtype: DType, x: str) -> tuple[str, str]:
+    """s = exp(2 |x|) - 1 and 1 / (s + 2): the same instructions for a function and its slope, which LLVM merges."""
+    kind = REGISTER[dtype]
+    size = w.intrinsic("fabs", kind, x)
+    s = call_libm(w, "expm1", dtype, [w.fp("fadd", kind, size, size)])
+    return s, reciprocal(w, dtype, [w.fp("fadd", kind, s, _number(2, dtype))], False)
+
+
 def logit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     """log(p / (1 - p)); near 1/2, where that is log(1 + something small), log1p((2 p - 1) / (1 - p))."""
     kind, (p,) = REGISTER[dtype], args
@@ -311,10 +336,14 @@ def logit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 
 def logaddexp(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    """The larger one plus log1p(exp(-|x - y|)); equal ones may be infinite, so they are told apart."""
+    """The larger one plus log1p(exp(-|x - y|)); equal ones may be infinite, so they are told apart. As in the slopes, the
+    distance of equal infinities is 0: LLVM merges the calls.
+    """
     kind, (x, y) = REGISTER[dtype], args
-    d = w.fp("fsub", kind, x, y)
-    larger = w.select(w.let(f"fcmp ogt {kind} {d}, {_number(0, dtype)}"), kind, x, y)
+    zero = _number(0, dtype)
+    same = w.op("and", "i1", w.let(f"fcmp oeq {kind} {x}, {y}"), isinf(w, dtype, [x], reassoc))
+    d = w.select(same, kind, zero, w.fp("fsub", kind, x, y))
+    larger = w.select(w.let(f"fcmp ogt {kind} {d}, {zero}"), kind, x, y)
     e = call_libm(w, "exp", dtype, [w.fp("fneg", kind, w.intrinsic("fabs", kind, d))])
     apart = w.fp("fadd", kind, larger, call_libm(w, "log1p", dtype, [e]))
     equal = w.fp("fadd", kind, x, _number(math.log(2), dtype))
@@ -365,6 +394,7 @@ SEQUENCES: dict[str, Sequence_] = {
     "floordiv": floordiv, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
     "identity": identity, "not": invert, "shl": shl, "shr": shr, "bit": bit, "rsqrt": rsqrt, "logaddexp": logaddexp, "xlogy": xlogy,
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
+    "loose_tanh": loose_tanh, "sech2": sech2,
     "polygamma": polygamma,
     "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "signbit": signbit,
     **{name: _extremum(name) for name in EXTREMA},

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tapeless.backends.llvm.writer import Target
 from tapeless.lower.loopir import Assign, Declare, For, Let, Load, Store
-from tapeless.ops.op import Libm
+from tapeless.ops.op import Libm, Special
 from tapeless.ops.table import TABLE
 
 SHORT = 32  # iterations
@@ -30,4 +30,4 @@ def has_short_form(loop: For, target: Target) -> bool:
 
 def _is_vector_call(let: Let) -> bool:
     spelling = TABLE[let.op].llvm
-    return isinstance(spelling, Libm) and spelling.vector and let.var.type.dtype.is_float
+    return isinstance(spelling, Libm | Special) and spelling.vector and let.var.type.dtype.is_float

@@ -1,0 +1,37 @@
+"""Where buffers are allocated: once, in front of the loops that use them, where their size is known there."""
+
+import numpy as np
+
+import tapeless as tp
+
+
+def steps(x, n):
+    for _ in range(n):
+        x = x / np.exp(x).sum()
+    return x
+
+
+def triangle(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += np.exp(x[:i]).sum() * np.sort(x[: i + 1])[0]
+    return total
+
+
+def allocated_in_loops(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.startswith("    ") and line.strip().startswith("alloc")]
+
+
+def test_sums_of_threads_are_allocated_before_the_loop():
+    """Their number depends on a comparison of sizes, which moves with it."""
+    f, x = tp.function(steps, threads=2), np.linspace(-1.0, 1.0, 30_000)
+    text = f.ir(x, 3, stage="loops")
+    assert "alloc partial" in text and "{threads}" in text
+    assert not allocated_in_loops(text)
+    np.testing.assert_allclose(f(x, 3), steps(x, 3), rtol=1e-12)
+
+
+def test_sizes_that_vary_stay_in_the_loop():
+    f, x = tp.function(triangle), np.linspace(1.0, -1.0, 40)
+    assert allocated_in_loops(f.ir(x, stage="loops"))
+    np.testing.assert_allclose(f(x), triangle(x), rtol=1e-12)
