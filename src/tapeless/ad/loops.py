@@ -85,7 +85,8 @@ def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
     again = reverse.fresh(Lambda(exp.params, exp.body))
     loop = For(Var("i", I64), trips, again.params, exp.inits, again.body, exp.plan)
     accs = accumulators_of(reverse, loop)
-    plan = plan_loop(reverse, loop, make_region(reverse.sharing(), loop, accs), Wish(KEEP), stm.span)
+    with reverse.b.region():  # only to see what it would be: the trips are not known here
+        plan = plan_loop(reverse, loop, make_region(reverse.sharing(), loop, accs), Wish(KEEP), stm.span)
     if not plan.keeps:
         return None
     way = Online(reverse, stm, loop, trips, plan, accs)

@@ -32,7 +32,7 @@ from tapeless.ir.core import (
     Update,
     UpdateAcc,
 )
-from tapeless.ir.types import I64, Atom, Const, DType, Var, dim_atom, i64
+from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_exp, free_in_lambda, type_vars
 
 # Solved for the operand of this number: operations on (result, other operand), in this order.
@@ -59,6 +59,17 @@ class Solver:
 
     def atom(self, a: Atom) -> Atom:
         return self.known.get(a, a) if isinstance(a, Var) else a
+
+    def typed(self, type: Type) -> Type:
+        """With sizes of here."""
+        return Type(type.dtype, tuple(self.size(d) for d in type.shape), type.acc)
+
+    def size(self, d: Dim) -> Dim:
+        return atom_dim(self.atom(dim_atom(d)))
+
+    def sized(self, *vars: Atom) -> bool:
+        """Whether the sizes of these are known."""
+        return all(self.knows(d) for v in vars for d in type_vars(v.type))
 
     def learn(self, v: Atom, value: Atom) -> bool:
         if not isinstance(v, Var) or self.knows(v):
@@ -115,9 +126,7 @@ class Solver:
             if isinstance(a, At):
                 found.append(At(self.atom(a.index), a.wrap))
             else:
-                length = a.length if isinstance(a.length, int) else self.atom(a.length)
-                assert isinstance(length, int | Var)
-                found.append(Range(self.atom(a.start), length, self.atom(a.step)))
+                found.append(Range(self.atom(a.start), self.size(a.length), self.atom(a.step)))
         return found
 
     def _places_known(self, axes: Sequence[Axis]) -> bool:
@@ -160,8 +169,8 @@ class Solver:
                 return self._update(stm.vars[0], array, axes, value)
             case Index(array=array, axes=axes) if not self.knows(array):
                 return self._view(stm.vars[0], array, axes)
-            case Reshape(array=array) if not self.knows(array):
-                return self.learn(array, self.b.reshape(self._array(stm.vars[0]), array.type.shape))
+            case Reshape(array=array) if not self.knows(array) and self.sized(array):
+                return self.learn(array, self.b.reshape(self._array(stm.vars[0]), self.typed(array.type).shape))
             case Transpose(array=array, perm=perm) if not self.knows(array):
                 back = [perm.index(k) for k in range(len(perm))]
                 return self.learn(array, self.b.transpose(self._array(stm.vars[0]), back))
@@ -237,11 +246,13 @@ class Solver:
     def _view(self, result: Var, array: Var, axes: Sequence[Axis]) -> bool:
         """All of an array, some axes backwards perhaps."""
         turned: list[Axis] = []
+        if not self.sized(array):
+            return False
         for a, n in zip(axes, array.type.shape, strict=True):
             if not isinstance(a, Range) or (a.length is not n and a.length != n) or a.step not in (i64(1), i64(-1)):
                 return False
-            last = self.emit("sub", dim_atom(n), 1)
-            turned.append(Range(i64(0) if a.step == i64(1) else last, n, a.step))
+            last = self.emit("sub", dim_atom(self.size(n)), 1)
+            turned.append(Range(i64(0) if a.step == i64(1) else last, self.size(n), a.step))
         return self.learn(array, self.b.index(self._array(result), turned))
 
     # -- regions
@@ -252,12 +263,12 @@ class Solver:
         missing = [p for p, a in rows.items() if not self.knows(a)]
         given = [p for p in rows if p not in missing]
         free = [v for v in free_in_exp(exp) if v not in exp.arrays or v in _free(exp.lam)]
-        if not missing or not all(self.knows(v) for v in free):
+        if not missing or not all(self.knows(v) for v in free) or not self.sized(*exp.arrays, *stm.vars):
             return False
         outs = [(v, r) for v, r in zip(stm.vars, exp.lam.body.results, strict=True) if self.knows(v)]
         index = Var(exp.lam.params[0].name, I64)
-        params = [Var(p.name, p.type) for p in given]
-        ends = [Var(v.name, r.type) for v, r in outs]
+        params = [Var(p.name, self.typed(p.type)) for p in given]
+        ends = [Var(v.name, self.typed(r.type)) for v, r in outs]
         with self.b.region() as stms:
             inner = Solver(self.b, exp.lam.body, exp.lam.params, self.exact, self)
             for old, new in zip((exp.lam.params[0], *given), (index, *params), strict=True):
@@ -269,8 +280,8 @@ class Solver:
             return False
         arrays = (*(self._array(rows[p]) for p in given), *(self._array(v) for v, _ in outs))
         lam = Lambda((index, *params, *ends), Body(tuple(stms), tuple(inner.atom(p) for p in missing)))
-        vars = [Var(rows[p].name, rows[p].type) for p in missing]
-        found = self.b.bind(vars, Sweep(exp.width, arrays, lam))
+        vars = [Var(rows[p].name, self.typed(rows[p].type)) for p in missing]
+        found = self.b.bind(vars, Sweep(self.size(exp.width), arrays, lam))
         return self.learn_all((rows[p], v) for p, v in zip(missing, found, strict=True))
 
     def _branch(self, stm: Stm, exp: If) -> bool:
@@ -286,11 +297,13 @@ class Solver:
                 inner.run()
             arms.append((stms, inner))
         free = [v for v in free_in_exp(exp) if not self.knows(v)]
-        solved = [v for v in free if all(inner.knows(v) for _, inner in arms)]
+        solved = [v for v in free if all(inner.knows(v) for _, inner in arms) and self.sized(v)]
         if not solved:
             return False
         bodies = [Body(tuple(stms), tuple(inner.atom(v) for v in solved)) for stms, inner in arms]
-        found = self.b.bind([Var(v.name, v.type) for v in solved], If(self.atom(exp.cond), bodies[0], bodies[1]))
+        found = self.b.bind(
+            [Var(v.name, self.typed(v.type)) for v in solved], If(self.atom(exp.cond), bodies[0], bodies[1])
+        )
         return self.learn_all(zip(solved, found, strict=True))
 
     def _loop(self, stm: Stm, exp: For) -> bool:
@@ -298,12 +311,12 @@ class Solver:
         if not self.knows(exp.bound) or all(self.knows(a) for a in exp.inits):
             return False
         unknown = [v for v in free_in_exp(exp) if not self.knows(v) and v not in exp.inits]
-        carried = [k for k, v in enumerate(stm.vars) if self.knows(v)]
+        carried = [k for k, v in enumerate(stm.vars) if self.knows(v) and self.sized(v)]
         if unknown or not carried:
             return False
         step, index = Var("j", I64), Var(exp.index.name, I64)
         while carried:
-            ends = {k: Var(exp.params[k].name, exp.params[k].type) for k in carried}
+            ends = {k: Var(exp.params[k].name, self.typed(exp.params[k].type)) for k in carried}
             with self.b.region() as stms:
                 last = self.emit("sub", self.atom(exp.bound), 1)
                 self.b.bind([index], Apply("sub", (last, step)))
@@ -319,7 +332,7 @@ class Solver:
         if not any(not self.knows(exp.inits[k]) for k in carried):
             return False
         results = tuple(inner.atom(exp.params[k]) for k in carried)
-        vars = [Var(exp.params[k].name, exp.params[k].type) for k in carried]
+        vars = [Var(exp.params[k].name, self.typed(exp.params[k].type)) for k in carried]
         inits = tuple(self.atom(stm.vars[k]) for k in carried)
         bound = self.atom(exp.bound)
         found = self.b.bind(vars, For(step, bound, tuple(ends.values()), inits, Body(tuple(stms), results)))
