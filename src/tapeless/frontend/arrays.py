@@ -11,8 +11,8 @@ from tapeless.frontend import layout, scalars
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Array, Cell, Reshaped, Scalar, Sequence_, Strided, Value, parts_of
 from tapeless.ir.builder import full_axes
-from tapeless.ir.core import At, Axis, Range
-from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, i64
+from tapeless.ir.core import At, Axis, Body, Range
+from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64, zero_of
 
 ScalarFunction = Callable[..., Scalar]
 
@@ -196,21 +196,48 @@ def shape_of(value: Value) -> tuple[Dim, ...]:
     return value.type.shape if isinstance(value, Array) else ()
 
 
-def broadcast_shapes(ctx: Context, shapes: Sequence[tuple[Dim, ...]], what: str) -> tuple[Dim, ...]:
-    """NumPy's rule; sizes known only at run time must be equal there (a size of 1 in an argument is known)."""
+def broadcast_shapes(
+    ctx: Context, shapes: Sequence[tuple[Dim, ...]], what: str, repeat: bool = False
+) -> tuple[Dim, ...]:
+    """NumPy's rule; sizes known only at run time must be equal there (a size of 1 in an argument is known). `repeat`: but for
+    those of slices like x[k:k+1], which may be 1.
+    """
     rank = max((len(s) for s in shapes), default=0)
     result: list[Dim] = []
     for k in range(rank):
         dim: Dim = 1
-        for s in shapes:
-            if len(s) < rank - k:
-                continue
-            d = ctx.canon(s[k - rank])
+        sizes = [ctx.canon(s[k - rank]) for s in shapes if len(s) >= rank - k]
+        longer = [d for d in sizes if d != 1 and d not in ctx.short] if repeat else []
+        for d in sizes:
             if isinstance(d, int) and d == 1:
+                continue
+            if longer and d in ctx.short:
+                repeated(ctx, d, longer[0], what)
                 continue
             dim = d if isinstance(dim, int) and dim == 1 else ctx.same_size(dim, d, what)
         result.append(dim)
     return tuple(result)
+
+
+def repeated(ctx: Context, size: Dim, to: Dim, what: str) -> None:
+    """Tests that the size of a slice like x[k:k+1] is 1, or what it would be repeated to."""
+    d, n = ctx.size_atom(size), ctx.size_atom(to)
+    fits = scalars.apply(ctx, "or", scalars.apply(ctx, "eq", d, i64(1)), scalars.apply(ctx, "eq", d, n))
+    ctx.check(fits, "ShapeError", f"{what}: sizes {{0}} and {{1}} do not fit together", n, d)
+
+
+def _only(ctx: Context, array: Var, axes: Sequence[int]) -> Var:
+    """Without these axes of slices like x[k:k+1]: their only position; anything where there is none."""
+    places = [At(i64(0)) if k in axes else a for k, a in enumerate(full_axes(array.type.shape))]
+    if len(axes) < array.type.rank:
+        return ctx.b.index(array, places, array.name)
+    with ctx.b.region() as stms:
+        cell = ctx.b.index(array, places, array.name)
+    there: Atom = const(True, DType.bool)
+    for d in array.type.shape:
+        there = scalars.apply(ctx, "and", there, scalars.apply(ctx, "gt", ctx.size_atom(d), i64(0)))
+    arms = Body(tuple(stms), (cell,)), Body((), (zero_of(cell.type.dtype),))
+    return ctx.b.if_(there, *arms, [Var(array.name, cell.type)])[0]
 
 
 def elementwise(ctx: Context, function: ScalarFunction, operands: Sequence[Value], what: str = "operands") -> Value:
@@ -218,7 +245,7 @@ def elementwise(ctx: Context, function: ScalarFunction, operands: Sequence[Value
     numeric = [as_numeric(ctx, v, what) for v in operands]
     if all(isinstance(v, Scalar) for v in numeric):
         return function(*numeric)
-    shape = broadcast_shapes(ctx, [shape_of(v) for v in numeric], what)
+    shape = broadcast_shapes(ctx, [shape_of(v) for v in numeric], what, repeat=True)
     values = [read(ctx, v) if isinstance(v, Array) else v for v in numeric]
     made = wrap(ctx, map_nest(ctx, function, values, shape))
     if isinstance(made, Array):
@@ -244,6 +271,9 @@ def map_nest(ctx: Context, function: ScalarFunction, values: Sequence[Var | Scal
             fixed[k] = v
         elif v.type.shape[0] == 1 and not (isinstance(width, int) and width == 1):
             fixed[k] = ctx.b.row(v, i64(0), v.name)
+        elif v.type.shape[0] in ctx.short and ctx.canon(v.type.shape[0]) != ctx.canon(width):
+            row = _only(ctx, v, [0])
+            fixed[k] = row if row.type.shape else Scalar(row)
         else:
             moving.append((k, v))
 
@@ -339,14 +369,23 @@ def broadcast_to(ctx: Context, value: Scalar | Array, shape: tuple[Dim, ...], dt
         var = ctx.b.reshape(var, have)
     axes: list[int] = []
     keep: list[Dim] = []
+    short: list[int] = []
     for k, d in enumerate(have):
         place = len(shape) - len(have) + k
+        if d in ctx.short and shape[place] != 1 and ctx.canon(shape[place]) not in {ctx.canon(d), *ctx.short}:
+            repeated(ctx, d, shape[place], what)
+            short.append(k)
+            continue
         if isinstance(d, int) and d == 1 and not (isinstance(shape[place], int) and shape[place] == 1):
             continue
         ctx.same_size(shape[place], d, what)
         axes.append(place)
         keep.append(d)
-    if len(keep) != len(have):
+    if short:
+        var = _only(ctx, var, short)
+        if not var.type.shape:
+            return var
+    if len(keep) != var.type.rank:
         if not keep:
             return ctx.b.index(var, [At(i64(0))] * var.type.rank)
         var = ctx.b.reshape(var, keep)

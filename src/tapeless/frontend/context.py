@@ -85,6 +85,7 @@ class Context:
     watches: dict[tuple[int, str], Watch] = field(default_factory=dict)
     captured: dict[int, Captured] = field(default_factory=dict)
     sizes: list[Var] = field(default_factory=list)
+    short: set[Dim] = field(default_factory=set)  # sizes of slices like x[k:k+1], which are repeated as 1 is
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
     calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
     written_cells: set[Cell] = field(default_factory=set)

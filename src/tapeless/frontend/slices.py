@@ -10,7 +10,7 @@ from tapeless.frontend import scalars
 from tapeless.frontend.arrays import is_full
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Scalar, SliceValue, Static, Value
-from tapeless.ir.core import At, Range
+from tapeless.ir.core import Apply, At, Range
 from tapeless.ir.types import Atom, Const, Dim, i64
 
 # -- positions
@@ -75,7 +75,20 @@ def slice_of(ctx: Context, item: SliceValue, length: Dim) -> Range:
     if simple is not None:
         return simple
     low, span = _rising(ctx, start, stop, n) if by > 0 else _falling(ctx, start, stop, n)
-    return Range(low, _steps(ctx, span, i64(abs(by))), step)
+    found = Range(low, _steps(ctx, span, i64(abs(by))), step)
+    if by == 1 and _at_most_one(ctx, start, stop):
+        ctx.short.add(found.length)
+    return found
+
+
+def _at_most_one(ctx: Context, start: Atom | None, stop: Atom | None) -> bool:
+    """x[k:k+1], x[:1], x[-1:] and the like."""
+    if start is None or stop is None:
+        return (start is None and stop == i64(1)) or (stop is None and start == i64(-1))
+    if isinstance(start, Const) and isinstance(stop, Const):
+        low, high = int(start.value.real), int(stop.value.real)
+        return high - low == 1 and (low < 0) == (high < 0)
+    return ctx.b.definition(stop) in (Apply("add", (start, i64(1))), Apply("add", (i64(1), start)))
 
 
 def _slice_by(ctx: Context, start: Atom | None, stop: Atom | None, step: Atom, n: Atom) -> Range:

@@ -71,6 +71,10 @@ class Builder:
     def stms(self) -> list[Stm]:
         return self._scopes[-1]
 
+    def definition(self, a: Atom) -> Exp | None:
+        """The expression of a variable that was bound here or around."""
+        return next((s.exp for stms in reversed(self._scopes) for s in stms if a in s.vars), None)
+
     def body(self, results: Iterable[Atom]) -> Body:
         return Body(tuple(self.stms), tuple(results))
 
