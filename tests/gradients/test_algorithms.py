@@ -281,6 +281,74 @@ def shifted_onto_itself(x):
     return x
 
 
+@case(np.array([0.3, -1.0, 2.0, 0.7]), np.array([0.5, 0.1, -0.4, 0.2]))
+def fourier_transform_in_place(re, im):
+    """Bit reversal by a `while`, then butterflies in loops whose lengths double."""
+    n, j = len(re), 0
+    for i in range(1, n):
+        bit = n >> 1
+        while j & bit:
+            j ^= bit
+            bit >>= 1
+        j |= bit
+        if i < j:
+            re[i], re[j] = re[j], re[i]
+            im[i], im[j] = im[j], im[i]
+    size = 2
+    while size <= n:
+        for start in range(0, n, size):
+            for k in range(size // 2):
+                c, s = math.cos(2 * math.pi * k / size), -math.sin(2 * math.pi * k / size)
+                p, q = start + k, start + k + size // 2
+                x, y = re[q] * c - im[q] * s, re[q] * s + im[q] * c
+                re[q], im[q] = re[p] - x, im[p] - y
+                re[p], im[p] = re[p] + x, im[p] + y
+        size *= 2
+    return re * re + im * im
+
+
+@case(P)
+def rotations(a):
+    """One sweep of Jacobi's method: each pair of rows and columns is turned in place."""
+    n = len(a)
+    for p in range(n):
+        for q in range(p + 1, n):
+            angle = 0.5 * math.atan2(2.0 * a[p, q], a[q, q] - a[p, p])
+            c, s = math.cos(angle), math.sin(angle)
+            for k in range(n):
+                x, y = a[k, p], a[k, q]
+                a[k, p], a[k, q] = c * x - s * y, s * x + c * y
+            for k in range(n):
+                x, y = a[p, k], a[q, k]
+                a[p, k], a[q, k] = c * x - s * y, s * x + c * y
+    return np.diag(a)
+
+
+@case(P)
+def orthogonal_columns(a):
+    for j in range(a.shape[1]):
+        for k in range(j):
+            a[:, j] -= (a[:, k] @ a[:, j]) * a[:, k]
+        a[:, j] /= np.sqrt((a[:, j] ** 2).sum())
+    return a
+
+
+@case(P, np.array([1.0, 0.3, -0.2]), tolerance=1e-6)
+def relaxation_until_it_stands(a, b):
+    x, change = np.zeros(len(b)), 1.0
+    while change > 1e-10:
+        change = 0.0
+        for i in range(len(b)):
+            new = b[i]
+            for j in range(len(b)):
+                if j != i:
+                    new -= a[i, j] * x[j]
+            new /= a[i, i]
+            change = max(change, abs(new - x[i]))
+            x[i] = new
+    return x
+
+
 @case.all
 def test_jacobian(program: Case) -> None:
     program.check()
