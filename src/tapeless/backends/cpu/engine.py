@@ -1,8 +1,12 @@
 """Loads compiled objects into the process.
 
-`load` takes an object, the entry's name and the external names it needs, and gives the entry's address. What is loaded
-stays for the life of the process: callers hold plain addresses. `helpers` are objects for external names that are made
-of LLVM IR: with them nothing needs to be compiled.
+`load` takes an object, the entry's name and the external names it needs, and gives the entry's address. `helpers` are
+objects for external names that are made of LLVM IR: with them nothing needs to be compiled.
+
+Note [Unloading]
+Each object takes two or more mappings of memory, and a process may have 65530 of them; past that LLVM ends the process. So
+code goes when nobody holds its address any more. Addresses die wherever Python collects garbage, perhaps in a process that was
+forked while another thread was inside LLVM: what is behind them is unloaded when the next object is loaded.
 """
 
 from __future__ import annotations
@@ -16,19 +20,38 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.cpu import buffers, libraries, printing, products, threads
+from tapeless.backends.cpu import buffers, libraries, mappings, printing, products, threads
 from tapeless.backends.llvm import host
 from tapeless.backends.llvm.interrupts import uninterrupted
 
 _lock = threading.Lock()
 _numbers = itertools.count()
-_loaded: list[Any] = []  # keeps the code alive
+_unused: list[Any] = []  # trackers of code that nobody holds: Note [Unloading]
 _jit: Any = None
 _guards: dict[str, int] = {}  # addresses of products that are loaded
 NONE: Mapping[str, bytes] = {}
 
 VECTOR = "_ZGV"  # names of libmvec
 PLAIN = "plain_"  # before a name of BLAS: Note [Tiny factors] in products.py
+
+
+class _Code:
+    def __init__(self, tracker: Any) -> None:
+        self.tracker = tracker
+
+    def __del__(self, unused: list[Any] = _unused) -> None:
+        unused.append(self.tracker)
+
+
+class Address(int):
+    """Of a function; its code stays loaded as long as somebody holds this."""
+
+    code: _Code
+
+    def __new__(cls, value: int, code: _Code) -> Address:
+        self = super().__new__(cls, value)
+        self.code = code
+        return self
 
 
 def _engine() -> Any:
@@ -60,9 +83,10 @@ def load_all(
         if found is not None:
             builder.import_symbol(external, found)
     with _lock:
+        mappings.make_room(_unused.clear)
         tracker = builder.link(jit, f"tapeless.{next(_numbers)}")
-        _loaded.append(tracker)
-    return {name: tracker[name] for name in names}
+    code = _Code(tracker)
+    return {name: Address(tracker[name], code) for name in names}
 
 
 def resolve(name: str, helper: bytes | None = None) -> int | None:
