@@ -1,5 +1,6 @@
 """The run time under adverse conditions: disk cache, threads, fork, interrupts, changes of the surroundings."""
 
+import itertools
 import json
 import os
 import pickle
@@ -327,6 +328,42 @@ def test_fork_while_another_thread_runs_native_code():
     _, status = os.waitpid(child, 0)
     thread.join()
     assert status == 0
+
+
+def test_fork_while_another_thread_compiles():
+    """A child has no other thread: locks that one held, LLVM's included, would never be free again."""
+    made = lambda k: tp.function(lambda x: x * k, cache=False)
+    shared = [made(-1)]
+    done = []
+
+    def compiles():
+        for k in itertools.count():
+            if done:
+                return
+            shared[0] = made(k)
+            shared[0](1.0)
+
+    thread = threading.Thread(target=compiles)
+    thread.start()
+    results = []
+    try:
+        for k in range(20):
+            time.sleep(0.011)
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    signal.alarm(20)
+                    status = 0 if shared[0](0.0) == 0.0 and made(3)(2.0) == 6.0 else 2
+                finally:
+                    os._exit(status)
+            results.append(os.waitpid(child, 0)[1])
+            if results[-1]:
+                break
+    finally:
+        done.append(True)
+        thread.join()
+    assert results == [0] * 20
 
 
 INTERRUPTED = """

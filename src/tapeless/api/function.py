@@ -28,6 +28,7 @@ from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.compile import Compiled, compile_specs
 from tapeless.runtime.deep import with_room
 from tapeless.runtime.fastcall import PLAIN, fast_call
+from tapeless.runtime.forks import steady
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -102,7 +103,7 @@ class Function(Generic[P, R]):
             raise ArgumentError("an argument is nested too deeply, or contains itself") from None
         specs = specs_of(leaves, self.python, tree)
         key = (tree, tuple(_loose(s) for s in specs))
-        with self._lock:
+        with steady, self._lock:
             versions = self._versions.setdefault(key, [])
             labels = [s.labels if isinstance(s, ArraySpec) else () for s in specs]
             for required, caller in versions:
@@ -130,14 +131,16 @@ class Function(Generic[P, R]):
 
     def ir(self, *args: Any, stage: str = "core", **kwargs: Any) -> str:
         """The program as text: "core", "optimized", "loops", "llvm", "asm" or "ptx"."""
-        return self.compiled(*args, **kwargs).text(stage)
+        with steady:
+            return self.compiled(*args, **kwargs).text(stage)
 
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """Prints a report about the code for these arguments, and returns it."""
         tool = importlib.import_module("tapeless.tools.explain")  # a layer above this one
         compiled = self.compiled(*args, **kwargs)
         caller, leaves = self._caller(args, kwargs)
-        return tool.explain(compiled, caller.numbers(leaves), self._measured(args, kwargs))
+        with steady:
+            return tool.explain(compiled, caller.numbers(leaves), self._measured(args, kwargs))
 
     def _measured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[str], tuple[int, float]] | None:
         """For plots: a recovery's bytes and seconds on these arguments. Only derivatives have recoveries."""

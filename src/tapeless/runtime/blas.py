@@ -1,14 +1,14 @@
 """How many threads BLAS may use while compiled code runs.
 
-Compiled code parallelises around its calls of BLAS, so inside a parallel region BLAS must stay on one thread. OpenBLAS
-only has a
-setting for the whole process: the first call that needs another number sets it, the last one to end puts the old one
-back.
+Compiled code parallelises around its calls of BLAS, so inside a parallel region BLAS must stay on one thread. OpenBLAS only has
+a setting for the whole process: the first call that needs another number sets it, the last one to end puts the old one back. A
+forked child has no such calls, whatever other threads were doing.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,3 +54,16 @@ def limited(threads: int) -> Iterator[None]:
             _users -= 1
             if _users == 0 and get() != _before:
                 put(_before)
+
+
+def _in_child() -> None:
+    global _lock, _users
+    _lock = threading.Lock()
+    found = _setting() if _users else None
+    _users = 0
+    if found is not None and found[0]() != _before:
+        found[1](_before)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
