@@ -127,7 +127,7 @@ PROGRAMS = (
         lambda n: (0.3 * some(512 if n > 10 else 8, 512 if n > 10 else 8), 0.05, n),
         1000,
         3,
-        (STORE, strips(2), strips(3), budget("32MB")),
+        (STORE, strips(2), strips(3), budget("70MB"), budget("32MB")),
         {3: Bar(70e6, 2.0)},
     ),
     Program(

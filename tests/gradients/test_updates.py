@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+import tapeless as tp
 from tests.gradients.jacobians import Case, Cases
 
 case = Cases()
@@ -357,3 +358,41 @@ def masked_update(x, y):
 @case.all
 def test_jacobian(program: Case) -> None:
     program.check()
+
+
+def test_parts_of_an_adjoint_are_added_to_the_whole():
+    """No array of zeros, no sum of whole arrays: the copy's adjoint becomes the array's, and slices are added to it."""
+
+    def f(u):
+        middle = u[1:-1]
+        v = u.copy()
+        v[1:-1] = middle * middle + u[:-2] * u[2:]
+        return np.sum(v * v)
+
+    u = np.linspace(0.2, 1.3, 7)
+    v = u.copy()
+    v[1:-1] = u[1:-1] ** 2 + u[:-2] * u[2:]
+    expected = 2.0 * v
+    expected[1:-1] = 0.0
+    expected[1:-1] += 2.0 * v[1:-1] * 2.0 * u[1:-1]
+    expected[:-2] += 2.0 * v[1:-1] * u[2:]
+    expected[2:] += 2.0 * v[1:-1] * u[:-2]
+    derived = tp.grad(f)
+    np.testing.assert_allclose(derived(u), expected, rtol=1e-14)
+    tp.check_grads(f, (u,), order=2)
+    assert "full [n] 0.0" not in derived.ir(u, stage="optimized")
+
+
+def test_parts_before_and_after_the_whole():
+    def f(u, k):
+        a = u[k] * u[0]  # added to the adjoint last
+        w = u * 2.0
+        b = np.sum(u[1:] * w[:-1])  # and first
+        for i in range(20):  # more parts than are worth keeping apart
+            b = b + u[i % 5] * a
+        return b + u[2] * a * np.sum(w)
+
+    u = np.linspace(0.5, 1.5, 5)
+    tp.check_grads(lambda u: f(u, 3), (u,), order=2)
+    unrolled = lambda u: u[0] * u[1] + u[1] * u[2] * u[0] + u[3] * u[4] + np.sum(u * u) * u[2] + u[4]
+    tp.check_grads(unrolled, (u,), order=2)

@@ -206,3 +206,55 @@ def test_blocks_and_copies_need_no_arrays_of_their_own():
     assert buffers(blocks, V, 3, 4) == 3  # the result, and v twice
     assert buffers(rows_aside, np.ones((4, 3)), V) == 0
     assert buffers(columns_aside, np.ones((4, 3)), V) == 1  # read more than once, so that it should lie in order
+
+
+def inner_cells(a, b):
+    a = a.copy()
+    a[1:-1, :-1] += b[1:-1, :-1] * 2.0
+    a[:, 1:] = a[:, 1:] * b[:, 1:] + 1.0
+    return a
+
+
+def rows_beside(a, b):
+    """Cells are read from the neighbours of those that are written."""
+    a = a.copy()
+    a[1:, :] = a[1:, :] + a[:-1, :] * b[1:, :]
+    a[:, 1:] = a[:, 1:] + a[:, :-1]
+    return a
+
+
+def rows_as_a_whole(a, b):
+    """Each cell is made from its whole row."""
+    a = a.copy()
+    a[:, :] = a[:, :] - np.sum(a[:, :], axis=1)[:, None] + b
+    return a
+
+
+def rows_reversed(a, b):
+    a = a.copy()
+    a[:, 1:] = tp.map(lambda row, other: tp.map(lambda k: row[2 - k] + other[k], np.arange(3)), a[:, 1:], b)
+    return a
+
+
+@pytest.mark.parametrize("f", [inner_cells, rows_beside, rows_as_a_whole, rows_reversed])
+def test_matrices_over_themselves(f):
+    rng = np.random.default_rng(3)
+    agree(f, rng.normal(size=(4, 4)), rng.normal(size=(4, 4)))
+
+
+def test_cells_of_a_matrix_need_no_other_one():
+    a = np.ones((4, 4))
+    assert buffers(inner_cells, a, a) == 0  # all in the result
+    assert buffers(rows_beside, a, a) > 0
+
+
+def test_solids_over_themselves():
+    def f(a, b):
+        a = a.copy()
+        a[1:, :, 1:] += b[1:, :, 1:]
+        a[:, 1:, :] *= b[:, :-1, :]
+        return a
+
+    rng = np.random.default_rng(4)
+    agree(f, rng.normal(size=(3, 4, 5)), rng.normal(size=(3, 4, 5)))
+    assert buffers(f, np.ones((3, 4, 5)), np.ones((3, 4, 5))) == 0

@@ -217,3 +217,23 @@ def test_a_loop_that_prints_runs_twice() -> None:
           in j1
     """
     stays(code, "(r, o)")
+
+
+def test_arrays_with_the_same_elements() -> None:
+    code = """
+        m: [n]f64, p: [n]f64, q: [n]f64 = map n (\\i v -> t: f64 = mul v v; u: f64 = mul v 2.0; in (t, u, t)) x
+        m0: f64 = m[0]
+        q0: f64 = q[0]
+    """
+    result = merged(code, "(m0, q0, p)")
+    assert "m: [n]f64, p: [n]f64 = map" in result and "in (t, u)" in result and result.endswith("in (m0, m0, p)")
+
+
+def test_arrays_with_the_same_elements_that_are_written_stay_two() -> None:
+    stays(
+        """
+        m: [n]f64, q: [n]f64 = map n (\\i v -> t: f64 = mul v v; in (t, t)) x
+        q1: [n]f64 = update q[0] = 1.0
+        """,
+        "(m, q1)",
+    )

@@ -517,6 +517,15 @@ def test_rows_that_are_known() -> None:
     assert "s2: f64 = mul s1 a s3: f64 = mul s2 e s4: f64 = mul s3 e in s4) x in t" in result
 
 
+def test_rows_of_a_filled_array() -> None:
+    code = r"""
+        f: [n][4]f64 = full [n, 4] a
+        t: [n][4]f64 = map n (\i p -> q: [4]f64 = map 4 (\i1 e -> r: f64 = mul e e; in r) p; in q) f
+    """
+    result = simplified(code, "t")
+    assert r"map n (\i -> p: [4]f64 = full [4] a" in result and "r: f64 = mul a a" in result
+
+
 def test_accumulators_that_are_not_updated() -> None:
     code = r"""
         t: [n]f64, u: [n]f64, r: f64 = with_acc (x, y) (\(p: acc<add, [n]f64>) (q: acc<add, [n]f64>) ->

@@ -198,7 +198,7 @@ def test_too_small_a_budget_says_what_it_takes() -> None:
         tp.grad(sine, memory="40B")(0.5, 100)
     problem = caught.value
     assert problem.code == "TP305"
-    assert "needs 48 bytes at least, and its share of the memory budget is 40" in str(problem)
+    assert "needs 48 bytes at least, and the memory budget is 40" in str(problem)
     assert problem.file == __file__ and problem.line == sine.__code__.co_firstlineno + 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tapeless.ad.emit import differentiable
 from tapeless.ad.policy import Policy, policy_of
@@ -26,9 +27,10 @@ def policy_from(ctx: Context, options: dict[str, object]) -> Policy:
     """What a transform, or else the function that is compiled, says about recoveries."""
     memory = options.get("memory")
     try:
-        return policy_of(ctx.options.memory if memory is None else memory, options.get("recover", "auto"))
+        found = policy_of(ctx.options.memory if memory is None else memory, options.get("recover", "auto"))
     except ValueError as problem:
         ctx.fail("TP112", str(problem))
+    return found if found.memory is None else replace(found, others=ctx.others(found.memory))
 
 
 def constant(ctx: Context, name: str, key: str, value: Value) -> object:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tapeless.ir.plans import Wish, unknown, wish_of
 from tapeless.ir.span import NOWHERE, Span
+from tapeless.ir.types import Var
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 BINARY = {f"{k[0]}IB": 1 << 10 * n for n, k in enumerate(UNITS) if n}
@@ -27,10 +28,11 @@ AS_IT_COMES = Wish()
 
 @dataclass(frozen=True)
 class Policy:
-    """`memory` in bytes is for all that backward sweeps keep."""
+    """`memory` in bytes is for all that backward sweeps keep, with what the `others` arrays of the call take."""
 
     recover: Wish = AS_IT_COMES
     memory: int | None = None
+    others: Var | None = None
 
     def wish(self, plan: str) -> Wish:
         """For a loop with this text: its own, or the transform's."""

@@ -14,6 +14,10 @@ In the scope where an array is made its adjoint is a value, and adding to an ele
 that updates an array of the scope in place hands the adjoint through by value too: at that point nothing else has been
 added to it, because every other use of the array comes before.
 
+Note [Parts]
+An adjoint to which only parts have been added so far is zero elsewhere. When all of it gets something, the parts are added to
+that instead: no zeros, no sum of whole arrays.
+
 Note [Choices]
 `np.where(x > 0, x * np.log(x), 0.0)` computes both operands. The one that is not chosen has the adjoint 0, and infinite
 factors on the way from it to `x` must not make NaN of that: products in such operands are guarded too.
@@ -22,6 +26,7 @@ factors on the way from it to `x` must not make NaN of that: products in such op
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from tapeless.ad.activity import useful, varied
@@ -56,6 +61,15 @@ from tapeless.passes.linear import Linear, combined
 
 Back = Callable[[], None]
 NOTHING: Mapping[Var, Var] = {}
+MOST_PARTS = 16
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Note [Parts]. `sum` is zero but for these cells."""
+
+    sum: Var
+    cells: tuple[tuple[tuple[Axis, ...], Atom], ...] = ()
 
 
 def vjp_body(
@@ -78,6 +92,9 @@ def vjp_body(
     reverse = Reverse(b, active, debug_nans, policy)
     reverse.sizes = sizes_in(body)
     reverse.once = True
+    if policy.memory is not None:
+        others = i64(0) if policy.others is None else policy.others
+        reverse.budget = reverse.emit("sub", i64(policy.memory), others)
     backs = reverse.forward(body)
     reverse.once = False
     for r, seed in zip(body.results, seeds, strict=True):
@@ -91,7 +108,7 @@ class Reverse:
     def __init__(self, b: Builder, active: set[Var], debug_nans: bool = False, policy: Policy = DEFAULT) -> None:
         self.b, self.emit, self._active, self.debug_nans = b, Emit(b), active, debug_nans
         self.policy = policy
-        self.budget: Atom | None = None if policy.memory is None else i64(policy.memory)  # bytes for what is kept
+        self.budget: Atom | None = None  # bytes for what is kept
         self.loops = 0  # that share it
         self.nested = False  # in a loop: fewer ways to choose from, because each is made anew in each way around
         self.swept = False  # in a sweep
@@ -102,6 +119,7 @@ class Reverse:
         self.large: set[Var] = set()
         self.forms: dict[Var, Linear] = {}  # of integers
         self.adjoints: dict[Var, Atom] = {}
+        self.parts: dict[Var, Parts] = {}  # adjoints that are zero elsewhere: Note [Parts]
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
         self.sizes: set[Var] = set()  # of arrays: never negative
         self.trips: dict[int, Var] = {}  # by statement: how often a `while` goes around, where that is known
@@ -170,7 +188,15 @@ class Reverse:
             self.b.effect(UpdateAcc(self.accs[v], whole(v.type), value))
             return
         before = self.adjoints.get(v)
-        self.adjoints[v] = value if before is None else self.emit.add(before, value)
+        parts = self.parts.pop(v, None)
+        if before is None:
+            self.adjoints[v] = value
+        elif parts is not None and parts.sum is before and isinstance(value, Var):
+            for axes, cells in parts.cells:
+                value = self.emit.add_at(value, axes, cells)
+            self.adjoints[v] = value
+        else:
+            self.adjoints[v] = self.emit.add(before, value)
 
     def add_scaled(self, v: Atom, factor: Atom, x: Atom) -> None:
         if self.active(v):
@@ -187,7 +213,10 @@ class Reverse:
             return
         array = self.full_adjoint(v)
         assert isinstance(array, Var)
-        self.adjoints[v] = self.emit.add_at(array, axes, value)
+        parts = self.parts.pop(v, None) if v in self.adjoints else Parts(array)
+        self.adjoints[v] = total = self.emit.add_at(array, axes, value)
+        if parts is not None and parts.sum is array and len(parts.cells) < MOST_PARTS:
+            self.parts[v] = Parts(total, (*parts.cells, (tuple(axes), value)))
 
     def _test(self, value: Atom) -> None:
         """For debug_nans: an adjoint that this line makes must be a number. Backwards, the first one that is not is

@@ -140,7 +140,7 @@ class Function(Generic[P, R]):
         compiled = self.compiled(*args, **kwargs)
         caller, leaves = self._caller(args, kwargs)
         with steady:
-            return tool.explain(compiled, caller.numbers(leaves), self._measured(args, kwargs))
+            return tool.explain(compiled, caller.numbers(leaves), self._measured(args, kwargs), caller.threads)
 
     def _measured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[str], tuple[int, float]] | None:
         """For plots: a recovery's bytes and seconds on these arguments. Only derivatives have recoveries."""

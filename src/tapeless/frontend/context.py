@@ -22,7 +22,7 @@ from tapeless.frontend.values import Array, Cell, Conflict, Key, MaybeUndefined,
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Check
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import Atom, Const, Dim, Var, atom_dim
+from tapeless.ir.types import I64, Atom, Const, Dim, Var, atom_dim
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,15 @@ class Options:
     unsafe: bool = False
     fastmath: bool = False
     debug_nans: bool = False
-    memory: str | None = None  # for what backward sweeps keep
+    memory: str | None = None  # for backward sweeps
+
+
+@dataclass
+class Budget:
+    """The smallest one of the derivatives in a function, and the parameter for what arrays take that no loop keeps."""
+
+    others: Var
+    memory: int
 
 
 @dataclass
@@ -85,6 +93,7 @@ class Context:
     watches: dict[tuple[int, str], Watch] = field(default_factory=dict)
     captured: dict[int, Captured] = field(default_factory=dict)
     sizes: list[Var] = field(default_factory=list)
+    budget: Budget | None = None
     short: set[Dim] = field(default_factory=set)  # sizes of slices like x[k:k+1], which are repeated as 1 is
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
     calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
@@ -94,6 +103,15 @@ class Context:
     rules: list[object] = field(default_factory=list)  # of functions with derivatives of their own, being traced
     numbers: Iterator[int] = field(default_factory=itertools.count)
     sources: dict[str, Source] = field(default_factory=dict)
+
+    # -- memory
+
+    def others(self, memory: int) -> Var:
+        """A hidden parameter, for a budget of so many bytes."""
+        if self.budget is None:
+            self.budget = Budget(Var("others", I64), memory)
+        self.budget.memory = min(memory, self.budget.memory)
+        return self.budget.others
 
     # -- where we are
 

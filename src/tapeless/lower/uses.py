@@ -54,11 +54,29 @@ def own_cells(body: Body, v: Var, first: int, update: Update) -> list[Var]:
     the array, and of each view only the element that it makes.
     """
     stm = body.stms[first]
-    exp = stm.exp
-    if not isinstance(exp, Sweep) or v.type.rank != 1 or v in stm.vars[: sum(len(r.neutral) for r in exp.reduces)]:
-        return []
     own = {s.vars[0] for s in body.stms[:first] if s.exp == Index(update.array, update.axes)}
-    return [a for a in dict.fromkeys(exp.arrays) if a in own and a not in free_in_lambda(exp.lam)]
+    read = dict.fromkeys(stm.exp.arrays) if isinstance(stm.exp, Sweep) else {}
+    return [a for a in read if a in own and _by_cells(stm, v, a)]
+
+
+def _by_cells(stm: Stm, v: Var, a: Var) -> bool:
+    """Whether the statement, which makes `v`, reads of the array `a` only the cell that it makes, for each."""
+    exp = stm.exp
+    if not isinstance(exp, Sweep) or v in stm.vars[: sum(len(r.neutral) for r in exp.reduces)]:
+        return False
+    if a in free_in_lambda(exp.lam):
+        return False
+    if v.type.rank == 1:
+        return True
+    if exp.scans:
+        return False
+    rows = {p for p, array in zip(exp.lam.params[1:], exp.arrays, strict=True) if array is a}
+    made = exp.lam.body.results[stm.vars.index(v)]
+    users = [s for s in exp.lam.body.stms if made in s.vars or not rows.isdisjoint(free_in_exp(s.exp))]
+    if len(users) != 1 or made not in users[0].vars or not rows.isdisjoint(exp.lam.body.results):
+        return False
+    assert isinstance(made, Var)
+    return all(_by_cells(users[0], made, row) for row in rows.intersection(free_in_exp(users[0].exp)))
 
 
 def size_test(body: Body, d: Atom, e: Atom, last: int) -> list[int]:

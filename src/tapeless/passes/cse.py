@@ -87,6 +87,8 @@ class Cse(Rewriter):
             exp = self.inside(exp)
             if isinstance(exp, Sweep) and len(exp.reduces) > 1:
                 stm, exp = self.reduced_once(stm, exp)
+            if isinstance(exp, Sweep) and len(stm.vars) > 1:
+                stm, exp = self.mapped_once(stm, exp)
             key = region_key(exp) if self.may_share(stm) else None
         else:
             key = None
@@ -125,6 +127,24 @@ class Cse(Rewriter):
         body = Body(exp.lam.body.stms, tuple(exp.lam.body.results[k] for k in places))
         exp = replace(exp, lam=Lambda(exp.lam.params, body), reduces=tuple(kept))
         return Stm(tuple(stm.vars[k] for k in places), exp, stm.span), exp
+
+    def mapped_once(self, stm: Stm, exp: Sweep) -> tuple[Stm, Sweep]:
+        """Without arrays whose elements another one has as well."""
+        results = exp.lam.body.results
+        vars = self.bind(stm.vars)
+        first: dict[tuple[Atom, Type], Var] = {}
+        places: list[int] = []
+        for k, (v, r) in enumerate(zip(vars, results, strict=True)):
+            combined = k < sum(len(c.neutral) for c in (*exp.reduces, *exp.scans))
+            if combined or stm.vars[k] in self.taken or first.setdefault((r, v.type), v) is v:
+                places.append(k)
+            else:
+                self.map[stm.vars[k]] = first[r, v.type]
+        if len(places) == len(results):
+            return stm, exp
+        body = Body(exp.lam.body.stms, tuple(results[k] for k in places))
+        exp = replace(exp, lam=Lambda(exp.lam.params, body))
+        return Stm(tuple(vars[k] for k in places), exp, stm.span), exp
 
     def may_share(self, stm: Stm) -> bool:
         return self.taken.isdisjoint(stm.vars)

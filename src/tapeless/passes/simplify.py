@@ -409,7 +409,13 @@ class Simplifier(Rewriter):
         params = self.bind(exp.lam.params)
         first: dict[Var, Var] = {}
         known: dict[int, Atom] = {}
+        made: list[Stm] = []
         for k, (param, array) in enumerate(zip(params[1:], exp.arrays, strict=True)):
+            match self.defs.get(array):
+                case Full((_, *inner), Var() | Const() as value) if inner:
+                    made.append(Stm((param,), Full(tuple(inner), value), stm.span))
+                    known[k] = param
+                    continue
             row = first.get(array) or self.known_row(array, params[0])
             if row is not None and row.type == param.type:
                 known[k] = row
@@ -419,7 +425,8 @@ class Simplifier(Rewriter):
             for k, row in known.items():
                 self.map[exp.lam.params[1 + k]] = row
             arrays = _others(exp.arrays, known)
-            lam = Lambda((params[0], *_others(params[1:], known)), exp.lam.body)
+            body = Body((*made, *exp.lam.body.stms), exp.lam.body.results) if made else exp.lam.body
+            lam = Lambda((params[0], *_others(params[1:], known)), body)
             match exp:
                 case Sweep(width, _, _, reduces, scans):
                     exp = Sweep(width, arrays, lam, reduces, scans)

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from tapeless import errors
-from tapeless.errors import ArgumentError, SourceError, TapelessError
+from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.entry import Argument, Known, Leaf, Output, Tree
 from tapeless.ir.types import DType
 from tapeless.lower.loopir import CHECK_RECORD, RECORDS, Site
 from tapeless.runtime import blas
+from tapeless.runtime.budgets import Budget
 from tapeless.runtime.compile import Compiled
 from tapeless.runtime.results import Given, empty
 
@@ -82,12 +83,15 @@ class Caller:
         self.blas_threads = 0 if not binary.blas else 1 if binary.blas == "inside" else threads
         self.build = self._builder(signature.output)
         self.prepare = [_prepare(*kind, p.name) for kind, p in zip(self.params, signature.params, strict=True)]
+        self.budget = _budget(compiled, threads)
         self.simple = all(not (not a and d.is_complex) for a, d in self.params) and not self.captured
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         values = [leaves[k] for k in self.positions]
         for c in self.captured:
             values.append(c.get())
+        if self.budget is not None:
+            values.append(self.budget.others(self._plain_numbers(values)))
         keep: list[Any] = []
         copies: list[tuple[Any, Any]] = []
         arguments: list[Any] = [source(values) for source in self.sizes]
@@ -120,10 +124,20 @@ class Caller:
             warn(error, self.compiled.binary.sites)
         return self.build(results, made, leaves)
 
+    def _plain_numbers(self, values: Sequence[Any]) -> list[Any]:
+        """Sizes and scalar arguments, None for arrays."""
+        scalars = (None if is_array else v for (is_array, _), v in zip(self.params, values, strict=False))
+        return [*(source(values) for source in self.sizes), *scalars]
+
     def numbers(self, leaves: Sequence[Any]) -> dict[Any, Any]:
         """Sizes and scalar arguments of a call, by their variables."""
         core = self.compiled.traced.core
         values = [*(leaves[k] for k in self.positions), *(c.get() for c in self.captured)]
+        if self.budget is not None:
+            try:
+                values.append(self.budget.others(self._plain_numbers(values)))
+            except RecoveryError:  # a call says so
+                values.append(0)
         found = {size: source(values) for size, source in zip(core.sizes, self.sizes, strict=True)}
         found.update({p: v for p, v in zip(core.params, values, strict=False) if not p.type.shape})
         return found
@@ -281,6 +295,13 @@ def warn(record: Any, sites: Sequence[Site]) -> None:
 
 def _is_ours(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__", "tapeless.")).startswith("tapeless.")
+
+
+def _budget(compiled: Compiled, threads: int) -> Budget | None:
+    memory, binary = compiled.signature.memory, compiled.binary
+    if memory is None or binary.outline is None:
+        return None
+    return Budget(memory, *binary.outline, threads, binary.sites)
 
 
 def error_of(record: Any, sites: Sequence[Site]) -> Exception:

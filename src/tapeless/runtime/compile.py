@@ -19,6 +19,8 @@ from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
 from tapeless.ir.core import Function
 from tapeless.ir.digest import digest
 from tapeless.ir.printer import print_function
+from tapeless.ir.types import Var
+from tapeless.lower.footprint import Outline, outline
 from tapeless.lower.loopir import Site
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.lower.printer import print_program
@@ -44,6 +46,7 @@ class Binary:
     sites: tuple[Site, ...]
     copies: list[Inserted]
     blas: str = ""  # "inside" when a parallel region calls BLAS, "outside" when only other code does
+    outline: tuple[Outline, tuple[Var, ...]] | None = None  # for budgets, with the variables of sizes and parameters
 
 
 @dataclass
@@ -149,6 +152,7 @@ def compile_specs(
         program.sites,
         copies,
         lowered.blas,
+        None if traced.signature.memory is None else (outline(lowered), (*core.sizes, *core.params)),
     )
     start = time.perf_counter()
     address = load(binary.object, binary.name, binary.externals, binary.helpers)

@@ -47,6 +47,7 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
     binary = caller.compiled.binary
     if (
         caller.captured
+        or caller.budget is not None
         or caller.blas_threads
         or any(not is_array and dtype.is_complex for is_array, dtype in caller.params)
     ):

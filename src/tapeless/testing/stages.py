@@ -192,8 +192,9 @@ def gemm(
 
 
 def parameters_of(traced: Traced, leaves: Sequence[Any]) -> list[Any]:
-    """What Core takes: leaves of the arguments, then arrays of the surroundings."""
-    return [*(leaves[k] for k in traced.arguments), *(c.get() for c in traced.captured)]
+    """What Core takes: leaves of the arguments, arrays of the surroundings, what is behind a budget."""
+    others = [] if traced.signature.memory is None else [0]  # nothing but what loops keep counts
+    return [*(leaves[k] for k in traced.arguments), *(c.get() for c in traced.captured), *others]
 
 
 def _number(value: Any) -> Any:

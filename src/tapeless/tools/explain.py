@@ -27,12 +27,12 @@ from tapeless.ir.span import Span
 from tapeless.ir.types import DType, Var
 from tapeless.ir.walk import regions
 from tapeless.lower import loopir
+from tapeless.lower.footprint import footprint, outline
 from tapeless.lower.lowering import Lowered
 from tapeless.lower.printer import children
 from tapeless.ops.table import op as row
 from tapeless.runtime.compile import Compiled
 from tapeless.runtime.deep import with_room
-from tapeless.tools.footprint import footprint
 from tapeless.tools.recovery import Recovered, recoveries
 from tapeless.tools.report import GAP, CopyMade, Line, Loop, Measure, Report
 from tapeless.tools.vectors import Verdict, loops_inside_out, verdicts
@@ -45,18 +45,22 @@ WORDS = {"select": "choice", "convert": "conversion", "ipow": "**", "rint": "rou
 ON_BOOL = {"and": "and", "or": "or", "not": "not", "xor": "^"}
 
 
-def explain(compiled: Compiled, values: Mapping[Var, Any] | None = None, measure: Measure | None = None) -> Report:
+def explain(
+    compiled: Compiled, values: Mapping[Var, Any] | None = None, measure: Measure | None = None, threads: int = 1
+) -> Report:
     """Prints the report and gives it. `values`: of sizes and scalar arguments; `measure`: for plots of gradients."""
-    report = make_report(compiled, values, measure)
+    report = make_report(compiled, values, measure, threads)
     report.show()
     return report
 
 
-def make_report(compiled: Compiled, values: Mapping[Var, Any] | None = None, measure: Measure | None = None) -> Report:
-    return with_room(lambda: _make_report(compiled, values or {}, measure))
+def make_report(
+    compiled: Compiled, values: Mapping[Var, Any] | None = None, measure: Measure | None = None, threads: int = 1
+) -> Report:
+    return with_room(lambda: _make_report(compiled, values or {}, measure, threads))
 
 
-def _make_report(compiled: Compiled, values: Mapping[Var, Any], measure: Measure | None) -> Report:
+def _make_report(compiled: Compiled, values: Mapping[Var, Any], measure: Measure | None, threads: int) -> Report:
     core = compiled.in_place
     counts = Counts()
     counts.body(core.body, ())
@@ -73,7 +77,7 @@ def _make_report(compiled: Compiled, values: Mapping[Var, Any], measure: Measure
     ]
     plans, total = recoveries(compiled.traced.core, values)
     loops = _with_recoveries(loops, plans)
-    peak = footprint(compiled.lowered, values) if plans else None
+    peak = footprint(outline(compiled.lowered), values, threads).peak if plans else None
     return Report(
         core.name, lines, loops, copies, dict(compiled.times), compiled.from_cache, total,
         plans=plans, peak_bytes=peak, measure=measure,

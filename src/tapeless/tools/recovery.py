@@ -23,8 +23,8 @@ from tapeless.ir.core import Apply, Body, For, Full, Function, If, Stm, While
 from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, KEPT, LIVE, NONE, RECOMPUTE, STORE, UNDO
 from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var
 from tapeless.ir.walk import regions
+from tapeless.lower.footprint import FOLLOWED
 from tapeless.ops.table import op as row
-from tapeless.tools.footprint import FOLLOWED
 
 Number = Any
 Place = tuple[str, int, int]

@@ -1,0 +1,240 @@
+"""The memory that a call takes at its peak, predicted: read off the lowered program.
+
+`outline` takes a program and gives what decides its memory; `footprint` takes an outline and what is known of the
+arguments, and gives the bytes of all arrays that are there when most are: what is kept, adjoints, temporary arrays and
+results. Arguments do not count. Sizes are followed through arithmetic as far as they are known before the program
+runs; where they are not, neither are the bytes (None).
+
+Note [First and last]
+Of a loop the first and the last iteration are looked at: arrays in it grow or shrink with its index, if they change
+at all. What iterations hand on is unknown inside, and afterwards. Both arms of an undecided branch are looked at, and
+the larger of each array goes on. Arrays of an element of a parallel loop are there once a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tapeless.ir.types import Atom, Const, Var
+from tapeless.lower.loopir import Alloc, Assign, Buffer, Check, Declare, For, Free, Give, If, Let, Load, Stm, While
+from tapeless.lower.lowering import Lowered
+from tapeless.lower.printer import children, walk
+from tapeless.ops.table import TABLE
+
+FOLLOWED = 10_000  # iterations of a loop that counts, which are worth running before the call
+IN_ALL = 10 * FOLLOWED
+ROUND = 64  # allocations are multiples of it: backends/llvm/code.py
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A program without all that has nothing to do with its memory.
+
+    results: arrays that the caller allocates, as bytes of an element and dimensions. `budgets` are the error sites of tests
+    whether a plan fits its budget. `needed` are the variables that all this depends on.
+    """
+
+    threads: Var
+    results: tuple[tuple[int, tuple[int | Var, ...]], ...]
+    budgets: frozenset[int]
+    needed: frozenset[Var]
+    stms: tuple[Stm, ...]
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """`peak` has the results in it. `refused` is the error site of a budget that is too small, if one is."""
+
+    peak: int | None
+    results: int | None
+    refused: int | None
+
+
+def outline(lowered: Lowered) -> Outline:
+    program = lowered.program
+    results = tuple((r.type.dtype.bytes, r.shape) for r in lowered.array_results.values() if r.provided)
+    budgets = frozenset(k for k, site in enumerate(program.sites) if site.error == "RecoveryError")
+    stms = tuple(program.body)
+    needed = {d for _, shape in results for d in shape if isinstance(d, Var)}
+    while True:
+        count = len(needed)
+        found = _sketch(stms, needed, budgets)
+        if len(needed) == count:
+            return Outline(program.threads, results, budgets, frozenset(needed), found)
+
+
+def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int]) -> tuple[Stm, ...]:
+    """What allocates, and what computes the variables that are needed: those that the rest depends on are added."""
+    found: list[Stm] = []
+    for stm in stms:
+        uses: tuple[Atom, ...]
+        match stm:
+            case Alloc(size=size):
+                uses = (size,)
+            case Check(cond=cond, site=site) if site in budgets:
+                uses = (cond,)
+            case Free() | Give():
+                uses = ()
+            case Let(var=var, args=args) if var in needed:
+                uses = args
+            case Declare(var=var, init=value) | Assign(var=var, value=value) if var in needed:
+                uses = (value,)
+            case Load(var=var) if var in needed:
+                uses = ()
+            case For() if body := _sketch(stm.body, needed, budgets):
+                stm, uses = replace(stm, body=body), (stm.lo, stm.hi)
+            case While() if any(parts := [_sketch(part, needed, budgets) for part in (stm.test, stm.body)]):
+                stm, uses = replace(stm, test=parts[0], body=parts[1]), ()
+            case If() if any(parts := [_sketch(part, needed, budgets) for part in (stm.then, stm.orelse)]):
+                stm, uses = replace(stm, then=parts[0], orelse=parts[1]), (stm.cond,)
+            case _:
+                continue
+        needed.update(a for a in uses if isinstance(a, Var))
+        found.append(stm)
+    return tuple(found)
+
+
+def footprint(outline: Outline, values: Mapping[Var, Any], threads: int = 1) -> Footprint:
+    reader = _Reader({v: np.asarray(x, v.type.dtype.numpy)[()] for v, x in values.items()}, threads, outline.budgets)
+    reader.values[outline.threads] = np.int64(threads)
+    provided: int | None = 0
+    for size, shape in outline.results:
+        cells = [reader.number(d) if isinstance(d, Var) else d for d in shape]
+        provided = None if None in cells or provided is None else provided + _product(cells) * size
+    with np.errstate(all="ignore"):
+        reader.block(outline.stms)
+    if provided is None or reader.unknown:
+        return Footprint(None, None, reader.refused)
+    return Footprint(provided + reader.peak, provided + reader.given, reader.refused)
+
+
+class _Reader:
+    def __init__(self, values: dict[Var, Any], threads: int, budgets: frozenset[int]) -> None:
+        self.values, self.threads, self.budgets = values, threads, budgets
+        self.live: dict[Buffer, int] = {}
+        self.peak = 0
+        self.given = 0  # bytes of results that the program allocates
+        self.at_once = 1  # elements of a parallel loop that run now
+        self.unknown = False  # whether an array of unknown size was met
+        self.refused: int | None = None
+        self.left = IN_ALL  # iterations that may be followed
+
+    def number(self, a: Atom) -> Any | None:
+        return a.dtype.numpy.type(a.value) if isinstance(a, Const) else self.values.get(a)
+
+    def set(self, var: Var, value: Any | None) -> None:
+        if value is None:
+            self.values.pop(var, None)
+        else:
+            self.values[var] = value
+
+    def block(self, stms: Sequence[Stm]) -> None:
+        for stm in stms:
+            self.stm(stm)
+
+    def stm(self, stm: Stm) -> None:
+        match stm:
+            case Let():
+                self.set(stm.var, self.operation(stm))
+            case Declare(var=var, init=value) | Assign(var=var, value=value):
+                self.set(var, self.number(value))
+            case Load(var=var):
+                self.set(var, None)
+            case For():
+                self.loop(stm)
+            case While(test=test, body=body):
+                self.forget(stm)
+                self.block(test)
+                self.block(body)
+                self.forget(stm)
+            case If():
+                self.branch(stm)
+            case Alloc(buffer=buffer, size=size):
+                self.allocate(buffer, self.number(size))
+            case Free(buffer=buffer):
+                self.live.pop(buffer, None)
+            case Give(buffer=buffer):  # it is there to the end
+                self.given += self.live.get(buffer, 0)
+            case Check(cond=cond, site=site):
+                fits = self.number(cond)
+                if site in self.budgets and fits is not None and not fits and self.refused is None:
+                    self.refused = site
+            case _:
+                for block in children(stm):
+                    self.block(block)
+
+    def operation(self, stm: Let) -> Any | None:
+        args = [self.number(a) for a in stm.args]
+        if any(a is None for a in args):
+            return None
+        dtype = stm.var.type.dtype.numpy
+        return TABLE[stm.op].numpy(*args, *([dtype] if stm.op == "convert" else []))
+
+    def allocate(self, buffer: Buffer, size: Any | None) -> None:
+        if size is None:
+            self.unknown = True
+            return
+        self.live[buffer] = self.at_once * ((max(0, int(size)) * buffer.dtype.bytes + ROUND) // ROUND * ROUND)
+        self.peak = max(self.peak, sum(self.live.values()))
+
+    def loop(self, stm: For) -> None:
+        """Note [First and last]."""
+        lo, hi = self.number(stm.lo), self.number(stm.hi)
+        steps = None if lo is None or hi is None else range(int(lo), int(hi), stm.step)
+        if steps is not None and not steps:
+            return
+        if steps is not None and len(steps) <= min(FOLLOWED, self.left) and _counts(stm):
+            self.left -= len(steps)
+            for step in steps:
+                self.set(stm.var, np.int64(step))
+                self.block(stm.body)
+            return
+        alone = self.at_once
+        if stm.tag == "threads" and alone == 1:
+            self.at_once = self.threads if steps is None else min(self.threads, len(steps))
+        for index in (None,) if steps is None else dict.fromkeys((steps[0], steps[-1])):
+            if steps is None or len(steps) > 1:
+                self.forget(stm)
+            self.set(stm.var, None if index is None else np.int64(index))
+            self.block(stm.body)
+        self.at_once = alone
+        if steps is None or len(steps) > 1:
+            self.forget(stm)
+
+    def branch(self, stm: If) -> None:
+        taken = self.number(stm.cond)
+        if taken is not None:
+            self.block(stm.then if taken else stm.orelse)
+            return
+        before, values = dict(self.live), dict(self.values)
+        self.block(stm.then)
+        first, self.live = self.live, before
+        self.values = values
+        self.block(stm.orelse)
+        self.live = {b: max(first.get(b, 0), self.live.get(b, 0)) for b in {**first, **self.live}}
+        self.forget(stm)
+
+    def forget(self, stm: Stm) -> None:
+        """What the statement assigns."""
+        for inner in walk((stm,)):
+            if isinstance(inner, Assign):
+                self.values.pop(inner.var, None)
+
+
+def _counts(stm: For) -> bool:
+    """Whether a loop has nothing but arithmetic on whole numbers: then it is run."""
+    return all(
+        _counts(s) if isinstance(s, For) else isinstance(s, Let | Assign | Declare) and not s.var.type.dtype.is_float
+        for s in stm.body
+    )
+
+
+def _product(cells: Sequence[Any]) -> int:
+    total = 1
+    for c in cells:
+        total *= max(0, int(c))
+    return total

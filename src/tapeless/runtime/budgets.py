@@ -1,0 +1,109 @@
+"""What a memory budget leaves for the way back of loops, call by call.
+
+A function whose derivatives have a budget has a hidden argument: the bytes of all its arrays but those that loops keep. `Budget`
+finds it before a call, from the outline of the program, whose footprint depends on the plans that the rest of the budget
+allows. The plans are the largest for which the whole call stays below the budget; where no plan does, but the leanest one
+without the results of the call, it is that. Else RecoveryError says how much it takes.
+Where sizes are not known beforehand, only what loops keep counts, and so it is with other arrays of less than `SMALL` bytes in all:
+that is less than pages and threads take anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tapeless.errors import RecoveryError
+from tapeless.ir.types import Var
+from tapeless.lower.footprint import Footprint, Outline, footprint
+from tapeless.lower.loopir import Site
+
+REMEMBERED = 64  # calls with other numbers
+TRIES = 24
+MOST = 2**60
+SMALL = 2**16
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The bytes that it takes, and the error site of a loop."""
+
+    need: int
+    site: int
+
+
+class Budget:
+    """`inputs` are the variables of sizes and parameters, the hidden one last."""
+
+    def __init__(
+        self, memory: int, outline: Outline, inputs: Sequence[Var], threads: int, sites: Sequence[Site]
+    ) -> None:
+        self.memory, self.outline, self.inputs, self.threads, self.sites = memory, outline, inputs, threads, sites
+        self.limit = memory + SMALL
+        self.decides = [v in outline.needed for v in inputs[:-1]]
+        self.known: dict[tuple[Any, ...], int | Refused] = {}
+
+    def others(self, numbers: Sequence[Any]) -> int:
+        """For sizes and parameters in order, None for arrays."""
+        key = tuple(x if decides else None for x, decides in zip(numbers, self.decides, strict=True))
+        found = self.known.get(key)
+        if found is None:
+            if len(self.known) >= REMEMBERED:
+                self.known.clear()
+            found = self.known[key] = self._search(key)
+        if isinstance(found, Refused):
+            raise self._error(found)
+        return found
+
+    def _look(self, numbers: Sequence[Any], room: int) -> Footprint:
+        """The call, if loops may keep so much."""
+        values = {v: x for v, x in zip(self.inputs, (*numbers, self.memory - room), strict=True) if x is not None}
+        return footprint(self.outline, values, self.threads)
+
+    def _search(self, numbers: Sequence[Any]) -> int | Refused:
+        room = enough = self.memory
+        if not self.outline.budgets:  # no loop keeps anything
+            return 0
+        seen = self._look(numbers, room)
+        if seen.peak is None:
+            return 0
+        for _ in range(TRIES):
+            if seen.refused is not None or seen.peak is None:
+                break
+            if seen.peak <= self.limit:
+                return self.memory - room
+            enough, room = room, max(0, room - (seen.peak - self.limit))
+            seen = self._look(numbers, room)
+        return self._leanest(numbers, room, enough)
+
+    def _leanest(self, numbers: Sequence[Any], little: int, enough: int) -> int | Refused:
+        """`little` is known to be refused, or does not help either."""
+        refused = self._look(numbers, little).refused
+        while (seen := self._look(numbers, enough)).refused is not None and enough < MOST:
+            little, enough = enough, 2 * enough + 1
+        while enough - little > 1:
+            middle = (little + enough) // 2
+            found = self._look(numbers, middle)
+            if found.refused is None:
+                enough, seen = middle, found
+            else:
+                little = middle
+        if seen.peak is None or seen.results is None:
+            return self.memory - enough
+        need = max(enough, seen.peak - seen.results - SMALL)
+        if need <= self.memory:
+            return self.memory - enough
+        return Refused(need, min(self.outline.budgets) if refused is None else refused)
+
+    def _error(self, found: Refused) -> RecoveryError:
+        span = self.sites[found.site].span
+        return RecoveryError(
+            f"the way back needs {found.need} bytes at least, and the memory budget is {self.memory}",
+            code="TP305",
+            file=span.file,
+            line=span.line,
+            column=span.column,
+            end_line=span.end_line,
+            end_column=span.end_column,
+        )

@@ -1,0 +1,164 @@
+"""A budget is for the whole call: adjoints and temporary arrays count, threads too; what an error asks for is enough."""
+
+import math
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tapeless.runtime import budgets
+from tapeless.runtime.peak import peak_of
+
+NOISE = 2**18  # bytes: pages, Python
+U = np.random.default_rng(5).uniform(size=(250, 260))  # half a megabyte
+
+
+def step(u, c):
+    middle = u[1:-1, 1:-1]
+    around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+    v = u.copy()
+    v[1:-1, 1:-1] = middle + c * (around - 4.0 * middle) * (1.0 + middle * middle)
+    return v
+
+
+def heat(u, c, steps):
+    for _ in range(steps):
+        u = step(u, c)
+    return np.sum(u * u)
+
+
+def coupled(u, steps):
+    v = np.zeros_like(u)
+    for _ in range(steps):
+        v = v * 0.9 - np.sin(u) * u[0, 0]
+        for _ in range(3):
+            u = u + 0.01 * v * u
+    return np.sum(u * v)
+
+
+def swept(u, n):
+    """Each row has a loop of its own, which keeps states of it."""
+    total = 0.0
+    for i in tp.prange(len(u)):
+        x = u[i]
+        for _ in range(n):
+            x = np.sin(x) * (1.0 + x[0])
+        total += np.sum(x)
+    return total
+
+
+CALLS = {"heat": (heat, (U, 0.1, 90)), "coupled": (coupled, (U, 40)), "swept": (swept, (U[:8].repeat(60, axis=1), 50))}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", CALLS)
+def test_the_whole_call_stays_below_it(name, threads):
+    f, args = CALLS[name]
+    if peak_of(lambda: None)[0] is None:
+        pytest.skip("the system does not say how much memory a process takes")
+    f = tp.function(f, threads=threads)
+    expected = tp.grad(f)(*args)
+    fitted = 0
+    for megabytes in (1, 8, 14, 40):
+        gradient = tp.grad(f, memory=f"{megabytes}MB")
+        try:
+            found = gradient(*args)
+        except tp.RecoveryError:
+            continue
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        taken = min(peak_of(lambda gradient=gradient: gradient(*args))[0] for _ in range(3))
+        assert taken - found.nbytes <= 1e6 * megabytes + budgets.SMALL + NOISE
+        fitted += 1
+    assert fitted >= 2
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_an_error_asks_for_is_enough_and_no_less(name):
+    f, args = CALLS[name]
+    f = tp.function(f, threads=1)
+    with pytest.raises(tp.RecoveryError) as caught:
+        tp.grad(f, memory="1kB")(*args)
+    need = int(re.search(r"needs (\d+) bytes", str(caught.value)).group(1))
+    tp.grad(f, memory=f"{need}B")(*args)
+    with pytest.raises(tp.RecoveryError):
+        tp.grad(f, memory=f"{need - 1}B")(*args)
+
+
+def test_more_memory_is_used_where_it_is_allowed():
+    kept = []
+    for megabytes in (10, 20, 60):
+        report = tp.grad(tp.function(heat, threads=1), memory=f"{megabytes}MB").explain(U, 0.1, 90)
+        assert report.peak_bytes <= 1e6 * megabytes + budgets.SMALL
+        kept.append(report.memory_bytes)
+    assert kept[0] < kept[1] < kept[2] == 90 * U.nbytes
+
+
+def test_small_arrays_are_not_worth_a_refusal():
+    x = np.linspace(0.1, 0.9, 100)
+
+    def f(x, n):
+        for _ in range(n):
+            x = np.sin(x) * x[0]
+        return np.sum(x)
+
+    np.testing.assert_allclose(tp.grad(f, memory="4kB")(x, 50), tp.grad(f)(x, 50), rtol=1e-12)
+
+
+def test_explain_of_a_budget_that_is_too_small():
+    report = tp.grad(heat, memory="1kB").explain(U, 0.1, 90)
+    assert report.loops
+
+
+def test_budgets_of_two_derivatives_in_one_function():
+    def f(u):
+        a = tp.grad(heat, memory="20MB")(u, 0.1, 90)
+        return a + tp.grad(heat, memory="12MB")(u, 0.2, 90)
+
+    expected = tp.grad(heat)(U, 0.1, 90) + tp.grad(heat)(U, 0.2, 90)
+    np.testing.assert_allclose(tp.function(f)(U), expected, rtol=1e-9, atol=1e-12)
+
+
+FRESH = """
+import sys
+import numpy as np
+import tapeless as tp
+
+def f(u, n):
+    for _ in range(n):
+        u = np.sin(u) * u[0]
+    return np.sum(u)
+
+gradient = tp.grad(tp.function(f, threads=1), memory="3MB")
+u = np.linspace(0.1, 0.9, 20_000)
+print(np.sum(gradient(u, 60)), "traced" in gradient.compiled(u, 60).__dict__)
+try:
+    gradient(u.repeat(20), 60)
+except tp.RecoveryError as problem:
+    print(str(problem).splitlines()[0])
+"""
+
+
+def test_from_the_cache(tmp_path, monkeypatch):
+    """The outline is kept with the code: nothing is traced again."""
+    monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path / "cache"))
+    file = tmp_path / "fresh.py"
+    file.write_text(FRESH)
+    runs = [subprocess.run([sys.executable, file], capture_output=True, text=True, check=True).stdout for _ in "ab"]
+    assert (
+        runs[0] == runs[1] and " False\n" in runs[1] and "bytes at least, and the memory budget is 3000000" in runs[1]
+    )
+
+
+def test_numbers_that_decide_nothing_are_not_looked_at_again(monkeypatch):
+    def f(x, n):
+        for _ in range(n):
+            x = math.sin(x)
+        return x
+
+    gradient = tp.grad(f, memory="1kB")
+    gradient(0.5, 100)
+    monkeypatch.setattr(budgets, "footprint", None)
+    assert gradient(0.6, 100) == pytest.approx(tp.grad(f)(0.6, 100), rel=1e-12)
