@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.ir.types import DType, i64
+from tapeless.lower.code import LINE, Code
 
 
 def picked(table, places):
@@ -59,3 +61,14 @@ def test_rows_of_ones_own_need_no_copies():
     f = tp.grad(tp.function(shifted, threads=2))
     assert "private" not in f.ir(x, stage="loops")
     np.testing.assert_allclose(f(x), np.where(np.arange(len(x)) > 0, 2 * x, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "cells", "stride"), [("f64", 300, 304), ("f32", 300, 320), ("i64", 16, 16), ("f64", 1, 16)]
+)
+def test_copies_of_threads_share_no_line(dtype, cells, stride):
+    """Else the first cells of one copy are taken from the thread that adds to the last ones of another."""
+    code = Code()
+    found = code.allocate_apart(DType[dtype], i64(2), [i64(cells)])
+    assert found.strides == (i64(stride), i64(1)) and LINE % 64 == 0
+    assert found.buffer.size == 2 * stride

@@ -526,6 +526,19 @@ def test_rows_of_a_filled_array() -> None:
     assert r"map n (\i -> p: [4]f64 = full [4] a" in result and "r: f64 = mul a a" in result
 
 
+def test_cells_of_a_column_are_cells_of_the_rows() -> None:
+    code = r"""
+        w1: [n]f64 = w[:, k]
+        w2: [n][1]f64 = reshape w1 [n, 1]
+        t: [n][3]f64 = map n (\i p q e ->
+          r: f64 = q[0]
+          u: [3]f64 = map 3 (\i1 v -> x1: f64 = mul v r; x2: f64 = add x1 e; in x2) p
+          in u) w w2 w1
+    """
+    result = simplified(code, "t")
+    assert r"map n (\i p -> " in result and "f64 = p[k]" in result
+
+
 def test_accumulators_that_are_not_updated() -> None:
     code = r"""
         t: [n]f64, u: [n]f64, r: f64 = with_acc (x, y) (\(p: acc<add, [n]f64>) (q: acc<add, [n]f64>) ->

@@ -63,7 +63,7 @@ def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[
     code = lo.code
     outer = {a: lo.accs[a] for a in accs}
     for a, acc in outer.items():
-        memory = code.allocate(acc.loc.dtype, (pieces, *acc.loc.shape), "private")
+        memory = code.allocate_apart(acc.loc.dtype, pieces, acc.loc.shape, "private")
         lo.accs[a] = Acc(acc.op, memory, shared=True)
     private = {a: lo.accs[a].loc for a in accs}
     run()

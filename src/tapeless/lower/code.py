@@ -33,6 +33,7 @@ from tapeless.lower.loopir import (
 from tapeless.ops.table import op as row
 
 ZERO, ONE = i64(0), i64(1)
+LINE = 128  # bytes: processors fetch lines of 64 in pairs
 STACK_LIMIT = 1024  # elements of constant size up to which an array lives on the stack
 
 
@@ -209,6 +210,14 @@ class Code:
             buffer = Buffer(label, dtype, Space.heap)
             self.emit(Alloc(buffer, total))
         return Loc(buffer, dtype, tuple(shape), strides)
+
+    def allocate_apart(self, dtype: DType, pieces: Atom, shape: Sequence[Atom], label: str = "buf") -> Loc:
+        """An array for each piece; no two of them share a line of a cache, which threads would take from each other."""
+        line = i64(LINE // dtype.bytes)
+        lines = self.let("floordiv", DType.i64, self.add(self.room(shape), i64(LINE // dtype.bytes - 1)), line)
+        stride = self.mul(lines, line)
+        whole = self.allocate(dtype, (pieces, stride), label)
+        return Loc(whole.buffer, dtype, (pieces, *shape), (stride, *self.row_major(shape)), ordered=False)
 
     def free(self, buffer: Buffer) -> None:
         if buffer.space is Space.heap:

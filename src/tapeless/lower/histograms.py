@@ -48,7 +48,7 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
         lo.parallel = False
 
     def cut() -> None:
-        private = [code.allocate(d.dtype, (pieces, *d.shape), "private") for d in dests]
+        private = [code.allocate_apart(d.dtype, pieces, d.shape, "private") for d in dests]
         lam = refresh_lambda(exp.lam)
         with code.loop(pieces, tag="threads", label="piece") as t:
             lo.parallel = True

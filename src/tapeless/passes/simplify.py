@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from tapeless.ir.core import (
@@ -51,6 +52,7 @@ from tapeless.ir.walk import all_stms, operands, regions, type_vars
 from tapeless.ops.table import TABLE
 from tapeless.passes.algebra import inner, plain_guard, simplify_apply
 from tapeless.passes.facts import equal_bodies, is_view
+from tapeless.passes.known_rows import known_rows
 from tapeless.passes.rewrite import Rewriter
 from tapeless.passes.views import covers, settle, simplify_view
 
@@ -403,48 +405,17 @@ class Simplifier(Rewriter):
     # -- parallel operators
 
     def swept(self, stm: Stm, exp: Sweep | Hist | Scatter) -> None:
-        """Rows that are known without reading an array: the same array again, indices, repeated values."""
         if not isinstance(exp, Sweep):
             self.consume(exp.dests)
         params = self.bind(exp.lam.params)
-        first: dict[Var, Var] = {}
-        known: dict[int, Atom] = {}
-        made: list[Stm] = []
-        for k, (param, array) in enumerate(zip(params[1:], exp.arrays, strict=True)):
-            match self.defs.get(array):
-                case Full((_, *inner), Var() | Const() as value) if inner:
-                    made.append(Stm((param,), Full(tuple(inner), value), stm.span))
-                    known[k] = param
-                    continue
-            row = first.get(array) or self.known_row(array, params[0])
-            if row is not None and row.type == param.type:
-                known[k] = row
-            else:
-                first[array] = param
+        known, made = known_rows(exp.arrays, params, self.defs, self.is_gone, stm.span)
         if known:
             for k, row in known.items():
                 self.map[exp.lam.params[1 + k]] = row
-            arrays = _others(exp.arrays, known)
             body = Body((*made, *exp.lam.body.stms), exp.lam.body.results) if made else exp.lam.body
             lam = Lambda((params[0], *_others(params[1:], known)), body)
-            match exp:
-                case Sweep(width, _, _, reduces, scans):
-                    exp = Sweep(width, arrays, lam, reduces, scans)
-                case Hist(op, dests, width):
-                    exp = Hist(op, dests, width, arrays, lam)
-                case Scatter(dests, width):
-                    exp = Scatter(dests, width, arrays, lam)
+            exp = replace(exp, arrays=_others(exp.arrays, known), lam=lam)
         self.keep(stm, self.inside(exp))
-
-    def known_row(self, array: Var, index: Var) -> Atom | None:
-        match self.defs.get(array):
-            case Iota():
-                return index
-            case Full((_,), Var() | Const() as value):
-                return value
-            case Broadcast(source, _, places) if places == tuple(range(1, array.type.rank)):
-                return None if self.is_gone(source) else source
-        return None
 
 
 def _others(many: tuple[T, ...], dropped: Collection[int]) -> tuple[T, ...]:
