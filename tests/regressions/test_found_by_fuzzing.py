@@ -232,3 +232,37 @@ def test_an_array_read_whole_through_another_shape_is_not_written_over():
         return v.sum()
 
     agree(f, np.array([0.1, 0.5, -0.3]), np.array([[0.1, -0.4, 0.2], [-0.9, 0.3, 0.4], [0.2, 0.6, -0.8]]), 4)
+
+
+def test_inner_loops_as_long_as_the_index_of_a_parallel_one():
+    """How much work an element is cannot be asked in front of the loop."""
+
+    def triangle(x):
+        s = 0.0
+        for i in tp.prange(len(x)):
+            for j in range(i):
+                s += x[i] * x[j]
+        return s
+
+    def maps(x):
+        rows = tp.map(lambda i: tp.reduce(lambda a, b: a + b, 0.0, tp.map(lambda j: x[i] * x[j], i)), len(x))
+        return np.sum(rows)
+
+    def given(x, lengths):
+        return tp.map(lambda n: np.sum(x[:n] * n), lengths)
+
+    def counted(x, lengths):
+        total = 0.0
+        for i in tp.prange(len(lengths)):
+            m = len(x) // 2
+            for j in range(m):
+                total += x[j] * lengths[i]
+        return total
+
+    x = np.linspace(0.1, 1.0, 6)
+    agree(triangle, x)
+    agree(maps, x)
+    agree(given, x, np.array([0, 3, 6]))
+    agree(counted, x, np.array([0, 3, 6]))
+    for f in (triangle, maps):
+        np.testing.assert_allclose(tp.grad(f)(x), np.sum(x) - x, rtol=1e-14)

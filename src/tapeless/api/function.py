@@ -60,8 +60,8 @@ class Function(Generic[P, R]):
     ) -> None:
         functools.update_wrapper(self, python)
         self.python = python
-        self.options = Options(check, unsafe, fastmath, debug_nans, memory)
         self.threads = threads if threads is not None else default_threads()
+        self.options = Options(check, unsafe, fastmath, debug_nans, memory, self.threads == 1)
         self.cache = cache
         # what to call, what it depends on, and the specialisation that it belongs to
         self._fast: dict[Any, tuple[Callable[[Any], Any], list[Watch], Caller]] = {}

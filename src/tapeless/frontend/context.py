@@ -70,6 +70,7 @@ class Options:
     fastmath: bool = False
     debug_nans: bool = False
     memory: str | None = None  # for backward sweeps
+    alone: bool = False  # runs on one thread
 
 
 @dataclass

@@ -32,7 +32,7 @@ def swept_by_rows(body: Body) -> set[Var]:
 def copy_by_rows(lo: Lowerer, source: Loc, target: Loc) -> None:
     code = lo.code
     alike = source.ordered and target.ordered and not source.same_place(target)
-    if not alike or lo.parallel or lo.target != "cpu":
+    if not alike or lo.parallel or lo.alone or lo.target != "cpu":
         code.copy(source, target)
         return
     rows, row = source.shape[0], code.size(source.shape[1:])

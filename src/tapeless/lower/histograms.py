@@ -38,7 +38,7 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
         fill(ZERO, n, dests, exp.lam)
         return
     lo.note("parallel on threads, one private histogram each")
-    pieces = pieces_of(lo, n, exp.lam.body, 4)
+    pieces = pieces_of(lo, n, exp.lam, exp.lam.body, 4)
     bins = code.mul(dests[0].shape[0], pieces)
     pieces = code.let("select", DType.i64, code.compare("lt", bins, n), pieces, ONE, label="pieces")
 

@@ -110,6 +110,7 @@ class Lowerer:
         self.wanted: dict[Var, Loc] = {}
         self.threads = Var("threads", Type(DType.i64))
         self.parallel = False  # inside a parallel region
+        self.alone = False  # for one thread
         self.blas = ""
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]
@@ -389,9 +390,13 @@ def write_back(lo: Lowerer, results: Sequence[Atom], params: Sequence[Var]) -> N
         lo.code.copy(source, target)
 
 
-def lower(function: Function, target: str = "cpu", fastmath: bool = False) -> Lowered:
-    """The whole function. Results of known size are provided by the caller, the others are handed over."""
+def lower(function: Function, target: str = "cpu", fastmath: bool = False, alone: bool = False) -> Lowered:
+    """The whole function. Results of known size are provided by the caller, the others are handed over.
+
+    alone: it will run on one thread, so that there are no parallel loops.
+    """
     lo = Lowerer(function, target)
+    lo.alone = alone
     code = lo.code
     sizes = {s: s for s in function.sizes}
     params: list[Var | Buffer] = [*function.sizes]

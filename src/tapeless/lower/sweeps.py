@@ -123,9 +123,9 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         return
     lo.note("parallel on threads")
     work = once_a_chunk(exp.lam)[1].body
-    pieces = pieces_of(lo, n, work)
+    pieces = pieces_of(lo, n, exp.lam, work)
     if accs:
-        pieces = worth_private(lo, accs, pieces, work_of(lo, n, work))
+        pieces = worth_private(lo, accs, pieces, work_of(lo, n, exp.lam, work))
         results: list[Total] = []
         shared = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tapeless.ir.core import Apply, Atom, Body, For, Hist, If, Library, Scatter, Stm, Sweep, Var, While
+from tapeless.ir.core import Apply, Atom, Body, For, Hist, If, Lambda, Library, Scatter, Stm, Sweep, Var, While
 from tapeless.ir.types import DType, dim_atom, i64
 from tapeless.ir.walk import regions
 from tapeless.lower.code import ONE
@@ -39,16 +39,16 @@ def cost_of(body: Body) -> int:
 
 
 def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
-    if lo.parallel or lo.target != "cpu":
+    if lo.parallel or lo.alone or lo.target != "cpu":
         return False
     if isinstance(exp.width, int):
         return exp.width >= 8 and exp.width * cost_of(exp.lam.body) >= PARALLEL_WORK
     return True
 
 
-def pieces_of(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
+def pieces_of(lo: Lowerer, n: Atom, lam: Lambda, body: Body, more: int = 0) -> Atom:
     """How many chunks: one a thread, or one when the work is small."""
-    return pieces_for(lo, n, work_of(lo, n, body, more))
+    return pieces_for(lo, n, work_of(lo, n, lam, body, more))
 
 
 def pieces_for(lo: Lowerer, n: Atom, work: Atom) -> Atom:
@@ -58,9 +58,9 @@ def pieces_for(lo: Lowerer, n: Atom, work: Atom) -> Atom:
     return code.let("select", DType.i64, enough, most, ONE, label="pieces")
 
 
-def work_of(lo: Lowerer, n: Atom, body: Body, more: int = 0) -> Atom:
-    """Scalar operations of n elements."""
-    return lo.code.mul(n, _work(lo, body, more))
+def work_of(lo: Lowerer, n: Atom, lam: Lambda, body: Body, more: int = 0) -> Atom:
+    """Scalar operations of n elements, whose lambda is made, but for what is done beforehand, by `body`."""
+    return lo.code.mul(n, _work(lo, lam, body, more))
 
 
 def share(lo: Lowerer, piece: Atom, n: Atom, pieces: Atom) -> tuple[Atom, Atom]:
@@ -71,10 +71,10 @@ def share(lo: Lowerer, piece: Atom, n: Atom, pieces: Atom) -> tuple[Atom, Atom]:
     return start, stop
 
 
-def _work(lo: Lowerer, body: Body, more: int) -> Atom:
+def _work(lo: Lowerer, lam: Lambda, body: Body, more: int) -> Atom:
     """Scalar operations of one element, with the sizes of inner sweeps as far as they are known outside."""
     code = lo.code
-    inside = {v for s in body.stms for v in s.vars}
+    inside = {*lam.params, *(v for s in lam.body.stms for v in s.vars)}
     known = cost_of(Body(tuple(s for s in body.stms if not _sized(s, inside)), ())) + more
     total: Atom = i64(known)
     for s in body.stms:

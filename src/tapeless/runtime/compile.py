@@ -75,7 +75,7 @@ class Compiled:
 
     @cached_property
     def lowered(self) -> Lowered:
-        return lower(self.in_place, fastmath=self.options.fastmath)
+        return lower(self.in_place, fastmath=self.options.fastmath, alone=self.options.alone)
 
     def text(self, stage: str) -> str:
         return with_room(lambda: self._text(stage))
@@ -131,7 +131,7 @@ def compile_specs(
     core, copies = check_in_place(core)
     times["in place"] = time.perf_counter() - start
     start = time.perf_counter()
-    lowered = lower(core, fastmath=options.fastmath)
+    lowered = lower(core, fastmath=options.fastmath, alone=options.alone)
     times["lower"] = time.perf_counter() - start
     if VERIFY:
         verify(core)
