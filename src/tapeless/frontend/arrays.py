@@ -48,6 +48,8 @@ def _follow(ctx: Context, var: Var, step: Strided | Reshaped) -> Var:
         dims = iter(var.type.shape)
         for o in step.order:
             shape.append(1 if o is None else next(dims))
+        if not kept:  # a single element
+            return ctx.b.full(shape, var, var.type.dtype, var.name)
         var = ctx.b.reshape(var, shape)
     return var
 
@@ -104,9 +106,9 @@ def _written(ctx: Context, base: Var, view: tuple[Strided | Reshaped, ...], valu
         return ctx.b.reshape(new, base.type.shape, base.name)
     if isinstance(new, Var) and new.type.shape:
         lengths = [a.length for a in step.axes if isinstance(a, Range)]
-        if None in step.order:
-            new = ctx.b.reshape(new, [lengths[o] for o in step.order if o is not None])
         kept = [o for o in step.order if o is not None]
+        if None in step.order and kept:
+            new = ctx.b.reshape(new, [lengths[o] for o in kept])
         if kept != sorted(kept):
             new = ctx.b.transpose(new, [kept.index(k) for k in range(len(kept))])
         if not kept:

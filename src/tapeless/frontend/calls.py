@@ -94,8 +94,7 @@ def _memory_order(ctx: Context, args: Sequence[Value]) -> Iterator[None]:
 
 def python_function(ctx: Context, origin: Origin) -> Closure:
     """A function object as something that can be compiled into a caller."""
-    inner = ctx.reads.step(origin, "unwrapped")
-    function = inner.value
+    function = origin.value
     try:
         source, node = sources.find(function)
     except CompileError as error:
@@ -103,16 +102,18 @@ def python_function(ctx: Context, origin: Origin) -> Closure:
             raise
         ctx.fail(error.code, error.reason, error.hint)
     ctx.reads.saw(origin, source.digest)
-    ctx.reads.remember(inner)
+    ctx.reads.remember(origin)
     names = _positional(node)
     defaults: dict[str, Value] = {}
     from tapeless.frontend.names import from_python
 
     given = function.__defaults__ or ()
     for k, name in enumerate(names[len(names) - len(given) :]):
-        defaults[name] = from_python(ctx, ctx.reads.step(inner, "default", k), f"{function.__name__}.{name}")
+        defaults[name] = from_python(ctx, ctx.reads.step(origin, "default", k), f"{function.__name__}.{name}")
     for name in function.__kwdefaults__ or {}:
-        defaults[name] = from_python(ctx, ctx.reads.step(inner, "keyword default", name), f"{function.__name__}.{name}")
+        defaults[name] = from_python(
+            ctx, ctx.reads.step(origin, "keyword default", name), f"{function.__name__}.{name}"
+        )
     return Closure(node, source, -1, tuple(defaults.items()), function.__name__, function)
 
 

@@ -175,6 +175,8 @@ def _nan_to_num(
     given = [v for v in operands if v != Static(None)]
 
     def rule(value: Scalar, fill: Scalar, *bounds: Scalar) -> Scalar:
+        if value.dtype.is_complex:
+            ctx.fail("TP103", "np.nan_to_num of complex numbers cannot be compiled", "apply it to x.real and x.imag.")
         if value.dtype not in FLOATS:
             return Scalar(apply(ctx, "identity", value.atom))
         dtype, atom = value.dtype, value.atom

@@ -170,7 +170,7 @@ def _unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> Comp
     python = written_function(getattr(function, "python", function))
     if isinstance(python, types.FunctionType) and tree is not None:
         try:
-            source, node = sources.find(sources.unwrap(python))
+            source, node = sources.find(python)
         except CompileError:  # without its source, the number will do
             source = None
         if source is not None:
@@ -245,7 +245,7 @@ def _trace(
     entry = ctx.reads.root("entry", None, python)
     transform = transform_of(ctx, entry)  # called instead, with all of the arguments
     written = written_function(python)
-    source, node = sources.find(sources.unwrap(written if isinstance(written, types.FunctionType) else python))
+    source, node = sources.find(written if isinstance(written, types.FunctionType) else python)
     names = _leaf_names(node.args, tree)
     sizes: dict[int, Var] = {}
     params: list[Var] = []

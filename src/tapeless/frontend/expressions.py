@@ -10,6 +10,7 @@ from typing import Any
 
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import as_numeric, elementwise
+from tapeless.frontend.comparisons import compare_others
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.merge import Arm, Join
@@ -51,7 +52,12 @@ def _evaluate(ctx: Context, node: ast.expr) -> Value:
             return _constant(ctx, -value)  # the lowest integer has no positive counterpart
         case ast.UnaryOp(op=op, operand=operand):
             name = type(op).__name__
-            number = as_numeric(ctx, evaluate(ctx, operand), f"operand of unary {name}")
+            given = evaluate(ctx, operand)
+            if isinstance(given, Sequence_):
+                ctx.fail(
+                    "TP104", f"Python has no unary operator for {type_text(given)}", "make an array of it: np.array."
+                )
+            number = as_numeric(ctx, given, f"operand of unary {name}")
             return elementwise(ctx, lambda s: scalars.unary_op(ctx, name, s), [number])
         case ast.BoolOp(op=op, values=values):
             return _bool_op(ctx, isinstance(op, ast.And), values)
@@ -153,7 +159,7 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
         if name == "Add":
             return Static(a.value + b.value)
     for v in (a, b):
-        if not isinstance(v, Scalar | Array | Sequence_):
+        if not isinstance(v, Scalar | Array | Sequence_) or (isinstance(v, Sequence_) and not _is_numpy(a, b)):
             ctx.fail("TP104", f"unsupported operand types for {symbol}: {type_text(a)} and {type_text(b)}")
     if isinstance(a, Array) and isinstance(b, Array) and a.type.dtype is b.type.dtype is DType.bool:
         name = {"Add": "BitOr", "Mult": "BitAnd"}.get(name, name)
@@ -161,6 +167,11 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
             ctx.fail("TP104", "NumPy does not subtract bool arrays", "use ^ or np.logical_xor.")
     b = _as_python_sees_it(a, b)
     return elementwise(ctx, lambda x, y: scalars.binary(ctx, name, x, y), [a, b], f"operands of {symbol}")
+
+
+def _is_numpy(*values: Value) -> bool:
+    """Whether one of the operands makes arrays of lists and tuples beside it."""
+    return any(isinstance(v, Array) or (isinstance(v, Scalar) and not v.weak) for v in values)
 
 
 def _as_python_sees_it(a: Value, b: Value) -> Value:
@@ -203,26 +214,11 @@ def compare_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
     if name in ("In", "NotIn"):
         return _contains(ctx, a, b, name == "NotIn")
     if not (isinstance(a, Scalar | Array) and isinstance(b, Scalar | Array)):
-        if isinstance(a, Static) and isinstance(b, Static) and name in ("Eq", "NotEq"):
-            return weak((a.value == b.value) == (name == "Eq"))
-        if (
-            isinstance(a, Sequence_)
-            and isinstance(b, Sequence_)
-            and name in ("Eq", "NotEq")
-            and "list" not in (a.kind, b.kind)
-        ):
-            return _equal_tuples(ctx, a, b, name)
+        if not _is_numpy(a, b):
+            return compare_others(ctx, name, a, b, lambda op, x, y: truth_of(ctx, compare_values(ctx, op, x, y)))
         a, b = as_numeric(ctx, a, "comparison"), as_numeric(ctx, b, "comparison")
     b = _as_python_sees_it(a, b)
     return elementwise(ctx, lambda x, y: scalars.compare(ctx, name, x, y), [a, b], "operands of a comparison")
-
-
-def _equal_tuples(ctx: Context, a: Sequence_, b: Sequence_, name: str) -> Value:
-    result: Atom = Const(len(a.items) == len(b.items), DType.bool)
-    if len(a.items) == len(b.items):
-        for x, y in zip(a.items, b.items, strict=True):
-            result = scalars.logical_and(ctx, result, truth_of(ctx, compare_values(ctx, ast.Eq(), x, y)))
-    return Scalar(result if name == "Eq" else scalars.logical_not(ctx, result), True)
 
 
 def _is(ctx: Context, a: Value, b: Value) -> bool:

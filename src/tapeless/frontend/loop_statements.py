@@ -82,6 +82,8 @@ def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
 
 
 def run_while(ctx: Context, s: ast.While) -> Flow:
+    if any(isinstance(n, ast.NamedExpr) for n in nodes(s.test)):  # others are rewritten: `_Conditions` in source.py
+        ctx.fail("TP101", "':=' in this condition is not part of the language", "leave the loop with break, inside.")
     leaves = _left_early(s)
     extra = frozenset({FLOW, RETURN} if leaves else set())
     keys, live_after = _loop_keys(ctx, s, extra)

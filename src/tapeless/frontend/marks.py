@@ -79,14 +79,13 @@ def _function(function: types.FunctionType, text: str | None) -> Mark:
         return _named(function)
     if hasattr(function, "__tapeless__") or hasattr(function, "__tapeless_handler__"):
         raise Unknown(f"the function '{function.__name__}'")
-    written = sources.unwrap(function)
-    text = sources.digest_of(written) if text is None else text
+    text = sources.digest_of(function) if text is None else text
     if not text:
         raise Unknown(f"the source of '{function.__name__}'")
-    code = written.__code__
+    code = function.__code__
     return (
         "function", code.co_filename, code.co_firstlineno, code.co_name, code.co_code, code.co_linetable, code.co_names,
-        code.co_varnames, code.co_freevars, len(written.__defaults__ or ()), tuple(written.__kwdefaults__ or ()), text,
+        code.co_varnames, code.co_freevars, len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ()), text,
     )  # fmt: skip
 
 

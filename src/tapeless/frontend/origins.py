@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tapeless.frontend import source as sources
 from tapeless.frontend.marks import FIXED, Keys, Mark, Unknown, by_identity, mark_of
 
 Get = Callable[[], Any]
@@ -79,11 +78,6 @@ def _attribute(origin: Origin, name: str) -> Get:
     return lambda: getattr(holder, name)
 
 
-def _unwrapped(origin: Origin, _: None) -> Get:
-    function = sources.unwrap(origin.value)
-    return lambda: function
-
-
 # What is inside a container is read through it, since the container may be replaced.
 STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "cell": _cell,
@@ -92,7 +86,6 @@ STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "default": _default,
     "keyword default": _keyword_default,
     "attribute": _attribute,
-    "unwrapped": _unwrapped,
     "field": lambda origin, name: lambda: getattr(origin.get(), name),
     "item": lambda origin, key: lambda: origin.get()[key],
     "length": lambda origin, _: lambda: len(origin.get()),

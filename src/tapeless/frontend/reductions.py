@@ -138,7 +138,8 @@ def _ignoring_nan(name: str, row: str) -> None:
 
         def element(x: Atom) -> Atom:
             y = convert(ctx, x, kind)
-            return y if x.type.dtype.is_int else select(ctx, apply(ctx, "isnan", x), neutral_of(row, kind), y)
+            numbers = x.type.dtype.is_float or x.type.dtype.is_complex
+            return y if not numbers else select(ctx, apply(ctx, "isnan", x), neutral_of(row, kind), y)
 
         where = axes(ctx, name, axis, value.type.rank)
         return over_lanes(ctx, name, value, where, keepdims, lambda lane: [fold(ctx, row, [lane], element)])

@@ -13,7 +13,7 @@ from typing import Any
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Scalar, weak
 from tapeless.ir.core import Apply, Body, If
-from tapeless.ir.types import Atom, Const, DType, Type, Var, const, zero_of
+from tapeless.ir.types import Atom, Const, DType, Type, Var, const, i64, zero_of
 from tapeless.ops.promotion import float_dtype, promote
 from tapeless.ops.table import op as row
 
@@ -83,7 +83,24 @@ def compare_atoms(ctx: Context, name: str, a: Atom, b: Atom) -> Atom:
 def common(ctx: Context, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
     """Both operands in their common type."""
     dtype, is_weak = promote(a.dtype, a.weak, b.dtype, b.weak)
-    return Scalar(convert(ctx, a.atom, dtype), is_weak), Scalar(convert(ctx, b.atom, dtype), is_weak)
+    return Scalar(fitted(ctx, a, dtype), is_weak), Scalar(fitted(ctx, b, dtype), is_weak)
+
+
+def fitted(ctx: Context, a: Scalar, dtype: DType) -> Atom:
+    """Converted; an int of Python that NumPy's type beside it does not hold is an error, as in NumPy."""
+    if a.weak and a.dtype is DType.i64 and dtype is DType.i32:
+        low, high = -(2**31), 2**31 - 1
+        if isinstance(a.atom, Const):
+            if not low <= a.atom.value.real <= high:
+                ctx.fail(
+                    "TP104",
+                    f"Python integer {int(a.atom.value.real)} out of bounds for int32",
+                    "use an array of int64.",
+                )
+        else:
+            inside = logical_and(ctx, apply(ctx, "ge", a.atom, i64(low)), apply(ctx, "le", a.atom, i64(high)))
+            ctx.check(inside, "OverflowError", "Python integer {0} out of bounds for int32", a.atom)
+    return convert(ctx, a.atom, dtype)
 
 
 def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
@@ -107,7 +124,7 @@ def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
             op = "or" if name == "Add" else "and"
     if dtype not in row(op).dtypes:
         ctx.fail("TP104", f"unsupported operand types for {symbol}: {type_text(a)} and {type_text(b)}")
-    x, y = convert(ctx, a.atom, dtype), convert(ctx, b.atom, dtype)
+    x, y = fitted(ctx, a, dtype), fitted(ctx, b, dtype)
     if name in ("FloorDiv", "Mod") and is_weak:
         _refuse_zero(ctx, y, "integer division or modulo by zero" if dtype.is_int else "float floor division by zero")
     if name in ("LShift", "RShift") and is_weak and not (isinstance(y, Const) and y.value.real >= 0):
@@ -285,7 +302,10 @@ def compare(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
     op, fold_python, symbol = COMPARE[name]
     if isinstance(a.atom, Const) and isinstance(b.atom, Const) and not (a.dtype.is_complex or b.dtype.is_complex):
         return Scalar(Const(bool(fold_python(a.atom.value, b.atom.value)), DType.bool), a.weak and b.weak)
-    x, y = common(ctx, a, b)
+    if {a.dtype, b.dtype} == {DType.i32, DType.i64}:  # any int of Python can be compared
+        x, y = Scalar(convert(ctx, a.atom, DType.i64)), Scalar(convert(ctx, b.atom, DType.i64))
+    else:
+        x, y = common(ctx, a, b)
     if x.dtype not in row(op).dtypes:
         if x.dtype is DType.bool:
             x, y = Scalar(convert(ctx, x.atom, DType.i64)), Scalar(convert(ctx, y.atom, DType.i64))

@@ -106,7 +106,11 @@ def squeeze(ctx: Context, a: Value, axis: Value | None = None) -> Value:
     value = array(ctx, "np.squeeze", a)
     dims = ctx.dims(value.type.shape)
     if axis is None:
-        away = [k for k, d in enumerate(dims) if d == 1]
+        away = [k for k, d in enumerate(dims) if d == 1 or d in ctx.short]
+        for k, d in enumerate(dims):
+            if isinstance(d, Var) and k not in away and d not in ctx.sizes:
+                message = "np.squeeze: whether an axis goes must be known at compile time, and this one has size 1; give axis="
+                ctx.check(apply(ctx, "ne", d, i64(1)), "ShapeError", message)
     else:
         away = list(axes(ctx, "np.squeeze", axis, value.type.rank))
     for k in away:

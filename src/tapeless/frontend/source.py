@@ -70,15 +70,29 @@ def nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(node))
 
 
+def _parsed(text: str) -> ast.Module:
+    tree = ast.parse(text)
+    return _Conditions().visit(tree) if ":=" in text else tree
+
+
+class _Conditions(ast.NodeTransformer):
+    """`while (x := f(x)) > 0:` binds a name before each iteration, as a first statement does that leaves the loop."""
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        self.generic_visit(node)
+        leaves = any(isinstance(n, ast.Break | ast.Continue) for s in node.orelse for n in ast.walk(s))
+        if leaves or not any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
+            return node
+        test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
+        leave = ast.copy_location(
+            ast.If(test, [*node.orelse, ast.copy_location(ast.Break(), node.test)], []), node.test
+        )
+        always = ast.copy_location(ast.Constant(True), node.test)
+        return ast.copy_location(ast.While(always, [leave, *node.body], []), node)
+
+
 _files: dict[tuple[str, str], Source] = {}
 _digests: dict[str, tuple[list[str], str]] = {}
-
-
-def unwrap(function: types.FunctionType) -> types.FunctionType:
-    """The function under decorators that say what they wrap."""
-    while isinstance(getattr(function, "__wrapped__", None), types.FunctionType):
-        function = function.__wrapped__  # type: ignore[attr-defined]
-    return function
 
 
 def digest_of(function: types.FunctionType) -> str:
@@ -140,7 +154,7 @@ def _parse(function: types.FunctionType) -> Source:
         if key not in _files:
             try:
                 text = tuple(x.rstrip("\n") for x in lines)
-                _files[key] = Source(code.co_filename, ast.parse("".join(lines)), text, digest=digest)
+                _files[key] = Source(code.co_filename, _parsed("".join(lines)), text, digest=digest)
             except SyntaxError:  # a notebook cell with magics, say
                 lines = []
         if lines:
@@ -156,7 +170,7 @@ def _parse(function: types.FunctionType) -> Source:
     indent = len(block[0]) - len(block[0].lstrip())
     dedented = [x[indent:] if x[:indent].isspace() or not indent else x for x in block]
     try:
-        tree = ast.parse("".join(dedented))
+        tree = _parsed("".join(dedented))
     except SyntaxError:
         raise CompileError(
             f"the source of '{function.__qualname__}' cannot be parsed on its own", code="TP107", file=code.co_filename,

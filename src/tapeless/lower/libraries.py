@@ -110,12 +110,14 @@ def matvec(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
 
 
 def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
-    """C = A B by tiles in registers when it is small, by BLAS otherwise."""
+    """C = A B by tiles in registers when it is small or of integers, by BLAS otherwise."""
     code = lo.code
     a, b, c = (replace(loc, shape=tuple(lo.atom(d) for d in loc.shape)) for loc in (a, b, c))
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     work = code.mul(code.mul(m, n), k)
-    if isinstance(work, Const):
+    if c.dtype not in PREFIX:  # BLAS has no integers
+        _tiles(lo, a, b, c)
+    elif isinstance(work, Const):
         (_tiles if int(work.value.real) <= SMALL else _gemm)(lo, a, b, c)
     elif c.dtype.is_complex:
         small = code.compare("le", work, i64(SMALL))
