@@ -143,3 +143,41 @@ def test_truth_values_without_nan():
     agree(lambda x: np.nanprod(x), np.array([True, False]))
     with pytest.raises(tp.CompileError, match="nan_to_num"):
         tp.function(lambda z: np.nan_to_num(z))(np.array([1j]))
+
+
+def test_elements_of_other_shapes_in_a_histogram():
+    f = tp.function(lambda d, k, v: tp.hist(lambda a, b: a + b, 0.0, d, k, v))
+    with pytest.raises(tp.ShapeError, match="elements of dest have 1 dimensions, those of vals 0"):
+        f(np.zeros((2, 2)), np.array([0]), np.ones(1))
+    with pytest.raises(tp.ShapeError, match="sizes 2 and 3"):
+        f(np.zeros((2, 2)), np.array([0]), np.ones((1, 3)))
+
+
+def test_more_numbers_than_can_be_passed():
+    f = tp.function(lambda numbers: numbers[0] + numbers[-1])
+    assert f([1.0] * 900) == 2.0
+    with pytest.raises(tp.ArgumentError, match="make arrays of lists of numbers"):
+        f([1.0] * 1100)
+
+
+def test_an_ellipsis_that_stands_for_nothing_between_index_arrays():
+    a = np.arange(60.0).reshape(5, 3, 4)
+    agree(lambda a: a[..., [0, 1], 0], a)
+    agree(lambda a: a[[0, 1], ..., 0], a)
+    with pytest.raises(tp.CompileError, match="stands for no axis"):
+        tp.function(lambda a: a[:, [0, 1], ..., 0])(a)
+
+
+def test_numbers_picked_from_a_tuple_are_pythons():
+    agree(lambda a, i: a * (1.0, 2.0)[i], np.ones(2, np.float32), 1)
+    agree(lambda a, i: a * [1, 2][i], np.ones(2, np.int32), 0)
+
+
+def test_carets_count_characters():
+    def f(x):
+        return x if "日本語" == "" else undefined_name  # noqa: F821
+
+    with pytest.raises(tp.CompileError) as caught:
+        tp.function(f)(1.0)
+    *_, line, caret = [t for t in str(caught.value).splitlines() if "undefined_name" in t or "^" in t][-2:]
+    assert line[caret.index("^") : caret.rindex("^") + 1] == "undefined_name"

@@ -353,7 +353,9 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
             if items and all(isinstance(i, Scalar) for i in items):
                 made = as_numeric(ctx, Sequence_(items, "list"), "index")
                 assert isinstance(made, Array)
-                return get_item(ctx, made, index)
+                item = get_item(ctx, made, index)
+                numbers = isinstance(item, Scalar) and all(isinstance(i, Scalar) and i.weak for i in items)
+                return Scalar(item.atom, True) if isinstance(item, Scalar) and numbers else item
             ctx.fail(
                 "TP104",
                 f"the index of a {base.kind} must be known at compile time",

@@ -35,6 +35,12 @@ def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
                 if ellipsis:
                     ctx.fail("TP112", "an index can only have a single ellipsis ('...')")
                 ellipsis = True
+                if used == rank and _are_apart(raw, r):
+                    ctx.fail(
+                        "TP104",
+                        "'...' between arrays of indices stands for no axis here",
+                        "leave '...' out, and move axes with np.transpose.",
+                    )
                 items.extend([whole] * (rank - used))
             case Scalar() if r.dtype is DType.bool:
                 ctx.fail(
@@ -57,6 +63,14 @@ def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
     if not ellipsis:
         items.extend([whole] * (rank - used))
     return items
+
+
+def _are_apart(raw: list[Value], ellipsis: Value) -> bool:
+    """Whether there are arrays of indices, and the ellipsis parts them, or one from a position."""
+    at = raw.index(ellipsis)
+    arrays = [isinstance(r, Array | Sequence_) for r in raw]
+    sides = [any(isinstance(r, Array | Sequence_ | Scalar) for r in part) for part in (raw[:at], raw[at + 1 :])]
+    return any(arrays) and all(sides)
 
 
 def get_item(ctx: Context, array: Array, subscript: Value) -> Value:

@@ -35,6 +35,12 @@ def op_hist(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
         dests = rows_of(ctx, "tp.hist", target)
         n = common_width(ctx, "tp.hist", dests)
         op = Operator(ctx, "tp.hist", a["op"], a["ne"], [d.type.row() for d in dests], a["vals"])
+        for d, v in zip(dests, values, strict=False):
+            if d.type.rank != v.type.rank:
+                ranks = f"elements of dest have {d.type.rank - 1} dimensions, those of vals {v.type.rank - 1}"
+                ctx.shape_error("TP201", f"tp.hist: {ranks}")
+            for m, n_v in zip(d.type.shape[1:], v.type.shape[1:], strict=True):
+                ctx.same_size(m, n_v, "tp.hist")
         for d, t in zip(dests, op.types, strict=True):
             if d.type.dtype is not t.dtype:
                 have, want = t.dtype.numpy.name, d.type.dtype.numpy.name

@@ -35,10 +35,15 @@ class Source:
         return Span(
             self.file,
             line,
-            getattr(node, "col_offset", 0) + self.indent,
+            self._column(line - self.offset, getattr(node, "col_offset", 0)) + self.indent,
             end + self.offset,
-            (getattr(node, "end_col_offset", 0) or 0) + self.indent,
+            self._column(end, getattr(node, "end_col_offset", 0) or 0) + self.indent,
         )
+
+    def _column(self, line: int, count: int) -> int:
+        """Python counts bytes."""
+        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        return count if text.isascii() else len(text.encode()[:count].decode(errors="ignore"))
 
     def functions(self, line: int) -> list[ast.FunctionDef | ast.Lambda]:
         """Those that reach over a line of the file."""

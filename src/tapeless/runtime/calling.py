@@ -36,6 +36,9 @@ C_TYPES: dict[DType, Any] = {
 }
 
 
+MOST_ARGUMENTS = 1024  # of ctypes
+
+
 def address_of(array: np.ndarray[Any, Any]) -> int:
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
@@ -68,6 +71,11 @@ class Caller:
         self.provided = [(k, r) for k, r in binary.array_results.items() if r[1]]
         argtypes += [ctypes.c_void_p] * len(self.provided)
         argtypes += [ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
+        if len(argtypes) > MOST_ARGUMENTS:
+            raise ArgumentError(
+                f"the arguments hold {len(self.params)} numbers and arrays, and {MOST_ARGUMENTS} is the most that can be passed;"
+                " make arrays of lists of numbers"
+            )
         self.native = ctypes.CFUNCTYPE(None, *argtypes)(compiled.address)
         slots = sum(2 if d.is_complex else 1 for d in binary.scalar_results)
         given = sum(1 for r in binary.array_results.values() if not r[1])
