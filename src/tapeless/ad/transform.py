@@ -9,7 +9,7 @@ from tapeless.ir.core import Function, Lambda
 from tapeless.ir.walk import free_in_lambda, type_vars
 from tapeless.passes.fuse import fuse
 from tapeless.passes.own_cells import own_cells
-from tapeless.passes.parallelise import parallelise_marked
+from tapeless.passes.parallelise import parallelise_derivable
 from tapeless.passes.pipeline import optimize
 from tapeless.passes.ranges import eliminate_checks
 from tapeless.passes.recognise import recognise_products
@@ -22,7 +22,7 @@ def prepared(lam: Lambda) -> Lambda:
     sizes = dict.fromkeys(d for v in outside for d in type_vars(v.type))
     f = Function("region", tuple(sizes), tuple(v for v in outside if v not in sizes), lam.body)
     f = optimize(f)
-    f = eliminate_checks(parallelise_marked(f))
+    f = eliminate_checks(parallelise_derivable(f))
     f = own_cells(whole_rows(optimize(f)))
     f = recognise_products(fuse(optimize(f)))
     return Lambda(lam.params, optimize(f).body)

@@ -10,15 +10,18 @@ by what comes next: that has an order, so it is refused, but for integers.
 
 Note [Own cells]
 Iterations write disjoint cells when on one axis every write is at c*i + r, with one c other than 0 and remainders r
-that
-differ by less than |c| in absolute value: two iterations then never meet. If the loop also reads the array, every
-access must be at the same position of the first axis; the row is then taken in, changed and handed back.
+that differ by less than |c| in absolute value: two iterations then never meet. Positions that may count from the end
+could meet others that do not: a test before the loop sees that all of them lie within one length of the axis.
+If the loop also reads the array, or writes a cell again, every access must be at the same position of the first axis;
+the row is then taken in, changed and handed back. Only where that does not work may a cell be "set" more than once in
+an iteration, and derivatives are then taken of the loop as it stands (`parallelise_derivable`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tapeless.ir.core import (
     Apply,
@@ -38,6 +41,7 @@ from tapeless.ir.core import (
 from tapeless.ir.types import I64, Const, DType, Var, const
 from tapeless.ir.walk import free_in_exp, free_in_lambda, regions
 from tapeless.passes.linear import Linear, combined, form_of
+from tapeless.passes.written_once import written_once
 
 WORDS = {"add": "+", "mul": "*"}
 EXTREMA = ("min", "max", "minimum", "maximum", "fmin", "fmax")
@@ -229,8 +233,25 @@ class Accesses:
         return Dependent(self.param.name, f"'{self.param.name}' {what}", s.span)
 
 
-def kind_of(loop: For, k: int, forms: dict[Var, Linear]) -> str:
-    """ "set", "add" or "row": how iterations share a carried array."""
+@dataclass(frozen=True)
+class Sharing:
+    """How iterations share a carried array: by "set", "add" or "row"."""
+
+    kind: str
+    once: bool = True  # no iteration sets a cell twice
+    within: Within | None = None
+
+
+@dataclass(frozen=True)
+class Within:
+    """What must hold for iterations not to meet: scale * (iterations - 1) + spread is less than the axis is long."""
+
+    axis: int
+    scale: int
+    spread: int
+
+
+def sharing_of(loop: For, k: int, forms: dict[Var, Linear]) -> Sharing:
     p = loop.params[k]
     accesses = Accesses(p)
     accesses.collect(loop.body)
@@ -240,11 +261,15 @@ def kind_of(loop: For, k: int, forms: dict[Var, Linear]) -> str:
         if j != k and r in accesses.versions:
             raise Dependent(p.name, f"'{p.name}' changes places with another array")
     if accesses.writes and _only_added_to(loop.body, accesses):
-        return "add"
-    if not accesses.reads and _disjoint(loop, accesses, forms):
-        return "set"
+        return Sharing("add")
+    apart = None if accesses.reads else _disjoint(loop, accesses, forms)
+    once = apart is not None and written_once(loop, accesses.versions, forms)
+    if apart is not None and once:
+        return apart
     if own_rows(loop, accesses, forms) is not None:
-        return "row"
+        return Sharing("row")
+    if apart is not None:
+        return replace(apart, once=False)
     where = (accesses.reads or accesses.writes)[0][0]
     if accesses.reads:
         raise Dependent(p.name, f"'{p.name}' is read where another iteration may have written it", where.span)
@@ -295,20 +320,13 @@ def _same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
     return all(isinstance(x, At) and isinstance(y, At) and x.index == y.index for x, y in zip(a, b, strict=True))
 
 
-def _disjoint(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> bool:
+def _disjoint(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> Sharing | None:
     """Note [Own cells]."""
     outside = _outside(loop)
     for axis in range(accesses.param.type.rank):
-        found: list[Linear] = []
-        for _, axes in accesses.writes:
-            a = axes[axis]
-            if not isinstance(a, At):
-                break
-            form = form_of(a.index, forms)
-            if a.wrap and not _nonnegative(form, loop.index):
-                break
-            found.append(form)
-        if len(found) != len(accesses.writes) or not found:
+        places = [axes[axis] for _, axes in accesses.writes]
+        found = [form_of(a.index, forms) for a in places if isinstance(a, At)]
+        if len(found) != len(places) or not found:
             continue
         scale = found[0].coefficient(loop.index)
         if scale == 0 or any(f.coefficient(loop.index) != scale for f in found):
@@ -319,15 +337,19 @@ def _disjoint(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> bool:
         gaps = [r - rests[0] for r in rests]
         if not all(g.is_constant for g in gaps):
             continue
-        spread = [g.constant for g in gaps]
-        if max(spread) - min(spread) < abs(scale):
-            return True
-    return False
+        spread = max(g.constant for g in gaps) - min(g.constant for g in gaps)
+        if spread < abs(scale):
+            wraps = any(
+                isinstance(a, At) and a.wrap and not _nonnegative(f, loop.index)
+                for a, f in zip(places, found, strict=True)
+            )
+            return Sharing("set", within=Within(axis, abs(scale), spread) if wraps else None)
+    return None
 
 
 def _nonnegative(form: Linear, index: Var) -> bool:
     """Wrapped positions may meet; forms of the index with nothing negative in them do not wrap."""
-    return form.constant >= 0 and form.coefficient(index) > 0 and all(form.coefficient(s) >= 0 for s in form.symbols)
+    return form.constant >= 0 and form.coefficient(index) > 0 and form.symbols == {index}
 
 
 def _outside(loop: For) -> set[Var]:
@@ -342,7 +364,7 @@ def own_rows(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> Linear 
         if not isinstance(first, At):
             return None
         form = form_of(first.index, forms)
-        if first.wrap and not _nonnegative(form, loop.index):
+        if first.wrap and any(c < 0 for c in (form.constant, *form.terms.values())):
             return None
         found.append(form)
     scale = found[0].coefficient(loop.index)

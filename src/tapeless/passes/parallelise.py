@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tapeless.errors import CompileError
+from tapeless.ir.builder import Builder
 from tapeless.ir.core import (
     Apply,
     Atom,
     Body,
+    Check,
     Exp,
     For,
     Function,
@@ -32,9 +34,9 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import I64, Const, Type, Var, atom_dim, i64
+from tapeless.ir.types import BOOL, I64, Const, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import Substitution, map_regions, regions
-from tapeless.passes.independence import Dependent, forms_of, kind_of, neutral, reduction_of
+from tapeless.passes.independence import Dependent, Sharing, Within, forms_of, neutral, reduction_of, sharing_of
 from tapeless.passes.rowwise import Rows, RowTarget
 
 
@@ -48,16 +50,27 @@ class _Total:
 
 @dataclass(frozen=True)
 class _Target:
-    """A carried array that is only written (`set`) or only added to (`add`)."""
+    """A carried array that is only written (`set`), only added to (`add`), or of which each iteration has a `row`."""
 
     k: int
-    op: str
+    sharing: Sharing
+
+    @property
+    def op(self) -> str:
+        return self.sharing.kind
 
 
 MARK = "prange"  # the plan of loops that the user says are parallel
 
 
-def parallelise_marked(function: Function) -> Function:
+def parallelise_derivable(function: Function) -> Function:
+    """The same for a function to be differentiated: a loop that may set a cell twice in one iteration stays a loop,
+    which knows which of the values was the last.
+    """
+    return parallelise_marked(function, once=True)
+
+
+def parallelise_marked(function: Function, once: bool = False) -> Function:
     """All loops over tp.prange, inner ones first; CompileError TP111 for one that is not parallel."""
 
     def on_body(body: Body) -> Body:
@@ -65,7 +78,7 @@ def parallelise_marked(function: Function) -> Function:
         for s in body.stms:
             inner = Stm(s.vars, map_regions(s.exp, on_body), s.span) if regions(s.exp) else s
             if isinstance(s.exp, For) and s.exp.plan == MARK:
-                stms.extend(_proved(s, inner))
+                stms.extend(_proved(s, inner, once))
             else:
                 stms.append(inner)
         return Body(tuple(stms), body.results)
@@ -84,14 +97,17 @@ def _unmarked(body: Body) -> Body:
     return Body(tuple(stms), body.results)
 
 
-def _proved(stm: Stm, inner: Stm) -> list[Stm]:
+def _proved(stm: Stm, inner: Stm, once: bool) -> list[Stm]:
     """The loop with its inner ones parallel too where that works, else with those in order."""
+    in_order = Body((Stm(stm.vars, map_regions(stm.exp, _unmarked), stm.span),), ())
     try:
-        return parallelise(inner)
-    except Dependent:
+        return parallelise(inner, once)
+    except (Dependent, SetTwice):
         pass
     try:
-        return parallelise(Stm(stm.vars, map_regions(stm.exp, _unmarked), stm.span))
+        return parallelise(in_order.stms[0], once)
+    except SetTwice:
+        return list(_unmarked(in_order).stms)
     except Dependent as found:
         span = found.span if isinstance(found.span, Span) and found.span.line else stm.span
         raise CompileError(
@@ -106,7 +122,11 @@ def _proved(stm: Stm, inner: Stm) -> list[Stm]:
         ) from None
 
 
-def parallelise(stm: Stm) -> list[Stm]:
+class SetTwice(Exception):
+    """An iteration may set a cell twice, in a loop that is to be differentiated."""
+
+
+def parallelise(stm: Stm, once: bool) -> list[Stm]:
     """The loop as a sweep."""
     loop = stm.exp
     assert isinstance(loop, For)
@@ -118,7 +138,9 @@ def parallelise(stm: Stm) -> list[Stm]:
         if not p.type.shape:
             totals.append(_Total(k, reduction_of(loop, k)))
         else:
-            targets.append(_Target(k, kind_of(loop, k, forms)))
+            targets.append(_Target(k, sharing_of(loop, k, forms)))
+    if once and not all(t.sharing.once for t in targets):
+        raise SetTwice
     return _build(stm, loop, totals, targets)
 
 
@@ -146,15 +168,18 @@ def _build(stm: Stm, loop: For, totals: list[_Total], targets: list[_Target]) ->
         count = Var("count", I64)
         before.append(Stm((count,), Apply("max", (width, i64(0))), span))
         width = count
+    for target in written:
+        if target.sharing.within is not None:
+            before += _meets_nothing(loop.params[target.k], target.sharing.within, width, span)
     accs = {t.k: Var(loop.params[t.k].name, _acc_type(loop.params[t.k].type, t.op)) for t in written}
     starts = {loop.params[t.k]: neutral(t.op, loop.params[t.k].type.dtype) for t in totals}
     taken = [RowTarget(loop, t.k, width, span) for t in rows]
     rewriter = _Rewriter({loop.params[k]: acc for k, acc in accs.items()})
     body = rewriter.body(loop.body, [j for j in range(len(loop.params)) if j not in accs])
     names = [j for j in range(len(loop.params)) if j not in accs]
-    for target in taken:
-        before += target.before
-        body = Rows(target.param, target.row).body(body)
+    for rowed in taken:
+        before += rowed.before
+        body = Rows(rowed.param, rowed.row).body(body)
     body = Substitution(starts).body(body)
     by = dict(zip(names, body.results, strict=True))
     lam = Lambda(
@@ -167,8 +192,8 @@ def _build(stm: Stm, loop: For, totals: list[_Total], targets: list[_Target]) ->
     after: list[Stm] = []
     for t, v in zip(totals, partial, strict=True):
         after.append(Stm((stm.vars[t.k],), Apply(t.op, (loop.inits[t.k], v)), span))
-    for target, v in zip(taken, mapped, strict=True):
-        after.append(Stm((stm.vars[target.k],), Update(target.init, target.axes, v), span))
+    for rowed, v in zip(taken, mapped, strict=True):
+        after.append(Stm((stm.vars[rowed.k],), Update(rowed.init, rowed.axes, v), span))
     bound = (*partial, *mapped)
     if not written:
         return [*before, Stm(bound, sweep, span), *after]
@@ -177,6 +202,18 @@ def _build(stm: Stm, loop: For, totals: list[_Total], targets: list[_Target]) ->
     lam_accs = Lambda(tuple(accs[t.k] for t in written), Body((Stm(inner, sweep, span),), inner))
     outer = Stm((*(stm.vars[t.k] for t in written), *bound), WithAcc(arrays, lam_accs), span)
     return [*before, outer, *after]
+
+
+def _meets_nothing(param: Var, within: Within, width: Atom, span: Span) -> list[Stm]:
+    """A test that positions which count from the end are not met by others: Note [Own cells] in `independence`."""
+    b = Builder(span)
+    steps = b.let(I64, Apply("sub", (width, i64(1))))
+    reach = b.let(I64, Apply("add", (b.let(I64, Apply("mul", (steps, i64(within.scale)))), i64(within.spread))))
+    apart = b.let(BOOL, Apply("lt", (reach, dim_atom(param.type.shape[within.axis]))))
+    none = b.let(BOOL, Apply("le", (width, i64(0))))
+    message = f"two iterations of this parallel loop write the same element of '{param.name}'"
+    b.effect(Check(b.let(BOOL, Apply("or", (none, apart))), "IndexError", message))
+    return b.stms
 
 
 def _acc_type(type: Type, op: str) -> Type:

@@ -272,12 +272,13 @@ class Operators(Expressions):
                 self.line(f"{name} = {self.number(t)}")
                 self.bind(name, t)
             for k, v in enumerate(chosen):
-                guard = self.chance(20)
-                if guard:
-                    self.line(f"if {self.number(BOOL)}:")
-                    self.indent += 1
-                self._parallel_write(v, i, size, own=k == 0)
-                self.indent -= guard
+                for _ in range(1 if k else self.pick((1, 1, 2, 3))):  # a cell of its own may be written again
+                    guard = self.chance(20)
+                    if guard:
+                        self.line(f"if {self.number(BOOL)}:")
+                        self.indent += 1
+                    self._parallel_write(v, i, size, own=k == 0)
+                    self.indent -= guard
         for v in chosen:
             if isinstance(v.type, Arr):
                 self.wrote(v.cell)
@@ -294,12 +295,19 @@ class Operators(Expressions):
             self.line(f"{v.name}[({self.number(INT, 1)}) % {abs(t.shape[0])}] += {number}")
         elif t.rank == 1:
             op = self.pick(("=", "+=", "*=")) if t.dtype != "bool" else "="
+            again = self.chance(15)
+            if again:
+                self.line(f"for {self.name('j')} in range(2):")
+                self.indent += 1
             self.line(f"{v.name}[{i}] {op} {number}")
+            self.indent -= again
         elif self.chance(50):
             j = self.name("j")
+            square, column = t.shape[0] == t.shape[1], self.pick((j, j, "0"))
             self.line(f"for {j} in range({v.name}.shape[1]):")
             with self.block():
                 self.bind(j, INT, fixed=True)
-                self.line(f"{v.name}[{i}, {j}] = {self.number(t.element)}")
+                cell = f"{column}, {i}" if square and self.chance(25) else f"{i}, {column}"
+                self.line(f"{v.name}[{cell}] = {self.number(t.element)}")
         else:
             self.line(f"{v.name}[{i}] = {self.operand(Arr(t.dtype, t.shape[1:]))}")
