@@ -40,6 +40,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import I64, Const, DType, Var, const
 from tapeless.ir.walk import free_in_exp, free_in_lambda, regions
+from tapeless.passes.array_sums import addend_of
 from tapeless.passes.linear import Linear, combined, form_of
 from tapeless.passes.written_once import written_once
 
@@ -183,7 +184,7 @@ class Accesses:
         self.versions: set[Var] = {param}
         self.reads: list[tuple[Stm, tuple[Axis, ...]]] = []
         self.writes: list[tuple[Stm, tuple[Axis, ...]]] = []
-        self.adds: list[Stm] = []
+        self.sums: list[Stm] = []  # that add something to the whole array
         self.old_values: dict[Var, Stm] = {}
 
     def collect(self, body: Body) -> None:
@@ -216,6 +217,9 @@ class Accesses:
                             for arm in (then, orelse):
                                 if arm.results[j] not in self.versions:
                                     raise self.error(s, "is replaced as a whole")
+                case Sweep() if len(used) == 1 and addend_of(s, used[0]) is not None:
+                    self.sums.append(s)
+                    self.versions.update(s.vars)
                 case Sweep():
                     for r in regions(s.exp):
                         self.collect(r.body)
@@ -258,10 +262,13 @@ def sharing_of(loop: For, k: int, forms: dict[Var, Linear]) -> Sharing:
     if loop.body.results[k] not in accesses.versions:
         raise Dependent(p.name, f"'{p.name}' is replaced as a whole in each iteration")
     for j, r in enumerate(loop.body.results):
-        if j != k and r in accesses.versions:
+        if j != k and r in accesses.versions and not accesses.sums:
             raise Dependent(p.name, f"'{p.name}' changes places with another array")
-    if accesses.writes and _only_added_to(loop.body, accesses):
+    alone = sum(r in accesses.versions for r in loop.body.results) == 1
+    if (accesses.writes or accesses.sums) and alone and _only_added_to(loop.body, accesses):
         return Sharing("add")
+    if accesses.sums:
+        raise accesses.error(accesses.sums[0], "is read as a whole while iterations write it")
     apart = None if accesses.reads else _disjoint(loop, accesses, forms)
     once = apart is not None and written_once(loop, accesses.versions, forms)
     if apart is not None and once:
@@ -299,12 +306,8 @@ def _only_added_to(body: Body, accesses: Accesses) -> bool:
         assert isinstance(s.exp, Update)
         value = s.exp.value
         made = definitions.get(value) if isinstance(value, Var) else None
-        if made is None or not isinstance(made.exp, Apply) or made.exp.op not in ("add", "sub"):
-            return False
-        old = made.exp.args[0] if made.exp.args[0] in accesses.old_values else made.exp.args[1]
-        if made.exp.op == "sub" and old is not made.exp.args[0]:
-            return False
-        if old not in accesses.old_values or not isinstance(old, Var):
+        old = _added_to(made, accesses) if made is not None else None
+        if old is None:
             return False
         read = accesses.old_values[old]
         assert isinstance(read.exp, Index)
@@ -316,8 +319,25 @@ def _only_added_to(body: Body, accesses: Accesses) -> bool:
     return matched == len(accesses.writes) == len(accesses.reads)
 
 
+def _added_to(stm: Stm, accesses: Accesses) -> Var | None:
+    """The old value to which this adds something, or from which it subtracts."""
+    olds = [v for v in free_in_exp(stm.exp) if v in accesses.old_values]
+    if len(olds) != 1:
+        return None
+    match stm.exp:
+        case Apply(op="add") | Sweep():
+            pass
+        case Apply(op="sub", args=(a, _)) if a is olds[0]:
+            pass
+        case _:
+            return None
+    return None if isinstance(stm.exp, Sweep) and addend_of(stm, olds[0]) is None else olds[0]
+
+
 def _same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
-    return all(isinstance(x, At) and isinstance(y, At) and x.index == y.index for x, y in zip(a, b, strict=True))
+    return all(
+        x.index == y.index if isinstance(x, At) and isinstance(y, At) else x == y for x, y in zip(a, b, strict=True)
+    )
 
 
 def _disjoint(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> Sharing | None:

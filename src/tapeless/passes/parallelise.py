@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tapeless.errors import CompileError
-from tapeless.ir.builder import Builder
+from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import (
     Apply,
     Atom,
@@ -36,6 +36,7 @@ from tapeless.ir.core import (
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import BOOL, I64, Const, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import Substitution, map_regions, regions
+from tapeless.passes.array_sums import addend_of
 from tapeless.passes.independence import Dependent, Sharing, Within, forms_of, neutral, reduction_of, sharing_of
 from tapeless.passes.rowwise import Rows, RowTarget
 
@@ -248,9 +249,21 @@ class _Rewriter:
             case Apply(op=op, args=(a, b)) if a in self.dropped or b in self.dropped:
                 sums[s.vars[0]] = (b if a in self.dropped else a, op)
                 return []
+            case Sweep(arrays=arrays) if any(a in self.dropped for a in arrays):
+                (old,) = (a for a in arrays if a in self.dropped)
+                addend = addend_of(s, old)
+                assert addend is not None
+                sums[s.vars[0]] = (addend.vars[0], "add")
+                return [addend]
+            case Sweep(arrays=arrays) if any(a in self.acc_of for a in arrays):
+                (old,) = (a for a in arrays if a in self.acc_of)
+                acc = self.acc_of[s.vars[0]] = self.acc_of[old]
+                addend = addend_of(s, old)
+                assert addend is not None
+                axes = tuple(full_axes(acc.type.shape))
+                return [addend, Stm((), UpdateAcc(acc, axes, addend.vars[0]), s.span)]
             case Update(array=a, axes=axes, value=value) if a in self.acc_of:
-                acc = self.acc_of[a]
-                self.acc_of[s.vars[0]] = acc
+                acc = self.acc_of[s.vars[0]] = self.acc_of[a]
                 before: list[Stm] = []
                 if acc.type.acc == "add":
                     assert isinstance(value, Var)
@@ -262,8 +275,6 @@ class _Rewriter:
                 return [*before, Stm((), UpdateAcc(acc, axes, value), s.span)]
             case For() | While() | If():
                 return [self._region(s)]
-            case Sweep():
-                return [s]
             case _:
                 return [s]
 

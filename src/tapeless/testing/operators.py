@@ -291,7 +291,9 @@ class Operators(Expressions):
             return
         t = v.type
         number = self.number(t.element if t.dtype == "bool" else self.pick((t.element, _python(t))))
-        if not own or t.shape[0] != size:
+        if not own and t.dtype != "bool" and self.chance(25):
+            self.line(f"{v.name} += {self.operand(t)}")
+        elif not own or t.shape[0] != size:
             self.line(f"{v.name}[({self.number(INT, 1)}) % {abs(t.shape[0])}] += {number}")
         elif t.rank == 1:
             op = self.pick(("=", "+=", "*=")) if t.dtype != "bool" else "="
