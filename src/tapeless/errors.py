@@ -45,6 +45,7 @@ CODES: dict[str, tuple[str, str]] = {
     "TP302": ("a result that the transform cannot differentiate", "return one float, or use tp.jacobian or tp.vjp."),
     "TP303": ("an operation without a derivative", "write it with other operations, or give it a rule of its own."),
     "TP304": ("tangents or adjoints that do not fit", "give them the structure and shape of the values."),
+    "TP306": ("a rule that does not fit its function", "look at tp.custom_vjp and tp.custom_jvp."),
     "TP900": ("a bug of the compiler", "please report it with the function; .python runs it meanwhile."),
 }
 

@@ -4,6 +4,15 @@ While a transform traces, a call of such a function is one opaque statement (`Li
 it whole; forward and reverse mode then put the user's rule in its place. What no derivative was taken of is put in as the
 function itself before the program leaves the transform. Values of outside that function or rules use are arguments
 like the others, without adjoints.
+
+Note [The other mode]
+A rule for adjoints is linear in them, as one for tangents is: its transpose, taken by reverse mode of the rule itself, serves the
+other mode. A rule that is not linear (a clipped adjoint) has no transpose; what it gives then depends on the point at
+which it was taken, and that is refused.
+
+Note [Rules that call their function]
+`fwd` often calls the function that it belongs to. Such a call refers to the rule that is being made, so that second
+derivatives use the rule again. What the rule uses of outside is known only at its end: `complete` adds it then.
 """
 
 from __future__ import annotations
@@ -17,8 +26,9 @@ from tapeless.ad.emit import differentiable
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Body, Lambda, Library, Stm
 from tapeless.ir.types import Atom, Type, Var
-from tapeless.ir.walk import Substitution, apply_lambda, free_in_lambda, map_exp
+from tapeless.ir.walk import Substitution, apply_lambda, free_in_lambda, map_exp, map_regions
 from tapeless.ops.library import ANY, LIBRARY, Attrs, LibraryOp
+from tapeless.passes.dce import live_part
 
 if TYPE_CHECKING:
     from tapeless.ad.forward import Forward
@@ -47,12 +57,35 @@ class Rule:
 RULES: dict[int, Rule] = {}
 
 
-def call(b: Builder, rule: Rule, args: Sequence[Atom], results: Sequence[Type]) -> tuple[Var, ...]:
-    """A statement that calls a function with a rule."""
-    number = next(_numbers)
-    RULES[number] = rule
+def new_number() -> int:
+    """Of a rule to come."""
+    return next(_numbers)
+
+
+def call(b: Builder, number: int, args: Sequence[Atom], results: Sequence[Type]) -> tuple[Var, ...]:
+    """A statement that calls the function of this rule."""
+    rule = RULES.get(number)
     vars = [Var("c", t) for t in results]
-    return b.bind(vars, Library("custom", (*args, *rule.outside), (("rule", number),)))
+    return b.bind(vars, Library("custom", (*args, *(rule.outside if rule else ())), (("rule", number),)))
+
+
+def complete(number: int, function: Lambda, lams: Sequence[Lambda | None]) -> None:
+    """The rule of this number: lambdas for the way forward, backward and for tangents."""
+    outside = free_of([function, *lams])
+    arguments = len(function.params)
+
+    def on_body(body: Body) -> Body:
+        return Body(tuple(map(on_stm, body.stms)), body.results)
+
+    def on_stm(s: Stm) -> Stm:
+        if isinstance(s.exp, Library) and s.exp.attrs == (("rule", number),):
+            return Stm(s.vars, Library("custom", (*s.exp.args, *outside), s.exp.attrs), s.span)
+        return Stm(s.vars, map_regions(s.exp, on_body), s.span)
+
+    forward, backward, tangent = (
+        None if lam is None else closed(Lambda(lam.params, on_body(lam.body)), outside) for lam in lams
+    )
+    RULES[number] = Rule(closed(function, outside), arguments, forward, backward, tangent, outside)
 
 
 def closed(lam: Lambda, outside: Sequence[Var]) -> Lambda:
@@ -70,6 +103,8 @@ def free_of(lams: Sequence[Lambda | None]) -> tuple[Var, ...]:
 def rule_of(exp: Library) -> Rule:
     number = exp.attr("rule")
     assert isinstance(number, int)
+    if number not in RULES:
+        raise NotImplementedError("a rule cannot take derivatives of the function that it belongs to")
     return RULES[number]
 
 
@@ -82,30 +117,71 @@ def bind_results(b: Builder, vars: Sequence[Var], values: Sequence[Atom]) -> Non
 # -- derivatives
 
 
+def _has_rule(rule: Rule) -> None:
+    if rule.backward is None and rule.tangent is None:
+        raise NotImplementedError("a rule that calls its function with other constants has no derivatives this high")
+
+
 def jvp_custom(forward: Forward, stm: Stm, exp: Library) -> None:
     rule = rule_of(exp)
     args, outside = exp.args[: rule.arguments], exp.args[rule.arguments :]
     if not any(forward.active(args)):
         forward.b.add(stm)
         return
-    if rule.tangent is None:
-        raise NotImplementedError("a function with tp.custom_vjp has no forward derivative; give it tp.custom_jvp")
+    _has_rule(rule)
     moving = [forward.full_tangent(a) for a in args if differentiable(a.type)]
     count = len(stm.vars)
-    tangent = rule.tangent
+    residuals: Sequence[Atom] = ()
+    if rule.forward is not None:
+        found = forward.b.inline(rule.forward, [*args, *outside])
+        bind_results(forward.b, stm.vars, found[:count])
+        residuals = found[count:]
+    elif forward.lanes:
+        forward.b.add(stm)
 
     def one(lane: Callable[[Atom], Atom]) -> list[Atom | None]:
-        found = forward.b.inline(tangent, [*args, *map(lane, moving), *outside])
+        if rule.backward is not None:
+            types = [v.type for v in stm.vars if differentiable(v.type)]
+            return _transpose(forward.b, rule.backward, residuals, types, outside, [*map(lane, moving)], "vjp")
+        assert rule.tangent is not None
+        found = forward.b.inline(rule.tangent, [*args, *map(lane, moving), *outside])
         if not forward.lanes:
             bind_results(forward.b, stm.vars, found[:count])
         return list(found[count:])
 
-    if forward.lanes:
-        forward.b.add(stm)
     tangents = iter(forward.by_lane(one))
     for v in stm.vars:
         if differentiable(v.type):
             forward.set(v, next(tangents))
+
+
+def _transpose(
+    b: Builder,
+    lam: Lambda,
+    before: Sequence[Atom],
+    types: Sequence[Type],
+    outside: Sequence[Atom],
+    seeds: Sequence[Atom | None],
+    kind: str,
+) -> list[Atom | None]:
+    """Note [The other mode]. `before` are what a rule takes before those arguments, of `types`, that it is linear in."""
+    from tapeless.ad.reverse import vjp_body
+    from tapeless.ad.transform import prepared
+
+    points = [Var("point", t) for t in types]
+    body = prepared(Lambda(tuple(points), apply_lambda(lam, [*before, *points, *outside]))).body
+    inner = Builder(b.span)
+    _, adjoints = vjp_body(inner, body, points, seeds)
+    found = [a for a in adjoints if a is not None]
+    made, _ = live_part(Body(tuple(inner.stms), tuple(found)))
+    if any(p in free_in_lambda(Lambda((), made)) for p in points):
+        raise NotImplementedError(
+            f"the rule of tp.custom_{kind} is not linear in its {'adjoints' if kind == 'vjp' else 'tangents'}, "
+            f"so it does not serve {'forward' if kind == 'vjp' else 'reverse'} mode"
+        )
+    for s in made.stms:
+        b.add(s)
+    return list(adjoints)
 
 
 def vjp_custom(reverse: Reverse, stm: Stm, exp: Library) -> Back:
@@ -115,6 +191,7 @@ def vjp_custom(reverse: Reverse, stm: Stm, exp: Library) -> Back:
     if not any(reverse.active(v) for v in stm.vars):
         reverse.b.add(stm)
         return lambda: None
+    _has_rule(rule)
     if rule.backward is None:
         return _transposed(reverse, stm, rule, args, outside)
     assert rule.forward is not None
@@ -142,8 +219,6 @@ def vjp_custom(reverse: Reverse, stm: Stm, exp: Library) -> Back:
 
 def _transposed(reverse: Reverse, stm: Stm, rule: Rule, args: Sequence[Atom], outside: Sequence[Atom]) -> Back:
     """The adjoint of a rule for tangents, which is linear in them."""
-    from tapeless.ad.reverse import vjp_body
-
     assert rule.tangent is not None
     reverse.b.add(stm)
     tangent = rule.tangent
@@ -152,14 +227,10 @@ def _transposed(reverse: Reverse, stm: Stm, rule: Rule, args: Sequence[Atom], ou
         bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
         if all(bar is None for bar in bars):
             return
-        emit = reverse.emit
         moving = [a for a in args if differentiable(a.type)]
-        zeros = [Var("zero", a.type) for a in moving]
-        bind_results(reverse.b, zeros, [emit.zero(a.type) for a in moving])
-        body = apply_lambda(tangent, [*args, *zeros, *outside])
         seeds: list[Atom | None] = [None] * len(stm.vars)
         seeds += [bar for v, bar in zip(stm.vars, bars, strict=True) if differentiable(v.type)]
-        _, adjoints = vjp_body(reverse.b, body, zeros, seeds)
+        adjoints = _transpose(reverse.b, tangent, args, [a.type for a in moving], outside, seeds, "jvp")
         for a, bar in zip(moving, adjoints, strict=True):
             reverse.add(a, bar)
 

@@ -6,19 +6,38 @@ over fresh names of its arguments, and the call becomes one statement (`ad.custo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from tapeless.ad import custom
-from tapeless.ad.emit import differentiable
-from tapeless.ad.traced import Arguments, Keywords, fitted, leaves_of, rebuilt, type_of, value_of
+from tapeless.ad.emit import Emit, differentiable
+from tapeless.ad.traced import Arguments, Keywords, fitted, leaves_like, leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
-from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.context import Context
 from tapeless.frontend.names import from_python
-from tapeless.frontend.values import Array, Scalar, Sequence_, Value
+from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Body, Lambda
-from tapeless.ir.types import Atom, Var
+from tapeless.ir.types import Atom, Type, Var
+
+WRITES = "copy it (.copy()) and return the copy: derivatives see results only."
+DEEPEST = 3  # calls of a function in its own rule, each with other constants: so many derivatives can be taken
+
+
+Parts = tuple[Lambda | None, Lambda | None, Lambda | None]  # forward, backward, tangent
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A function whose rule is being traced, for arguments of this kind."""
+
+    rules: Any
+    kinds: tuple[Any, ...]
+    number: int
+    out: Value
+    types: tuple[Type, ...]
 
 
 def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value:
@@ -26,11 +45,18 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     if keywords:
         ctx.fail("TP112", "a function with a derivative of its own takes positional arguments only")
     function = _part(ctx, rules, "function")
-    if not ctx.transforms or any(r is rules for r in ctx.rules):  # a rule may call the function it belongs to
+    if not ctx.transforms:
         return call_value(ctx, function, args)
+    if rules.bwd is None and rules.jvp is None:
+        ctx.fail("TP306", f"'{rules.function.__name__}' has no rule yet", rules.missing)
     kept = {k: a for k, a in enumerate(args) if k in rules.nondiff_argnums}
     given = [a for k, a in enumerate(args) if k not in kept]
     order = [k for k in range(len(args)) if k not in kept]
+    atoms = [_atom(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, Scalar | Array)]
+    kinds = (kept, *map(_kind, given))
+    same = _open(ctx, rules, kinds)
+    if same is not None:
+        return _results(ctx, custom.call(ctx.b, same.number, atoms, same.types), same.out)
 
     def placed(values: Sequence[Value]) -> list[Value]:
         """All arguments, with these in place of the differentiable ones."""
@@ -41,20 +67,52 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
     params = [p for p, _ in names if p is not None]
     values = _together(given, [v for _, v in names])
-    out, lam = _traced(ctx, params, lambda: call_value(ctx, function, placed(values)))
-    outs = leaves_of(out)
-    ctx.rules.append(rules)
-    rule = (_with_bwd if rules.bwd is not None else _with_jvp)(ctx, rules, kept, given, placed, out, outs)
-    ctx.rules.pop()
-    outside = custom.free_of([lam, *rule])
-    forward, backward, tangent = (None if x is None else custom.closed(x, outside) for x in rule)
-    made = custom.Rule(custom.closed(lam, outside), len(params), forward, backward, tangent, outside)
-    atoms = [_atom(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, Scalar | Array)]
-    results = custom.call(ctx.b, made, atoms, lam.result_types)
+    out, lam = _traced(ctx, params, lambda: call_value(ctx, function, placed(values)), rules.function.__name__)
+    number = custom.new_number()
+    rule: Parts = (None, None, None)
+    if sum(r.rules is rules for r in ctx.rules) < DEEPEST:
+        with _opened(ctx, _Open(rules, kinds, number, out, lam.result_types)):
+            trace = _with_bwd if rules.bwd is not None else _with_jvp
+            rule = trace(ctx, rules, kept, given, placed, out, leaves_of(out))
+    custom.complete(number, lam, rule)
+    return _results(ctx, custom.call(ctx.b, number, atoms, lam.result_types), out)
+
+
+def _open(ctx: Context, rules: Any, kinds: tuple[Any, ...]) -> _Open | None:
+    """The rule that this call is part of: Note [Rules that call their function] in `ad.custom`."""
+    found: _Open | None = next((r for r in ctx.rules if r.rules is rules and r.kinds == kinds), None)
+    if found is not None and found is not ctx.rules[-1]:
+        ctx.fail("TP306", f"the rules of '{rules.function.__name__}' and of what they call need each other")
+    return found
+
+
+@contextmanager
+def _opened(ctx: Context, rule: _Open) -> Iterator[None]:
+    """While a rule is traced. That it calls the function again is not recursion."""
+    ctx.rules.append(rule)
+    calls, ctx.calls = ctx.calls, []
+    try:
+        yield
+    finally:
+        ctx.calls = calls
+        ctx.rules.pop()
+
+
+def _kind(value: Value) -> Value:
+    """The container of a value with its types."""
+    return rebuilt(value, [_leaf_kind(leaf) for leaf in leaves_of(value)])
+
+
+def _leaf_kind(leaf: Value) -> Value:
+    type = type_of(leaf)
+    return leaf if type is None else Static((type, isinstance(leaf, Scalar) and leaf.weak))
+
+
+def _results(ctx: Context, results: Sequence[Var], out: Value) -> Value:
     found = iter(results)
     leaves = [
         value_of(ctx, next(found), isinstance(leaf, Scalar) and leaf.weak) if isinstance(leaf, Scalar | Array) else leaf
-        for leaf in outs
+        for leaf in leaves_of(out)
     ]
     return rebuilt(out, leaves)
 
@@ -89,13 +147,18 @@ def _together(shapes: Sequence[Value], leaves: Sequence[Value]) -> list[Value]:
     return found
 
 
-def _traced(ctx: Context, params: Sequence[Var], run: Any) -> tuple[Value, Lambda]:
-    """What a function gives, and the lambda that computes the numbers in it. Its writes stay inside."""
+def _traced(ctx: Context, params: Sequence[Var], run: Any, pure: str = "") -> tuple[Value, Lambda]:
+    """What a function gives, and the lambda that computes the numbers in it. Rules may write what they are given, for
+    themselves; a function of the name `pure` must not.
+    """
     state, written = ctx.state.copy(), set(ctx.written_cells)
     with ctx.b.region() as stms:
         out = run()
         atoms = tuple(_atom(ctx, leaf) for leaf in leaves_of(out) if isinstance(leaf, Scalar | Array))
     cells = ctx.state.cells
+    for cell in state.cells:
+        if cells.get(cell) is not state.cells[cell] and (pure or state.cells[cell] not in params):
+            ctx.fail("TP306", f"'{pure or 'the rule'}' writes an array that it did not make", WRITES)
     ctx.state, ctx.written_cells = state, written
     for leaf in leaves_of(out):  # so that its types can be asked for later
         if isinstance(leaf, Array):
@@ -121,13 +184,13 @@ def _bars(ctx: Context, outs: Sequence[Value], out: Value) -> tuple[list[Var], V
 
 def _with_bwd(
     ctx: Context, rules: Any, kept: dict[int, Value], given: Sequence[Value], placed: Any, out: Value, outs: list[Value]
-) -> tuple[Lambda | None, Lambda | None, Lambda | None]:
+) -> Parts:
     names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
     params = [p for p, _ in names if p is not None]
     values = _together(given, [v for _, v in names])
     both, forward = _traced(ctx, params, lambda: call_value(ctx, _part(ctx, rules, "fwd"), placed(values)))
     if not isinstance(both, Sequence_) or len(both.items) != 2:
-        ctx.fail("TP302", "the forward rule of tp.custom_vjp returns a pair (result, residuals)")
+        ctx.fail("TP306", "the forward rule of tp.custom_vjp returns a pair (result, residuals)")
     residuals = both.items[1]
     kept_names = [_fresh(ctx, leaf) for leaf in leaves_of(residuals)]
     again = rebuilt(residuals, [v for _, v in kept_names])
@@ -138,7 +201,7 @@ def _with_bwd(
         found = call_value(ctx, _part(ctx, rules, "bwd"), args)
         if not isinstance(found, Sequence_) or len(found.items) != len(given):
             ctx.fail(
-                "TP302", f"the backward rule of tp.custom_vjp returns a tuple of {len(given)} adjoints, one an argument"
+                "TP306", f"the backward rule of tp.custom_vjp returns a tuple of {len(given)} adjoints, one an argument"
             )
         return _fitted(ctx, given, found.items, "adjoint")
 
@@ -148,18 +211,9 @@ def _with_bwd(
 
 def _fitted(ctx: Context, given: Sequence[Value], found: Sequence[Value], what: str) -> Value:
     """Adjoints of the leaves of arguments that have some, in their types; None stands for zeros."""
-    from tapeless.ad.emit import Emit
-    from tapeless.frontend.values import Static
-
     leaves: list[Value] = []
     for a, value in zip(given, found, strict=True):
-        mine = leaves_of(a)
-        theirs = leaves_of(value)
-        if value == Static(None):
-            theirs = [value] * len(mine)
-        if len(mine) != len(theirs):
-            ctx.fail("TP304", f"the {what} is {type_text(value)}, which does not have the structure of its argument")
-        for x, t in zip(mine, theirs, strict=True):
+        for x, t in zip(leaves_of(a), leaves_like(ctx, value, a, what), strict=True):
             type = type_of(x)
             if type is None or not differentiable(type):
                 continue
@@ -171,7 +225,7 @@ def _fitted(ctx: Context, given: Sequence[Value], found: Sequence[Value], what: 
 
 def _with_jvp(
     ctx: Context, rules: Any, kept: dict[int, Value], given: Sequence[Value], placed: Any, out: Value, outs: list[Value]
-) -> tuple[Lambda | None, Lambda | None, Lambda | None]:
+) -> Parts:
     names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
     params = [p for p, _ in names if p is not None]
     values = _together(given, [v for _, v in names])
@@ -186,7 +240,7 @@ def _with_jvp(
     def run() -> Value:
         found = call_value(ctx, _part(ctx, rules, "jvp"), args)
         if not isinstance(found, Sequence_) or len(found.items) != 2:
-            ctx.fail("TP302", "the rule of tp.custom_jvp returns a pair (result, tangent)")
+            ctx.fail("TP306", "the rule of tp.custom_jvp returns a pair (result, tangent)")
         return Sequence_((found.items[0], _fitted(ctx, [out], [found.items[1]], "tangent")))
 
     _, tangent = _traced(ctx, [*params, *moving], run)

@@ -19,7 +19,7 @@ from tapeless.ad.transform import prepared
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.values import Array, Cell, Scalar, Sequence_, Value
+from tapeless.frontend.values import Array, Cell, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Apply, Body, Lambda
 from tapeless.ir.types import Atom, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import Substitution
@@ -242,7 +242,11 @@ def seeds_of(ctx: Context, traced: Traced, results: Sequence[Atom], given: Value
 
 
 def leaves_like(ctx: Context, given: Value, like: Value, what: str) -> list[Value]:
-    """The leaves of a tangent or adjoint in the order of those of the value, whose structure it must have."""
+    """The leaves of a tangent or adjoint in the order of those of the value, whose structure it must have; None stands
+    for all of a part.
+    """
+    if given == Static(None):
+        return [given for _ in leaves_of(like)]
     if not isinstance(like, Sequence_):
         if isinstance(given, Sequence_):
             ctx.fail("TP304", f"the {what} is {type_text(given)} where the value is {type_text(like)}")

@@ -238,14 +238,12 @@ class _Custom:
         return self._compiled(*args)
 
     def __tapeless_handler__(self) -> Callable[[Context, list[Value], dict[str, Value]], Value]:
-        if self.bwd is None and self.jvp is None:
-            raise TypeError(f"'{self.function.__name__}' has no rule yet: {self._missing}")
         return lambda ctx, args, keywords: custom_calls.call(ctx, self, args, keywords)
 
     def __tapeless_mark__(self) -> tuple[Any, ...]:
         return (Keys(self.nondiff_argnums), self.fwd is None, self.bwd is None, self.jvp is None)
 
-    _missing = ""
+    missing = ""  # what to do where a derivative is asked for
 
 
 class custom_vjp(_Custom):
@@ -255,7 +253,7 @@ class custom_vjp(_Custom):
     for zeros. Arguments at `nondiff_argnums` are passed to `bwd` first.
     """
 
-    _missing = "call its .defvjp(fwd, bwd)"
+    missing = "call its .defvjp(fwd, bwd)."
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         self.fwd, self.bwd = _check("custom_vjp", fwd), _check("custom_vjp", bwd)
@@ -264,7 +262,7 @@ class custom_vjp(_Custom):
 class custom_jvp(_Custom):
     """A function whose tangent is given by hand: `@f.defjvp` of a function (primals, tangents) -> (result, tangent)."""
 
-    _missing = "give it one with @f.defjvp"
+    missing = "give it one with @f.defjvp."
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
         self.jvp = _check("custom_jvp", jvp)

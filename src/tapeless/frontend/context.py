@@ -101,7 +101,7 @@ class Context:
     written_cells: set[Cell] = field(default_factory=set)
     inside_prelude: int = 0
     transforms: int = 0  # derivatives that are being taken of what is traced now
-    rules: list[object] = field(default_factory=list)  # of functions with derivatives of their own, being traced
+    rules: list[Any] = field(default_factory=list)  # of functions with derivatives of their own, being traced
     numbers: Iterator[int] = field(default_factory=itertools.count)
     sources: dict[str, Source] = field(default_factory=dict)
 
