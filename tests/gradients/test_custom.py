@@ -147,7 +147,7 @@ def test_arguments_without_derivatives():
     made = tp.custom_vjp(power, nondiff_argnums=(1,))
     made.defvjp(lambda x, n: (made(x, n), x), lambda n, x, bar: (bar * n * made(x, n - 1),))
     assert tp.grad(made)(1.5, 4) == pytest.approx(4 * 1.5**3)
-    fourth = lambda y: made(y, 4)  # noqa: E731
+    fourth = lambda y: made(y, 4)
     assert tp.grad(tp.grad(fourth))(1.5) == pytest.approx(12 * 1.5**2)
     assert tp.hessian(fourth)(1.5) == pytest.approx(12 * 1.5**2)
     assert tp.grad(tp.grad(tp.grad(fourth)))(1.5) == pytest.approx(24 * 1.5)

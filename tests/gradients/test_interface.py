@@ -346,3 +346,59 @@ def test_gradients_of_arguments_that_do_not_matter_are_zeros() -> None:
     assert leaves(g)[0] == 2.0
     np.testing.assert_array_equal(g[0][1], np.zeros(4))
     assert g[1]["a"].dtype == np.float32 and not g[1]["a"].any()
+
+
+def test_dicts_keep_their_order() -> None:
+    def chained(layers, x):
+        for name in layers:
+            x = np.sin(layers[name] * x + 1.0)
+        for k, w in layers.items():
+            x = x + w * len(k)
+        return x
+
+    layers = {"l2": 0.5, "l10": 2.0, "a": -1.5}
+    assert tp.function(chained)(layers, 0.3) == pytest.approx(chained(layers, 0.3), rel=1e-14)
+    gradient = tp.grad(chained)(layers, 0.3)
+    assert list(gradient) == ["l2", "l10", "a"]
+    tp.check_grads(lambda layers: chained(layers, 0.3), (layers,))
+    backwards = dict(reversed(layers.items()))
+    assert tp.function(chained)(backwards, 0.3) == pytest.approx(chained(backwards, 0.3), rel=1e-14)
+    value, tangent = tp.jvp(lambda p: chained(p, 0.3), (layers,), ({"a": 1.0, "l2": 0.0, "l10": 0.0},))
+    assert tangent == pytest.approx(gradient["a"])
+
+
+def test_checking_leaves_the_arguments_alone() -> None:
+    def writes(a):
+        a[0] = a[1] * a[2]
+        return np.sum(a**2)
+
+    x = X.copy()
+    tp.check_grads(writes, (x,))
+    np.testing.assert_array_equal(x, X)
+
+
+# -- complex results and arguments
+
+
+@pytest.mark.parametrize("jacobian", [tp.jacfwd, tp.jacrev, tp.jacobian], ids=["columns", "rows", "either"])
+def test_complex_jacobians(jacobian) -> None:
+    np.testing.assert_allclose(jacobian(lambda x: np.sum(x * x) * (1 + 2j))(X), 2 * X * (1 + 2j))
+    np.testing.assert_allclose(jacobian(lambda x: np.exp(1j * x))(X), np.diag(1j * np.exp(1j * X)))
+    assert jacobian(lambda z: z * z)(3 + 4j) == 6 + 8j
+    np.testing.assert_allclose(jacobian(lambda z, x: z * z * x, argnums=(0, 1))(3 + 4j, 2.0), (12 + 16j, -7 + 24j))
+    for through in (np.conj, np.abs, np.real):
+        with pytest.raises(tp.CompileError, match="TP302.*has no complex derivative"):
+            jacobian(lambda z: z * through(z))(3 + 4j)
+
+
+def test_real_results_of_complex_arguments() -> None:
+    for jacobian in (tp.grad, tp.jacrev, tp.jacobian):
+        assert jacobian(lambda z: np.abs(z))(3 + 4j) == pytest.approx(0.6 - 0.8j)
+    with pytest.raises(tp.CompileError, match="TP302.*no derivative by columns"):
+        tp.jacfwd(lambda z: np.abs(z))(3 + 4j)
+
+
+def test_sparse_results_are_refused_for_now() -> None:
+    for transform in (tp.jacobian, tp.hessian):
+        with pytest.raises(tp.CompileError, match="TP303.*sparse"):
+            transform(lambda x: np.sum(x**3), sparse=True)(X)

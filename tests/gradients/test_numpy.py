@@ -1,6 +1,7 @@
 """NumPy's functions: reductions, scans, sorting, products, shapes, broadcasting, linear algebra, complex numbers."""
 
 import numpy as np
+import pytest
 from scipy import special
 
 import tapeless as tp
@@ -229,6 +230,35 @@ def inverse(a):
 @case(S, jacobian=np.linalg.det(S) * INVERSE.T.ravel())
 def determinant(a):
     return np.linalg.det(a)
+
+
+def cofactors(a):
+    n = len(a)
+    minors = [[np.delete(np.delete(a, i, 0), j, 1) for j in range(n)] for i in range(n)]
+    return np.array([[(-1) ** (i + j) * np.linalg.det(minors[i][j]) for j in range(n)] for i in range(n)])
+
+
+RANK_2 = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 0.0], [3.0, 3.0, 3.0]])
+SINGULAR = [np.ones((2, 2)), np.zeros((1, 1)), np.zeros((2, 2)), RANK_2, np.outer(V[:3], V[:3]), np.zeros((4, 4))]
+
+
+@pytest.mark.parametrize("a", SINGULAR, ids=lambda a: f"{len(a)} rows, rank {np.linalg.matrix_rank(a)}")
+def test_determinants_of_singular_matrices(a):
+    assert np.linalg.det(a) == pytest.approx(0.0)
+    n = len(a)
+    for derivative in (tp.grad, tp.jacfwd):
+        np.testing.assert_allclose(derivative(np.linalg.det)(a), cofactors(a), atol=1e-14)
+    expected = np.zeros((n, n, n, n))
+    for i, j, k, m in np.ndindex(expected.shape):
+        if i != k and j != m:
+            rest = np.delete(np.delete(a, (i, k), 0), (j, m), 1)
+            expected[i, j, k, m] = (-1) ** (i + j + k + m) * np.linalg.det(rest) * (1 if (i < k) == (j < m) else -1)
+    np.testing.assert_allclose(tp.hessian(lambda a: np.linalg.det(a))(a), expected, atol=1e-13)
+
+
+def test_large_singular_matrices_are_refused():
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        tp.grad(np.linalg.det)(np.zeros((9, 9)))
 
 
 @case(S, jacobian=np.vstack([np.zeros(9), INVERSE.T.ravel()]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ad.emit import Emit, differentiable, whole
+from tapeless.ad.holomorphic import conjugates
 from tapeless.ad.options import by_argument, constant, function_and_options, policy_from, positions
 from tapeless.ad.traced import (
     Arguments,
@@ -23,7 +24,7 @@ from tapeless.ad.traced import (
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Array, Builtin, Scalar, Sequence_, Value
 from tapeless.ir.core import At, Range
-from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, dim_atom, one_of
+from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, dim_atom, one_of
 
 
 def _size(ctx: Context, shape: Sequence[Dim]) -> Atom:
@@ -38,14 +39,15 @@ def _as_dim(atom: Atom) -> Dim:
     return atom if isinstance(atom, Var) else int(atom.value.real)
 
 
-def _one_hot(ctx: Context, type: Type, place: Atom, total: Dim) -> Atom:
-    """1 at a place of the flattened array, else 0."""
+def _one_hot(ctx: Context, type: Type, place: Atom, total: Dim, one: Const | None = None) -> Atom:
+    """1, or another number, at a place of the flattened array, else 0."""
     emit = Emit(ctx.b)
+    one = one or one_of(type.dtype)
     if not type.shape:
-        return one_of(type.dtype)
+        return one
 
     def element(i: Var) -> tuple[Atom]:
-        return (emit("select", emit("eq", i, place), one_of(type.dtype), emit.zero(Type(type.dtype))),)
+        return (emit("select", emit("eq", i, place), one, emit.zero(Type(type.dtype))),)
 
     flat = ctx.b.map(total, [], element, "seed")[0]
     return flat if type.rank == 1 else ctx.b.reshape(flat, type.shape)
@@ -92,9 +94,26 @@ def _jacobian(traced: Traced, count: int, forward: bool | None) -> list[list[Val
         if type is None or not differentiable(type):
             ctx.fail("TP302", f"the result has {type_text(out)} in it, which has no derivative")
     types = [t for t in map(type_of, outs) if t is not None]
+    turning = any(p.type.dtype.is_complex for p in traced.params)
+    if turning and any(t.dtype.is_complex for t in types):
+        _holomorphic(traced, len(types))
+    if turning and not all(t.dtype.is_complex for t in types):
+        if forward:
+            ctx.fail("TP302", "a real result of a complex argument has no derivative by columns", "use tp.jacrev.")
+        forward = False
     if forward is None:
         forward = not all(not t.shape for t in types)
     return _by_columns(traced, types) if forward else _by_rows(traced, types)
+
+
+def _holomorphic(traced: Traced, outs: int) -> None:
+    found = conjugates(traced.lam.body, [p for p in traced.params if p.type.dtype.is_complex], outs)
+    if found is not None:
+        traced.ctx.fail(
+            "TP302",
+            f"a complex result of a complex argument, through '{found[0]}' (line {found[1].line}), which has no complex derivative",
+            "take derivatives by the real and the imaginary part, or use tp.jvp or tp.vjp.",
+        )
 
 
 def _by_rows(traced: Traced, types: Sequence[Type]) -> list[list[Value]]:
@@ -105,22 +124,38 @@ def _by_rows(traced: Traced, types: Sequence[Type]) -> list[list[Value]]:
     table: list[list[Value]] = []
     for k, type in enumerate(types):
 
-        def seeds(place: Atom, size: Dim, k: int = k, type: Type = type) -> list[Atom | None]:
-            found: list[Atom | None] = [None] * total
-            found[k] = _one_hot(ctx, type.with_shape(shapes[k]), place, size)
-            return found
+        def row(place: Atom, size: Dim, k: int = k, type: Type = type) -> list[Atom]:
+            seeds: list[Atom | None] = [None] * total
+            seeds[k] = _one_hot(ctx, type.with_shape(shapes[k]), place, size)
+            _, adjoints = pull(traced, seeds)
+            if not type.dtype.is_complex or all(p.type.dtype.is_complex for p in traced.params):
+                return adjoints
+            seeds[k] = _one_hot(ctx, type.with_shape(shapes[k]), place, size, const(-1j, type.dtype))
+            _, others = pull(traced, seeds)
+            return [_joined(ctx, a, b) for a, b in zip(adjoints, others, strict=True)]
 
         if not type.shape:
-            _, adjoints = pull(traced, seeds(Const(0, DType.i64), 1))
+            adjoints = row(Const(0, DType.i64), 1)
             table.append([value_of(ctx, a, traced.weak(j)) for j, a in enumerate(adjoints)])
             continue
         size = _as_dim(_size(ctx, shapes[k]))
-        rows = ctx.b.map(size, [], lambda i, seeds=seeds, size=size: pull(traced, seeds(i, size))[1], "jacobian")
+        rows = ctx.b.map(size, [], lambda i, row=row, size=size: row(i, size), "jacobian")
         found = []
-        for p, row in zip(traced.params, rows, strict=True):
-            found.append(value_of(ctx, ctx.b.reshape(row, (*shapes[k], *p.type.shape))))
+        for p, part in zip(traced.params, rows, strict=True):
+            found.append(value_of(ctx, ctx.b.reshape(part, (*shapes[k], *p.type.shape))))
         table.append(found)
     return table
+
+
+def _joined(ctx: Context, real: Atom, imaginary: Atom) -> Atom:
+    """The derivative by a real argument, from those of the real and of the imaginary part of the result."""
+    if real.type.dtype.is_complex:
+        return real
+    if not real.type.shape:
+        return Emit(ctx.b)("complex", real, imaginary)
+    assert isinstance(real, Var)
+    assert isinstance(imaginary, Var)
+    return ctx.b.map(real.type.shape[0], [real, imaginary], lambda _, a, b: (_joined(ctx, a, b),))[0]
 
 
 def _shapes_here(traced: Traced) -> list[tuple[Dim, ...]]:
@@ -224,6 +259,6 @@ def _with_shape(ctx: Context, t: Atom, shape: Sequence[Dim]) -> Atom:
 
 
 def op_hessian(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
-    inner = {k: v for k, v in keywords.items() if k in ("argnums", "has_aux", "memory", "recover")}
+    inner = {k: v for k, v in keywords.items() if k in ("argnums", "has_aux", "memory", "recover", "sparse")}
     gradient = jacobian_like("hessian", False)(ctx, args[:1], dict(inner))
     return jacobian_like("hessian", True)(ctx, [gradient], dict(inner))

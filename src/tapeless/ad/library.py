@@ -2,6 +2,11 @@
 
 Adjoints pair with tangents by the real part of the product, without conjugation (as in JAX), so transposes do not
 conjugate. `cholesky` depends on the lower triangle of its operand only, and so does its derivative.
+
+Note [Singular determinants]
+The adjugate of A is det(A) A^-1, and a polynomial of A where that does not exist. By Faddeev and LeVerrier it is, up to
+its sign, the last of M = A M + c I, c = -tr(A M) / k for k = 1 to n, from M = 0 and c = 1: right for every rank and to
+every order, but its sums cancel as n grows. So it serves small singular matrices; for large ones `inv` raises.
 """
 
 from __future__ import annotations
@@ -10,12 +15,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tapeless.ad.emit import Emit
-from tapeless.ir.core import At, Library
-from tapeless.ir.types import Atom, DType, Type, Var
+from tapeless.ir.core import At, Body, Library
+from tapeless.ir.types import Atom, DType, Type, Var, dim_atom, one_of
 
 if TYPE_CHECKING:
     from tapeless.ad.forward import Forward
     from tapeless.ad.reverse import Reverse
+
+
+SMALL = 8  # rows of a matrix whose adjugate is a polynomial where it is singular
 
 
 class Matrices:
@@ -47,6 +55,42 @@ class Matrices:
 
     def inverse(self, a: Var) -> Var:
         return self.library("inv", a, type=a.type)
+
+    def adjugate(self, a: Var, det: Atom) -> Var:
+        """Note [Singular determinants]."""
+        emit, b = self.emit, self.b
+        n = dim_atom(a.type.shape[0])
+        singular = emit("and", emit("eq", det, emit.zero(det.type)), emit("le", n, SMALL))
+        with b.region() as polynomial:
+            first = self._faddeev(a, n)
+        with b.region() as quotient:
+            second = _var(emit.scale(det, self.inverse(a)))
+        arms = Body(tuple(polynomial), (first,)), Body(tuple(quotient), (second,))
+        return b.if_(singular, *arms, [Var("adjugate", a.type)])[0]
+
+    def _faddeev(self, a: Var, n: Atom) -> Var:
+        emit, dtype = self.emit, a.type.dtype
+        zero, one = emit.zero(Type(dtype)), one_of(dtype)
+
+        def step(k: Var, m: Var, c: Var, sign: Var) -> tuple[Atom, ...]:
+            plus = emit.add(self.product(a, m), self.scaled_identity(a.type, c))
+            trace = self.trace_of_product(a, _var(plus))
+            count = emit.convert(emit("add", k, 1), dtype)
+            return plus, emit("neg", emit("div", trace, count)), emit("neg", sign)
+
+        start = self.b.full(a.type.shape, zero, dtype)
+        m, _, sign = self.b.for_(n, [start, one, emit("neg", one)], step, ["m", "c", "sign"])
+        return _var(emit.scale(sign, m))
+
+    def scaled_identity(self, type: Type, c: Atom) -> Var:
+        zero = self.emit.zero(Type(type.dtype))
+
+        def row(i: Var) -> tuple[Var, ...]:
+            return self.b.map(
+                type.shape[1], [], lambda j: (self.emit("select", self.emit("eq", i, j), c, zero),)
+            )  # fmt: skip
+
+        return self.b.map(type.shape[0], [], row)[0]
 
     def outer(self, x: Var, y: Var) -> Var:
         """x y^T of vectors."""
@@ -121,7 +165,7 @@ def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]
         case "inv":
             return [emit.negate(m.product(out, _var(t[0]), out))]
         case "det":
-            return [emit("mul", out, m.trace_of_product(m.inverse(args[0]), _var(t[0])))]
+            return [m.trace_of_product(m.adjugate(args[0], out), _var(t[0]))]
         case "slogdet":
             grown = m.trace_of_product(m.inverse(args[0]), _var(t[0]))
             if not out.type.dtype.is_complex:
@@ -166,8 +210,7 @@ def vjp_library(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
             turned = m.turn(out)
             reverse.add(args[0], emit.negate(m.product(turned, _var(bar), turned)))
         case "det":
-            factor = emit("mul", bar, out)
-            reverse.add(args[0], emit.scale(factor, m.turn(m.inverse(args[0]))))
+            reverse.add(args[0], emit.scale(bar, m.turn(m.adjugate(args[0], out))))
         case "cholesky":
             inner = m.half_lower(m.product(m.turn(out), m.by_place(_var(bar), 1.0, 1.0, 0.0)))
             left = m.solve(m.turn(out), inner)

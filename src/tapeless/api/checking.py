@@ -58,6 +58,11 @@ def _moved(leaves: list[Any], k: int, place: tuple[int, ...], by: float) -> list
     return new
 
 
+def _called(f: Callable[..., Any], leaves: list[Any], tree: Any) -> Any:
+    """With copies: a function may write its arguments."""
+    return f(*pytree.unflatten(tree, [x.copy() if isinstance(x, np.ndarray) else x for x in leaves]))
+
+
 def _numbers(tree: Any) -> list[Any]:
     return [np.asarray(leaf) for leaf in pytree.flatten(tree)[0] if _is_number(leaf)]
 
@@ -70,7 +75,7 @@ def _problems(
     _refuse(args)
     leaves, tree = pytree.flatten(args)
     paths = pytree.leaf_paths(tree)
-    out = f(*args)
+    out = _called(f, leaves, tree)
     weights = pytree.tree_map(lambda x: _weight(rng, x), out)
     columns: dict[tuple[int, tuple[int, ...]], list[Any]] = {}
     for k, leaf in enumerate(leaves):
@@ -129,7 +134,7 @@ def _difference(
     step = eps if eps is not None else STEP[np.asarray(leaves[k]).dtype.itemsize] * max(1.0, abs(x))
 
     def at(by: float) -> list[Any]:  # in double precision
-        return [np.asarray(v, np.float64) for v in _numbers(f(*pytree.unflatten(tree, _moved(leaves, k, place, by))))]
+        return [np.asarray(v, np.float64) for v in _numbers(_called(f, _moved(leaves, k, place, by), tree))]
 
     near = zip(at(step), at(-step), at(2 * step), at(-2 * step), strict=True)
     return [(8 * (a - b) - (c - d)) / (12 * step) for a, b, c, d in near]

@@ -98,7 +98,7 @@ class Function(Generic[P, R]):
     def _caller(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Caller, list[Any]]:
         """The specialisation for these arguments, compiled when there is none yet."""
         try:
-            leaves, tree = pytree.flatten((args, kwargs))
+            leaves, tree = pytree.flatten((args, dict(sorted(kwargs.items()))))
         except RecursionError:
             raise ArgumentError("an argument is nested too deeply, or contains itself") from None
         specs = specs_of(leaves, self.python, tree)

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tapeless.ir.plans import KEEP, Wish, unknown, wish_of
-from tapeless.ir.pytree import TreeDef, broadcast_prefix, difference, flatten, leaf_paths, tree_map, unflatten
+from tapeless.ir.pytree import (
+    TreeDef,
+    broadcast_prefix,
+    difference,
+    flatten,
+    leaf_paths,
+    ordered_like,
+    tree_map,
+    unflatten,
+)
 
 __all__ = [
     "Vmapped",
@@ -311,7 +320,7 @@ def _destination(what: str, dest: Any, values: Rows) -> Rows:
 
 
 def _leaves_like(what: str, name: str, tree: Any, treedef: TreeDef) -> list[Any]:
-    leaves, found = flatten(tree)
+    leaves, found = flatten(ordered_like(tree, treedef))
     if found != treedef:
         raise ValueError(f"{what}: {name} has another structure than the elements: {difference(found, treedef)}")
     return leaves
@@ -425,7 +434,7 @@ def _stack(what: str, results: Sequence[Any]) -> Any:
     treedef = flatten(results[0])[1]
     rows = []
     for i, result in enumerate(results):
-        leaves, found = flatten(result)
+        leaves, found = flatten(ordered_like(result, treedef))
         if found != treedef:
             raise ValueError(f"{what}: result {i} has another structure than result 0: {difference(found, treedef)}")
         rows.append(leaves)

@@ -18,6 +18,7 @@ __all__ = [
     "difference",
     "flatten",
     "leaf_paths",
+    "ordered_like",
     "paths",
     "register_leaf",
     "tree_map",
@@ -31,9 +32,8 @@ T = TypeVar("T")
 
 # Note [Order of leaves]
 # Tuples and lists give their elements in order; NamedTuples and dataclasses their fields in the order of declaration.
-# A dict gives its values by sorted key, as in JAX, so that two dicts filled in different orders are the same structure;
-# `unflatten` then makes a dict in sorted order. Keys that cannot be compared with each other (1 and "a") stay in the
-# order of insertion: such dicts are the same structure only if they were filled in the same order.
+# A dict gives its values in its own order, so that a loop over it runs as in Python: dicts filled in different orders
+# are different structures. Where two of them must fit together (`tree_map`, `broadcast_prefix`), keys count, not order.
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -124,11 +124,7 @@ class Container:
 
 
 def _open_dict(tree: dict[Any, Any]) -> tuple[Keys, list[Any]]:
-    try:
-        keys = tuple(sorted(tree))
-    except TypeError:  # Note [Order of leaves]
-        keys = tuple(tree)
-    return keys, [tree[key] for key in keys]
+    return tuple(tree), list(tree.values())
 
 
 def _named_tuple(cls: type[Any]) -> Container:
@@ -232,11 +228,24 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
     leaves, treedef = flatten(tree, is_leaf)
     columns = [leaves]
     for position, other in enumerate(rest, start=1):
-        other_leaves, other_def = flatten(other, is_leaf)
+        other_leaves, other_def = flatten(ordered_like(other, treedef), is_leaf)
         if other_def != treedef:
             raise ValueError(f"tree {position} has another structure than tree 0: {difference(other_def, treedef)}")
         columns.append(other_leaves)
     return unflatten(treedef, [f(*column) for column in zip(*columns, strict=True)])
+
+
+def ordered_like(tree: Any, treedef: TreeDef) -> Any:
+    """`tree` with its dicts in the order of those of the structure, as far as their keys are the same."""
+    container = _container(type(tree))
+    if container is None or type(tree) is not treedef.node_type:
+        return tree
+    keys, children = container.open(tree)
+    if len(children) != len(treedef.children) or set(keys) != set(treedef.keys):
+        return tree
+    if type(tree) is dict:
+        keys, children = treedef.keys, [tree[key] for key in treedef.keys]
+    return container.build(keys, [ordered_like(c, d) for c, d in zip(children, treedef.children, strict=True)])
 
 
 # --- places and comparisons, for messages -----------------------------------------------------------------------------
@@ -281,6 +290,8 @@ def broadcast_prefix(prefix: Any, treedef: TreeDef, path: str = "") -> list[Any]
     if container is None:
         return [prefix] * treedef.num_leaves
     keys, children = container.open(prefix)
+    if isinstance(prefix, dict) and set(keys) == set(treedef.keys):
+        keys, children = treedef.keys, [prefix[key] for key in treedef.keys]
     if type(prefix) is not treedef.node_type or keys != treedef.keys or len(children) != len(treedef.children):
         structure = flatten(prefix, lambda part: part is None)[1]
         raise ValueError(f"{f'at {path}, ' if path else ''}{structure} does not fit {treedef}")
