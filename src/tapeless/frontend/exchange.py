@@ -1,12 +1,13 @@
-"""Arrays that a loop hands around: `u, v = v, u` at the end of every iteration, where one of them is the caller's.
+"""Arrays that a loop hands around: `u, v = v, u` at the end of every iteration, where others see one of them.
 
 Takes the names, the states before and at the end of an iteration; says whether they were exchanged, and gives the contents of
-the caller's arrays after the loop. Used by `loops`.
+the arrays of before after the loop. Used by `loops`.
 
 Note [Exchanged arrays]
-After an exchange it is still certain that the names have different arrays, but which of them has the caller's depends on the
-number of iterations. So a number goes around with each name: the position of the array that it has. After the loop the
-caller's array takes the contents of the name that has its number. Nothing else may refer to these arrays meanwhile.
+After an exchange it is still certain that the names have different arrays, but which of them has the caller's, or that
+of another name, depends on the number of iterations. So a number goes around with each name: the position of the array
+that it has. After the loop each array of before takes the contents of the name that has its number. Other names must not
+be used meanwhile: what they refer to is stale in the loop.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tapeless.ir.types import Atom, Var, i64
 
 
 def exchangeable(before: State, keys: Sequence[Key]) -> bool:
-    """Whether the names have whole arrays of their own, of one type, that no other name refers to; one is the caller's."""
+    """Whether the names have whole arrays of their own, of one type, and somebody else sees one of them."""
     cells: list[Cell] = []
     for key in keys:
         value = before.names.get(key)
@@ -29,10 +30,16 @@ def exchangeable(before: State, keys: Sequence[Key]) -> bool:
             return False
         cells.append(value.cell)
     kinds = {(before.cells[c].type.dtype, before.cells[c].type.rank) for c in cells}
-    if len(set(cells)) != len(cells) or len(kinds) != 1 or not any(c.argument for c in cells):
+    if len(set(cells)) != len(cells) or len(kinds) != 1:
         return False
-    mine = set(cells)
-    return not any(c.possible & mine for key, v in before.names.items() if key not in keys for c in cells_of(v))
+    return any(c.argument for c in cells) or bool(seen_by_others(before, keys))
+
+
+def seen_by_others(before: State, keys: Sequence[Key]) -> list[Cell]:
+    """Arrays of these names that other names, of this function or of those that called it, may refer to."""
+    mine = [c for key in keys for c in cells_of(before.names[key])]
+    others = {c for key, v in before.names.items() if key not in keys for seen in cells_of(v) for c in seen.possible}
+    return [c for c in mine if c in others]
 
 
 def owners(keys: Sequence[Key], starts: Mapping[Key, Cell], end: State) -> dict[Key, Key] | None:

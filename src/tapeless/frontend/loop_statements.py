@@ -67,7 +67,7 @@ def _guess_cells(ctx: Context, s: ast.For | ast.While) -> list[Cell]:
 
 
 def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
-    """Names that the body exchanges by `a, b = b, a`."""
+    """Names that the body exchanges by `a, b = b, a`, or may exchange by `a, b = step(a, b)`."""
     found: set[str] = set()
     for node in (n for b in s.body for n in nodes(b) if isinstance(n, ast.Assign)):
         match node:
@@ -76,6 +76,10 @@ def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
                 values = [n.id for n in right if isinstance(n, ast.Name)]
                 if len(names) == len(left) == len(right) and sorted(names) == sorted(values):
                     found.update(names)
+            case ast.Assign(targets=[ast.Tuple(elts=left)], value=ast.Call(args=right)):
+                given = {n.id for n in right if isinstance(n, ast.Name)}
+                names = [n.id for n in left if isinstance(n, ast.Name) and n.id in given]
+                found.update(names if len(names) > 1 else ())
             case _:
                 pass
     return _keys(ctx, frozenset(found))

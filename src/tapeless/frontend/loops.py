@@ -129,6 +129,9 @@ class _Attempt:
             if shape is not None:
                 shapes[key] = shape
         numbers = {key: self._slot(i64(k), "which") for k, key in enumerate(self.carried.exchanged)}
+        away = exchange.seen_by_others(self.before, self.carried.exchanged)
+        for cell in away:
+            entry.stale.setdefault(cell, f"'{cell.name}' goes from name to name in this loop")
         head = entry.copy()
         test_body: Body | None = None
         if test is not None:
@@ -176,12 +179,12 @@ class _Attempt:
             assert test_body is not None
             ctx.b.bind(outs, While(params, inits, test_body, Body(tuple(body), results), plan))
         after = self.before.copy()
-        after.stale.update(end.stale)
+        after.stale.update({c: reason for c, reason in end.stale.items() if c not in away})
         mapping = dict(zip(params, outs, strict=True))
         for cell, slot in cell_slots:
             after.cells[cell] = mapping[slot.param]
         ctx.state = after
-        self._bring_home(shapes, numbers, mapping)
+        self._bring_home(shapes, numbers, mapping, away)
         for key, shape in shapes.items():
             after.names[key] = shape.after(after, mapping)
 
@@ -203,8 +206,10 @@ class _Attempt:
                 self.carried.may_be.setdefault(place, set()).update(cells)
             raise Retry
 
-    def _bring_home(self, shapes: dict[Key, _Shape], numbers: dict[Key, Slot], mapping: dict[Var, Var]) -> None:
-        """Note [Exchanged arrays]: what the caller's arrays hold after the loop."""
+    def _bring_home(
+        self, shapes: dict[Key, _Shape], numbers: dict[Key, Slot], mapping: dict[Var, Var], away: list[Cell]
+    ) -> None:
+        """Note [Exchanged arrays]: what the arrays of before hold after the loop."""
         ctx = self.ctx
         if not any(shapes[key].starts[key, 0] in ctx.written_cells for key in numbers):
             return
@@ -215,7 +220,7 @@ class _Attempt:
             holders.append((mapping[number.param], mapping[slot.param]))
         for k, key in enumerate(numbers):
             (cell,) = cells_of(self.before.names[key])
-            if cell.argument:
+            if cell.argument or cell in away:
                 ctx.written_cells.add(cell)
                 ctx.state.cells[cell] = exchange.contents(ctx, k, holders)
 
