@@ -44,7 +44,7 @@ def test_prediction(monkeypatch, loss, args, plan):
         if r.provided
     ]
     passed = [*(numbers[s] for s in lowered.sizes), *(x.copy() if isinstance(x, np.ndarray) else x for x in args)]
-    passed += [v for k, v in numbers.items() if k.name == "others"]
+    passed += [v for k, v in numbers.items() if k.name == "room"]
     monkeypatch.setattr(interp, "_Machine", Machine)
     monkeypatch.setattr(Machine, "peak", 0)
     interp.run_program(lowered.program, [*passed, *(np.ravel(r) for r in results)], 1)

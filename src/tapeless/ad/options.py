@@ -30,7 +30,10 @@ def policy_from(ctx: Context, options: dict[str, object]) -> Policy:
         found = policy_of(ctx.options.memory if memory is None else memory, options.get("recover", "auto"))
     except ValueError as problem:
         ctx.fail("TP112", str(problem))
-    return found if found.memory is None else replace(found, others=ctx.others(found.memory))
+    if found.memory is None:
+        return found
+    room, more = ctx.room(found.memory)
+    return replace(found, room=room, more=more)
 
 
 def constant(ctx: Context, name: str, key: str, value: Value) -> object:

@@ -28,11 +28,12 @@ AS_IT_COMES = Wish()
 
 @dataclass(frozen=True)
 class Policy:
-    """`memory` in bytes is for all that backward sweeps keep, with what the `others` arrays of the call take."""
+    """`memory` in bytes is for the whole call. Where a call says what that leaves for loops to keep, it is `room` and `more`."""
 
     recover: Wish = AS_IT_COMES
     memory: int | None = None
-    others: Var | None = None
+    room: Var | None = None
+    more: int = 0
 
     def wish(self, plan: str) -> Wish:
         """For a loop with this text: its own, or the transform's."""

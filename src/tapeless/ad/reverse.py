@@ -93,8 +93,7 @@ def vjp_body(
     reverse.sizes = sizes_in(body)
     reverse.once = True
     if policy.memory is not None:
-        others = i64(0) if policy.others is None else policy.others
-        reverse.budget = reverse.emit("sub", i64(policy.memory), others)
+        reverse.budget = i64(policy.memory) if policy.room is None else reverse.emit("add", policy.room, policy.more)
     backs = reverse.forward(body)
     reverse.once = False
     for r, seed in zip(body.results, seeds, strict=True):

@@ -75,10 +75,13 @@ class Options:
 
 @dataclass
 class Budget:
-    """The smallest one of the derivatives in a function, and the parameter for what arrays take that no loop keeps."""
+    """Those of the derivatives in a function, and the parameter for what the `first` one leaves for loops to keep: code does
+    not depend on the number of bytes.
+    """
 
-    others: Var
-    memory: int
+    room: Var
+    first: int
+    smallest: int
 
 
 @dataclass
@@ -107,12 +110,12 @@ class Context:
 
     # -- memory
 
-    def others(self, memory: int) -> Var:
-        """A hidden parameter, for a budget of so many bytes."""
+    def room(self, memory: int) -> tuple[Var, int]:
+        """What a budget leaves for loops: a parameter, and how much more than that it is."""
         if self.budget is None:
-            self.budget = Budget(Var("others", I64), memory)
-        self.budget.memory = min(memory, self.budget.memory)
-        return self.budget.others
+            self.budget = Budget(Var("room", I64), memory, memory)
+        self.budget.smallest = min(memory, self.budget.smallest)
+        return self.budget.room, memory - self.budget.first
 
     # -- where we are
 

@@ -111,7 +111,7 @@ class Signature:
     arguments: list[int]  # leaf positions that are parameters of Core, in order
     captured: list[Captured] = field(default_factory=list)  # hidden parameters after those
     watches: list[Watch] = field(default_factory=list)
-    memory: int | None = None  # a budget: its last parameter is found by `runtime/budgets.py`
+    memory: tuple[int, int] | None = None  # budgets: the last parameter is found by `runtime/budgets.py`
 
 
 @dataclass
@@ -414,7 +414,7 @@ def _finish(
         out = output(result)
     captured = list(ctx.captured.values())
     budget = ctx.budget
-    everything = [*params, *(c.param for c in captured), *([] if budget is None else [budget.others])]
+    everything = [*params, *(c.param for c in captured), *([] if budget is None else [budget.room])]
     all_cells: list[tuple[int, Cell]] = [(arguments.index(k), cell) for k, cell in cells.items()]
     all_cells += [(len(params) + j, c.cell) for j, c in enumerate(captured)]
     written = [(k, cell) for k, cell in sorted(all_cells, key=lambda p: p[0]) if cell in ctx.written_cells]
@@ -422,7 +422,7 @@ def _finish(
     body = Body(tuple(ctx.b.stms), tuple(results))
     core = Function(name, tuple(ctx.sizes), tuple(everything), body, tuple(k for k, _ in written))
     watches = list(ctx.watches.values())
-    memory = None if budget is None else budget.memory
+    memory = None if budget is None else (budget.first, budget.smallest)
     signature = Signature(core.sizes, core.params, core.written, out, arguments, captured, watches, memory)
     return Traced(core, signature, ctx.reads)
 

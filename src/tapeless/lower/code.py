@@ -64,7 +64,7 @@ class Code:
 
     def __init__(self) -> None:
         self._blocks: list[list[Stm]] = [[]]
-        self.sites: list[Site] = []
+        self.sites: dict[Site, int] = {}  # with their numbers
         self.span: Span = NOWHERE
         self.spans: dict[int, Span] = {}
         self.reassoc = False
@@ -165,8 +165,9 @@ class Code:
     def check(self, cond: Atom, error: str, message: str, *args: Atom) -> None:
         if isinstance(cond, Const) and cond.value:
             return
-        self.sites.append(Site(error, message, self.span, tuple(a.type.dtype for a in args[:3])))
-        self.emit(Check(cond, len(self.sites) - 1, tuple(args[:3]), error not in WARNINGS))
+        site = Site(error, message, self.span, tuple(a.type.dtype for a in args[:3]))
+        number = self.sites.setdefault(site, len(self.sites))
+        self.emit(Check(cond, number, tuple(args[:3]), error not in WARNINGS))
 
     # -- memory
 

@@ -1,7 +1,7 @@
 """What a memory budget leaves for the way back of loops, call by call.
 
-A function whose derivatives have a budget has a hidden argument: the bytes of all its arrays but those that loops keep. `Budget`
-finds it before a call, from the outline of the program, whose footprint depends on the plans that the rest of the budget
+A function whose derivatives have a budget has a hidden argument: the bytes that loops may keep. `Budget` finds it before a
+call, from the outline of the program, whose footprint depends on the plans that the rest of the budget
 allows. The plans are the largest for which the whole call stays below the budget; where no plan does, but the leanest one
 without the results of the call, it is that. Else RecoveryError says how much it takes.
 Where sizes are not known beforehand, only what loops keep counts, and so it is with other arrays of less than `SMALL` bytes in all:
@@ -37,14 +37,15 @@ class Budget:
     """`inputs` are the variables of sizes and parameters, the hidden one last."""
 
     def __init__(
-        self, memory: int, outline: Outline, inputs: Sequence[Var], threads: int, sites: Sequence[Site]
+        self, first: int, memory: int, outline: Outline, inputs: Sequence[Var], threads: int, sites: Sequence[Site]
     ) -> None:
+        self.more = first - memory  # the argument is for the first budget, the limit is the smallest one
         self.memory, self.outline, self.inputs, self.threads, self.sites = memory, outline, inputs, threads, sites
         self.limit = memory + SMALL
         self.decides = [v in outline.needed for v in inputs[:-1]]
         self.known: dict[tuple[Any, ...], int | Refused] = {}
 
-    def others(self, numbers: Sequence[Any]) -> int:
+    def room(self, numbers: Sequence[Any]) -> int:
         """For sizes and parameters in order, None for arrays."""
         key = tuple(x if decides else None for x, decides in zip(numbers, self.decides, strict=True))
         found = self.known.get(key)
@@ -58,21 +59,21 @@ class Budget:
 
     def _look(self, numbers: Sequence[Any], room: int) -> Footprint:
         """The call, if loops may keep so much."""
-        values = {v: x for v, x in zip(self.inputs, (*numbers, self.memory - room), strict=True) if x is not None}
+        values = {v: x for v, x in zip(self.inputs, (*numbers, room + self.more), strict=True) if x is not None}
         return footprint(self.outline, values, self.threads)
 
     def _search(self, numbers: Sequence[Any]) -> int | Refused:
         room = enough = self.memory
         if not self.outline.budgets:  # no loop keeps anything
-            return 0
+            return room + self.more
         seen = self._look(numbers, room)
         if seen.peak is None:
-            return 0
+            return room + self.more
         for _ in range(TRIES):
             if seen.refused is not None or seen.peak is None:
                 break
             if seen.peak <= self.limit:
-                return self.memory - room
+                return room + self.more
             enough, room = room, max(0, room - (seen.peak - self.limit))
             seen = self._look(numbers, room)
         return self._leanest(numbers, room, enough)
@@ -90,10 +91,10 @@ class Budget:
             else:
                 little = middle
         if seen.peak is None or seen.results is None:
-            return self.memory - enough
+            return enough + self.more
         need = max(enough, seen.peak - seen.results - SMALL)
         if need <= self.memory:
-            return self.memory - enough
+            return enough + self.more
         return Refused(need, min(self.outline.budgets) if refused is None else refused)
 
     def _error(self, found: Refused) -> RecoveryError:

@@ -99,7 +99,7 @@ class Caller:
         for c in self.captured:
             values.append(c.get())
         if self.budget is not None:
-            values.append(self.budget.others(self._plain_numbers(values)))
+            values.append(self.budget.room(self._plain_numbers(values)))
         keep: list[Any] = []
         copies: list[tuple[Any, Any]] = []
         arguments: list[Any] = [source(values) for source in self.sizes]
@@ -143,9 +143,9 @@ class Caller:
         values = [*(leaves[k] for k in self.positions), *(c.get() for c in self.captured)]
         if self.budget is not None:
             try:
-                values.append(self.budget.others(self._plain_numbers(values)))
+                values.append(self.budget.room(self._plain_numbers(values)))
             except RecoveryError:  # a call says so
-                values.append(0)
+                values.append(self.budget.memory)
         found = {size: source(values) for size, source in zip(core.sizes, self.sizes, strict=True)}
         found.update({p: v for p, v in zip(core.params, values, strict=False) if not p.type.shape})
         return found
@@ -309,7 +309,7 @@ def _budget(compiled: Compiled, threads: int) -> Budget | None:
     memory, binary = compiled.signature.memory, compiled.binary
     if memory is None or binary.outline is None:
         return None
-    return Budget(memory, *binary.outline, threads, binary.sites)
+    return Budget(*memory, *binary.outline, threads, binary.sites)
 
 
 def error_of(record: Any, sites: Sequence[Site]) -> Exception:

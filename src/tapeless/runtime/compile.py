@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -119,7 +119,7 @@ def compile_specs(
     times["trace"] = time.perf_counter() - start
     if use_cache:
         start = time.perf_counter()
-        key = cache.key_of(*recall.surroundings(options), digest(traced.core))
+        key = cache.key_of(*recall.surroundings(replace(options, memory=None)), digest(traced.core))
         if place is not None:
             recall.remember(place, traced, key)
         found = _fetched(key)

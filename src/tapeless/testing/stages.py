@@ -193,8 +193,8 @@ def gemm(
 
 def parameters_of(traced: Traced, leaves: Sequence[Any]) -> list[Any]:
     """What Core takes: leaves of the arguments, arrays of the surroundings, what is behind a budget."""
-    others = [] if traced.signature.memory is None else [0]  # nothing but what loops keep counts
-    return [*(leaves[k] for k in traced.arguments), *(c.get() for c in traced.captured), *others]
+    room = [] if traced.signature.memory is None else [traced.signature.memory[0]]  # only what loops keep counts
+    return [*(leaves[k] for k in traced.arguments), *(c.get() for c in traced.captured), *room]
 
 
 def _number(value: Any) -> Any:

@@ -56,7 +56,7 @@ def compile_program(program: Program, level: int = 3) -> Native:
     with optimize.timed(times, "parse"):
         module = optimize.parse(emitted.text)
     with optimize.timed(times, "optimize"):
-        optimize.optimize(module, level, vectorize=level > 1)
+        optimize.optimize(module, level, vectorize=level > 1, unroll=not emitted.large)
     with optimize.timed(times, "codegen"):
         data = optimize.to_object(module, level)
         helpers = {name: products.guarded(name) for name in emitted.externals if products.is_guarded(name)}

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tapeless.backends.llvm import atomic, calls, flushing, heap, pairs, region
+from tapeless.backends.llvm import atomic, calls, flushing, heap, pairs, pieces, region
 from tapeless.backends.llvm.in_place import extrema_in_place
+from tapeless.backends.llvm.pieces import Pieces
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
@@ -61,6 +62,7 @@ class Shared:
         self.mentions = Counts(program.body).buffers
         self.classes = alias_classes(program.params, program.body)
         self.regions = 0
+        self.pieces = Pieces(program.body if module.target.kind == "cpu" else ())
         self._scopes: list[str] = []
         self._scope_text: dict[int, str] = {}
         number = len(set(self.classes.values()))
@@ -113,6 +115,8 @@ class Code:
         self.slots: dict[Var, Value] = {}  # of declared scalars
         self.pointers: dict[Buffer, str] = {}
         self.heap: dict[Buffer, str] = {}  # slots that hold the pointers of this function's own heap buffers
+        self.borrowed: dict[Buffer, str] = {}  # those of the function that calls this one
+        self.whole = 0  # the statement that this function was made for: Note [Pieces]
         self.groups: list[Group] = []
         self.can_fail = False
         self.control = ""  # Note [Tiny numbers as zero]
@@ -188,7 +192,7 @@ class Code:
         heap.allocate(self, stm)
 
     def heap_slot(self, buffer: Buffer) -> str:
-        slot = self.heap.get(buffer)
+        slot = self.heap.get(buffer) or self.borrowed.get(buffer)
         if slot is None:
             if buffer in self.pointers or buffer.space is not Space.heap:
                 raise ValueError(f"buffer {buffer.name} belongs to the code around this region, or is not on the heap")
@@ -221,6 +225,9 @@ class Code:
 
     def statement(self, stm: Stm) -> None:
         w = self.w
+        if id(stm) in self.shared.pieces.chosen and id(stm) != self.whole:
+            pieces.write(self, stm)
+            return
         match stm:
             case Let():
                 w.flags = self.shared.flags
@@ -308,9 +315,9 @@ class Code:
             self.block(stm.body)
             self.w.vector_math = before
 
-        independent = stm.body if stm.tag != "seq" else None
+        independent = stm.body if stm.tag != "seq" and id(stm) not in self.shared.pieces.cut else None
         span = Bounds(kind, lo, hi, str(stm.step), down=stm.step < 0)
-        if not has_short_form(stm, self.module.target):
+        if self.shared.pieces.large or not has_short_form(stm, self.module.target):
             self.counted(span, stm.var.name, body, independent, stm.vectorize)
             return
         w = self.w
@@ -408,6 +415,14 @@ class Code:
         self.record(self.err, code, args)
         w.jump("failed")
         w.lines = hot
+        w.open(ok)
+        self.can_fail = True
+
+    def leave_if_failed(self) -> None:
+        """After a call of a function that may have failed."""
+        w, ok = self.w, self.w.label("ok")
+        error = w.let(f"load i64, ptr {self.err}, align 8")
+        w.branch(w.let(f"icmp eq i64 {error}, 0"), ok, "failed", w.weights(LIKELY, UNLIKELY))
         w.open(ok)
         self.can_fail = True
 

@@ -23,13 +23,14 @@ from tapeless.lower.loopir import LARGEST_SIZE, Buffer, Program
 class Emitted:
     text: str
     externals: tuple[str, ...]
+    large: bool = False  # Note [Pieces]
 
 
 def emit(program: Program, target: Target) -> Emitted:
     module = Module(target)
     shared = Shared(program, module)
     _write_entry(Code(shared, Writer(module, shared.flags), err="%err"))
-    return Emitted(str(module), tuple(sorted(module.externals)))
+    return Emitted(str(module), tuple(sorted(module.externals)), shared.pieces.large)
 
 
 def _write_entry(code: Code) -> None:

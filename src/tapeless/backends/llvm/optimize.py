@@ -40,12 +40,13 @@ def parse(text: str) -> Any:
     return module
 
 
-def optimize(module: Any, level: int = 3, machine: Any = None, vectorize: bool = True) -> None:
+def optimize(module: Any, level: int = 3, machine: Any = None, vectorize: bool = True, unroll: bool = True) -> None:
     """Runs LLVM's standard pipeline of this level in place."""
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = vectorize
     options.slp_vectorization = vectorize
     options.loop_interleaving = vectorize
+    options.loop_unrolling = unroll
     builder = llvm.create_pass_builder(machine or _machine(), options)
     builder.getModulePassManager().run(module, builder)
 

@@ -6,6 +6,7 @@ Text is several times faster to make than objects, and compile time is a feature
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -82,6 +83,10 @@ def _bytes(text: str) -> Iterable[tuple[int, str]]:
     return ((b, chr(b)) for b in text.encode())
 
 
+NODE = re.compile(r"!\d+")
+NAMED = re.compile(r"!(alias\.scope|noalias|llvm\.access\.group|llvm\.loop) (!\d+)")
+
+
 class Module:
     """Functions, declarations, metadata and attribute groups of one LLVM module. `externals` must be found at load."""
 
@@ -97,6 +102,7 @@ class Module:
         self._strings: dict[str, str] = {}
         self._shared_memory: list[str] = []
         self._kept: dict[str, None] = {}
+        self._alike: dict[str, str] = {}  # functions by what they do
 
     def declare(self, name: str, text: str, external: bool = True) -> str:
         """`text` holds @ in place of the name."""
@@ -120,6 +126,26 @@ class Module:
 
     def add(self, function: str) -> None:
         self._functions.append(function)
+
+    def function(self, name: str, params: str, attributes: str, body: str) -> str:
+        """An internal function, or the one before it that does the same: only names of scopes, of groups of accesses and of
+        loops may differ, as long as the same ones are the same.
+        """
+        numbers: dict[str, int] = {}
+
+        def number(found: re.Match[str]) -> str:
+            return f"!#{numbers.setdefault(found[0], len(numbers))}"
+
+        def canonical(found: re.Match[str]) -> str:
+            text = self._metadata[int(found[2][1:])] if found[1] == "llvm.loop" else found[2]
+            return f"!{found[1]} {NODE.sub(number, text)}"
+
+        key = f"{params} {attributes} {NAMED.sub(canonical, body)}"
+        known = self._alike.get(key)
+        if known is None:
+            known = self._alike[key] = symbol(name)
+            self.add(f"define internal void {known}({params}) {attributes} {{\n{body}\n}}\n")
+        return known
 
     def node(self, text: str, distinct: bool = False) -> str:
         """A metadata node; equal ones are one unless `distinct`. `@self` stands for the node itself."""
