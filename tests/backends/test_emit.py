@@ -30,6 +30,7 @@ from tapeless.lower.loopir import (
     While,
 )  # fmt: skip
 from tests.backends.native import call, let, param, prepare, program, run, var
+from tests.system import refuses_memory
 
 f64 = DType.f64
 
@@ -171,6 +172,7 @@ def test_allocations_are_aligned_and_may_be_empty():
         ctypes.CDLL(None).free(ctypes.c_void_p(address))
 
 
+@refuses_memory
 @pytest.mark.parametrize("size", [2**60, 2**50, 2**63 - 1])
 def test_out_of_memory(size):
     n, a = var("n"), heap("a")

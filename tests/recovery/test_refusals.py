@@ -227,6 +227,50 @@ def test_drift_can_be_an_error() -> None:
             tp.grad(contracting, (0, 1), recover="invert")(0.3, 1.1, 100)
 
 
+def small(x, n):
+    t = 0.0
+    for i in range(n):
+        x = 0.5 * x + 1e-10
+        t += (x * 1e10) ** 2
+    return t
+
+
+def reciprocals(x, n):
+    t = 0.0
+    for i in range(n):
+        t += 1.0 / x
+        x = x + 1.0
+    return t
+
+
+def beside_a_large_cell(a, n):
+    t = 0.0
+    for i in range(n):
+        a = a * np.array([1.0, 0.5]) + np.array([0.001, 1e-9])
+        t += a[0] + (a[1] * 1e9) ** 2
+    return t
+
+
+def oscillating(u, v, n):
+    for i in range(n):
+        v = v - 0.01 * u
+        u = u + 0.01 * v
+    return np.sum(u * u)
+
+
+def test_drift_of_small_values_is_seen() -> None:
+    assert drift(lambda: tp.grad(small, recover="invert")(1e-11, 58))
+    assert drift(lambda: tp.grad(reciprocals, recover="invert")(1e-18, 3))
+    assert drift(lambda: tp.grad(beside_a_large_cell, recover="invert")(np.array([1.9, 1e-11]), 52))
+
+
+def test_what_rounding_leaves_of_zeros_is_no_drift() -> None:
+    wave = np.sin(np.linspace(0.0, 2 * np.pi, 9))
+    assert 0.0 < abs(wave[4]) < 1e-15
+    assert drift(lambda: tp.grad(oscillating, recover="invert")(wave, np.zeros(9), 500)) == []
+    assert drift(lambda: tp.grad(oscillating, recover="invert")(0.0, 1.0, 500)) == []
+
+
 def test_drift_of_an_array() -> None:
     def shrink(x, a, n):
         for i in range(n):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tests.system import refuses_memory
 
 I64 = np.iinfo(np.int64)
 INF, NAN = float("inf"), float("nan")
@@ -399,13 +400,7 @@ def test_sizes(n):
     same(ones, 2, n)
 
 
-def promises_any_memory():
-    """Whether this system lends more memory than it has, and ends the process that uses it."""
-    setting = Path("/proc/sys/vm/overcommit_memory")
-    return setting.exists() and setting.read_text().strip() == "1"
-
-
-@pytest.mark.skipif(promises_any_memory(), reason="no size is too large for this system until it is used")
+@refuses_memory
 @pytest.mark.parametrize("n", [10**13, 2**57, 2**60 + 5, 2**61, 2**62, 2**63 - 1])
 def test_too_large_sizes(n):
     for function in (zeros, lambda n: tp.map(lambda i: i * 2, n), np_arange, temporary):
@@ -425,6 +420,7 @@ def temporary(n):
     return a[1]
 
 
+@refuses_memory
 @pytest.mark.parametrize(
     "n, m", [(2**32, 2**32), (2**33, 2**31), (2**40, 2**24 + 1), (2**61, 8), (2**59, 32), (10**6, 10**8)]
 )

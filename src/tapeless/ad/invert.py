@@ -8,6 +8,10 @@ Note [Solving]
 What is known: the values at the end, the index, everything from outside. Statements whose operands are known are run
 again; of a statement whose result is known and that has one operand that is not, the operand is solved for. That goes
 on until nothing new is learned. Sweeps, branches and loops are solved by the same means inside.
+
+Note [Drift]
+How far a number is off, relatively to its first value; to its last one where that is 0. A cell of an array counts by the larger
+of both, and not less than `FAINT` of the largest cell: zeros that rounding has left beside large cells are no loss.
 """
 
 from __future__ import annotations
@@ -24,11 +28,12 @@ from tapeless.ir.types import F64, I64, Atom, Const, DType, Var, const
 from tapeless.passes.dce import live_part
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tapeless.ad.reverse import Reverse
 
 TOLERANCE = {DType.f32: 3e-4, DType.c64: 3e-4, DType.f64: 1.5e-8, DType.c128: 1.5e-8}  # relative, about half the digits
+FAINT = 1e-6
 
 
 @dataclass
@@ -41,14 +46,14 @@ class Inverse:
     def emit(self, b: Builder, index: Var, ends: Sequence[Var]) -> list[Atom]:
         return list(b.inline(self.lam, [index, *ends]))
 
-    def test(self, reverse: Reverse, exp: For, found: Sequence[Var], span: Span) -> None:
-        """Warns where the way back did not end at the initial values."""
+    def test(self, reverse: Reverse, exp: For, found: Sequence[Var], lasts: Sequence[Atom], span: Span) -> None:
+        """Warns where the way back did not end at the initial values. `lasts`: where it began."""
         b, emit = reverse.b, reverse.emit
-        for p, end in zip(self.state, found, strict=True):
+        for p, end, last in zip(self.state, found, lasts, strict=True):
             start = exp.inits[exp.params.index(p)]
             if p.type.dtype not in TOLERANCE:
                 continue
-            drift = _drift(reverse, start, end)
+            drift = _of_array(emit, start, end, last) if p.type.shape else _of_number(emit, start, end, last)
             limit = const(TOLERANCE[p.type.dtype], DType.f64)
             before, b.span = b.span, span
             message = f"running backwards, '{p.name}' did not come back to its first value: off by {{0}}, relatively"
@@ -56,27 +61,40 @@ class Inverse:
             b.span = before
 
 
-def _drift(reverse: Reverse, start: Atom, end: Atom) -> Atom:
-    """The largest difference of two values, over 1 or their largest size."""
-    emit, b = reverse.emit, reverse.b
+def _size(emit: Emit, x: Atom) -> Atom:
+    return emit.convert(emit("abs", x), DType.f64)
 
-    def sizes(x: Atom, y: Atom) -> tuple[Atom, Atom]:
-        off, size = emit("abs", emit("sub", y, x)), emit("abs", x)
-        return emit.convert(off, DType.f64), emit.convert(size, DType.f64)
 
-    def greatest(x: Atom, y: Atom) -> tuple[Atom, Atom]:
-        if not x.type.shape:
-            return sizes(x, y)
+def _or_one(emit: Emit, size: Atom, other: Atom | float = 1.0) -> Atom:
+    return emit("select", emit("gt", size, 0.0), size, other)
 
-        assert isinstance(x, Var) and isinstance(y, Var)
-        rows = [Var("i", I64), Var("x", x.type.row()), Var("y", y.type.row())]
-        lam = b.lam(rows, lambda _, e, f: greatest(e, f))
-        tops = (_greatest(b, emit), _greatest(b, emit))
-        found = b.bind([Var("off", F64), Var("size", F64)], Sweep(x.type.shape[0], (x, y), lam, tops))
-        return found[0], found[1]
 
-    off, size = greatest(start, end)
-    return emit("div", off, emit("maximum", size, 1.0))
+def _of_number(emit: Emit, start: Atom, end: Atom, last: Atom) -> Atom:
+    """Note [Drift]."""
+    scale = _or_one(emit, _size(emit, start), _or_one(emit, _size(emit, last)))
+    return emit("div", _size(emit, emit("sub", end, start)), scale)
+
+
+def _of_array(emit: Emit, start: Atom, end: Atom, last: Atom) -> Atom:
+    largest = _greatest_of(emit, [start, last], lambda x, z: emit("maximum", _size(emit, x), _size(emit, z)))
+    least = _or_one(emit, emit("mul", largest, FAINT))
+
+    def cell(x: Atom, y: Atom, z: Atom) -> Atom:
+        scale = emit("maximum", emit("maximum", _size(emit, x), _size(emit, z)), least)
+        return emit("div", _size(emit, emit("sub", y, x)), scale)
+
+    return _greatest_of(emit, [start, end, last], cell)
+
+
+def _greatest_of(emit: Emit, arrays: Sequence[Atom], cell: Callable[..., Atom]) -> Atom:
+    """Over all cells."""
+    if not arrays[0].type.shape:
+        return cell(*arrays)
+    b = emit.b
+    vars = [a for a in arrays if isinstance(a, Var)]
+    rows = [Var("i", I64), *(Var(v.name, v.type.row()) for v in vars)]
+    lam = b.lam(rows, lambda _, *cells: (_greatest_of(emit, cells, cell),))
+    return b.bind([Var("off", F64)], Sweep(vars[0].type.shape[0], tuple(vars), lam, (_greatest(b, emit),)))[0]
 
 
 def _greatest(b: Builder, emit: Emit) -> Reduction:

@@ -175,7 +175,7 @@ class Kept(Way):
         found, left = self.countdown(ends, list(arrays.values()), inits, iteration)
         self.restored = {exp.params.index(p): v for p, v in zip(logged, left, strict=False)}
         if plan.inverse:
-            plan.inverse.test(self.reverse, exp, left[len(logged) :], self.stm.span)
+            plan.inverse.test(self.reverse, exp, left[len(logged) :], inits[len(logged) :], self.stm.span)
         return found
 
     def _reads(self, kept: Sequence[Var], mine: Mapping[Var, Var]) -> list[tuple[Var, Var]]:

@@ -6,8 +6,10 @@ results. Arguments do not count. Sizes are followed through arithmetic as far as
 runs; where they are not, neither are the bytes (None).
 
 Note [First and last]
-Of a loop the first and the last iteration are looked at: arrays in it grow or shrink with its index, if they change
-at all. What iterations hand on is unknown inside, and afterwards. Both arms of an undecided branch are looked at, and
+Of a loop the first and the last iteration are looked at: what is linear in its index is largest there. What bends in between
+(i % 3, i * (n - i), i == n // 2) is not known in loops of more than `EACH` iterations; in shorter ones all of them are
+looked at. Of a choice by something unknown it is the larger.
+What iterations hand on is unknown inside, and afterwards. Both arms of an undecided branch are looked at, and
 the larger of each array goes on. Arrays of an element of a parallel loop are there once a thread.
 """
 
@@ -27,6 +29,7 @@ from tapeless.ops.table import TABLE
 
 FOLLOWED = 10_000  # iterations of a loop that counts, which are worth running before the call
 IN_ALL = 10 * FOLLOWED
+EACH = 64  # iterations of a loop that allocates
 ROUND = 64  # allocations are multiples of it: backends/llvm/code.py
 
 
@@ -122,6 +125,7 @@ class _Reader:
         self.unknown = False  # whether an array of unknown size was met
         self.refused: int | None = None
         self.left = IN_ALL  # iterations that may be followed
+        self.bent: set[Var] = set()  # Note [First and last]
 
     def number(self, a: Atom) -> Any | None:
         return a.dtype.numpy.type(a.value) if isinstance(a, Const) else self.values.get(a)
@@ -169,7 +173,9 @@ class _Reader:
 
     def operation(self, stm: Let) -> Any | None:
         args = [self.number(a) for a in stm.args]
-        if any(a is None for a in args):
+        if stm.op == "select" and (args[0] is None or stm.var in self.bent):
+            return None if args[1] is None or args[2] is None else max(args[1], args[2])
+        if stm.var in self.bent or any(a is None for a in args):
             return None
         dtype = stm.var.type.dtype.numpy
         return TABLE[stm.op].numpy(*args, *([dtype] if stm.op == "convert" else []))
@@ -196,12 +202,19 @@ class _Reader:
         alone = self.at_once
         if stm.tag == "threads" and alone == 1:
             self.at_once = self.threads if steps is None else min(self.threads, len(steps))
-        for index in (None,) if steps is None else dict.fromkeys((steps[0], steps[-1])):
+        before, looked_at = self.bent, (None,) if steps is None else dict.fromkeys((steps[0], steps[-1]))
+        if steps is not None and len(steps) > 2 and (bent := _bent(stm)):
+            if len(steps) <= min(EACH, self.left):
+                self.left -= len(steps)
+                looked_at = dict.fromkeys(steps)
+            else:
+                self.bent = before | bent
+        for index in looked_at:
             if steps is None or len(steps) > 1:
                 self.forget(stm)
             self.set(stm.var, None if index is None else np.int64(index))
             self.block(stm.body)
-        self.at_once = alone
+        self.at_once, self.bent = alone, before
         if steps is None or len(steps) > 1:
             self.forget(stm)
 
@@ -223,6 +236,34 @@ class _Reader:
         for inner in walk((stm,)):
             if isinstance(inner, Assign):
                 self.values.pop(inner.var, None)
+
+
+LINEAR = ("add", "sub", "neg", "identity", "convert")
+MONOTONE = ("max", "min", "maximum", "minimum", "floordiv")
+
+
+def _bent(loop: For) -> set[Var]:
+    """Variables of the body that depend on the index and may be larger in between than at both ends."""
+    linear, monotone, bent = {loop.var}, set[Var](), set[Var]()
+    for stm in walk(loop.body):
+        match stm:
+            case Let(var=var, args=args):
+                op = stm.op
+            case Declare(var=var, init=value) | Assign(var=var, value=value):
+                args, op = (value,), "identity"
+            case _:
+                continue
+        moving = [a for a in args if a in linear or a in monotone or a in bent]
+        if not moving:
+            continue
+        straight = all(a in linear for a in moving)
+        if straight and (op in LINEAR or (op == "mul" and len(moving) == 1)):
+            linear.add(var)
+        elif len(moving) == 1 and moving[0] not in bent and op in (*LINEAR, *MONOTONE, "mul"):
+            monotone.add(var)
+        else:
+            bent.add(var)
+    return bent
 
 
 def _counts(stm: For) -> bool:

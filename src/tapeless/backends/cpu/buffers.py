@@ -6,7 +6,8 @@ LLVM IR and holds no Python. The memory is that of `aligned_alloc`, so a buffer 
 Note [Kept buffers]
 The system takes a large buffer back when it is freed, and clears every page of the next one: that is often as much
 work as filling it. So what compiled code frees is kept, up to a share of the memory that the process may use, the
-newest first in use again, the oldest first to go. A buffer serves only what is at least four fifths of its size. When
+newest first in use again, the oldest first to go. A buffer serves only what is at least four fifths of its size; where none
+does, old ones go to make up for the new one, so that arrays which grow a little each time do not pile up. When
 the system has no more memory, all goes back and the allocation is tried once more. A thread that finds another one
 at the list does without it: nobody waits, and a child that was forked at that moment starts with an empty list.
 """
@@ -91,6 +92,27 @@ done:
   ret void
 }
 
+; Frees the oldest entries, as many as make up for a new buffer of this size.
+define internal void @give_back(i64 %size) nounwind {
+entry:
+  br label %loop
+loop:
+  %freed = phi i64 [ 0, %entry ], [ %sum, %drop ]
+  %n = load i64, ptr @count
+  %any = icmp ugt i64 %n, 0
+  %short = icmp ult i64 %freed, %size
+  %go = and i1 %any, %short
+  br i1 %go, label %drop, label %done
+drop:
+  %first = load i64, ptr getelementptr inbounds (%entry, ptr @list, i64 0, i32 1)
+  %sum = add i64 %freed, %first
+  %p = call ptr @remove(i64 0)
+  call void @free(ptr %p)
+  br label %loop
+done:
+  ret void
+}
+
 ; The newest entry that fits, or null.
 define internal ptr @find(i64 %size) nounwind {
 entry:
@@ -163,10 +185,14 @@ entry:
   br i1 %in, label %look, label %fresh
 look:
   %old = call ptr @find(i64 %size)
-  call void @leave()
   %missing = icmp eq ptr %old, null
-  br i1 %missing, label %fresh, label %reused
+  br i1 %missing, label %exchange, label %reused
+exchange:
+  call void @give_back(i64 %size)
+  call void @leave()
+  br label %fresh
 reused:
+  call void @leave()
   ret ptr %old
 fresh:
   %more = add i64 %size, PAGE_LESS_ONE
