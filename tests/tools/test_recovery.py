@@ -131,8 +131,8 @@ def test_the_peak_has_more_than_what_is_kept():
 
 
 def test_only_plans_that_are_better_in_something_are_named():
-    loop = Recovered("f.py", 1, {"x": "store"}, {"x": ""}, 20, 8, 8, 160)
-    loop.alternatives = alternatives(20, 8)
+    loop = Recovered("f.py", 1, {"x": "store"}, {"x": ""}, 20, 8, 8, 8, 8, 160)
+    loop.alternatives = alternatives(20, 8, 8, 8)
     assert [a.recover for a in worthwhile(loop)] == ["checkpoint:2", "recompute"]  # more levels keep as much
     loop.recovery, loop.memory_bytes = {"x": "checkpoint:3"}, 72
     assert [a.recover for a in worthwhile(loop)] == ["store", "checkpoint:2", "recompute"]
@@ -200,3 +200,22 @@ def test_plot_without_matplotlib(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     with pytest.raises(tp.TapelessError, match=r"tapeless\[plot\]"):
         explained("store").plot()
+
+
+def beside_a_history(x, n):
+    u = np.zeros(n + 1)
+    u[0] = x
+    for i in range(n):
+        u[i + 1] = np.sin(u[i])
+        x = np.cos(x * u[i])
+    return x
+
+
+def test_what_serves_as_it_is_becomes_part_of_a_state(capsys):
+    (loop,) = tp.grad(beside_a_history).explain(0.3, 1000).plans
+    assert loop.recovery["u"] == "live"
+    said = {a.recover: a.memory_bytes for a in loop.alternatives}
+    for depth in (2, 3):
+        how = f"checkpoint:{depth}"
+        taken = tp.grad(beside_a_history, recover=how).explain(0.3, 1000).memory_bytes
+        assert said[how] == pytest.approx(taken, rel=0.1)

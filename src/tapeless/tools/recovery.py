@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tapeless.ad.iteration import state_of
 from tapeless.ir.core import Apply, Body, For, Full, Function, If, Stm, While
 from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, KEPT, LIVE, NONE, RECOMPUTE, STORE, UNDO
 from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var
@@ -54,7 +55,8 @@ class Alternative:
 
 @dataclass
 class Recovered:
-    """A loop: by carried name its recovery, and why. `state_bytes` is one state of what has to be kept.
+    """A loop: by carried name its recovery, and why. `state_bytes` is one state of what has to be kept, `whole_bytes` with arrays
+    that serve as they are, and `restart_bytes` with all that an iteration starts from.
 
     `trips` and `memory_bytes` are None where they are not known before the loop runs. `slot_bytes` is what a plan that
     stores keeps an iteration for these values; the rest of the bytes belongs to loops inside.
@@ -66,6 +68,8 @@ class Recovered:
     why: dict[str, str]
     trips: int | None = None
     state_bytes: int | None = None
+    whole_bytes: int | None = None
+    restart_bytes: int | None = None
     slot_bytes: int | None = None
     memory_bytes: int | None = 0
     alternatives: list[Alternative] = field(default_factory=list)
@@ -76,19 +80,23 @@ def recoveries(core: Function, values: Mapping[Var, Number]) -> tuple[list[Recov
     total = reader.total(core.body)
     for key, loop in reader.loops.items():
         loop.memory_bytes = _Reader(values, key).total(core.body)
-        loop.alternatives = alternatives(loop.trips, loop.state_bytes)
+        loop.alternatives = alternatives(loop.trips, loop.state_bytes, loop.whole_bytes, loop.restart_bytes)
     return list(reader.loops.values()), total if reader.loops else None
 
 
-def alternatives(trips: int | None, state: int | None) -> list[Alternative]:
-    """What the ways that always apply would take."""
-    if trips is None or not state:
+def alternatives(
+    trips: int | None, kept: int | None, stored: int | None, restart: int | None
+) -> list[Alternative]:  # fmt: skip
+    """What the ways that always apply would take: bytes that an iteration keeps in strips, those of all that would be stored, and
+    of a state to start again from.
+    """
+    if trips is None or not kept or stored is None or restart is None:
         return []
-    found = [Alternative(STORE, trips * state, 1)]
+    found = [Alternative(STORE, trips * stored, 1)]
     for depth in (2, 3, 4):
         m = next(m for m in range(max(1, round(trips ** (1 / depth)) - 1), trips + 2) if m**depth >= trips)
-        states = math.ceil(trips / m ** (depth - 1)) + (depth - 1) * m
-        found.append(Alternative(f"{CHECKPOINT}:{depth}", states * state, depth))
+        states = math.ceil(trips / m ** (depth - 1)) + (depth - 2) * m
+        found.append(Alternative(f"{CHECKPOINT}:{depth}", states * restart + m * kept, depth))
     return [*found, Alternative(RECOMPUTE, 0, 1 + (trips - 1) / 2)]
 
 
@@ -307,16 +315,22 @@ class _Reader:
     def _recovered(self, stm: Stm, exp: For | While, plan: dict[str, str], trips: int | None) -> Recovered:
         types = {p.name: p.type for p in exp.params}
         state: int | None = 0
-        for name, how in plan.items():
-            if how not in (NONE, CLOSED, LIVE) and name in types:
-                state = _plus(state, self.bytes(types[name]))
+        whole: int | None = 0
+        needed = {p for p in exp.params if plan.get(p.name, NONE) not in (NONE, CLOSED)}
+        for p in needed:
+            whole = _plus(whole, self.bytes(p.type))
+            if plan[p.name] != LIVE:
+                state = _plus(state, self.bytes(p.type))
+        restart: int | None = 0
+        for p in state_of(exp, needed) if isinstance(exp, For) else ():
+            restart = _plus(restart, self.bytes(p.type))
         why = {name: words(how) for name, how in plan.items()}
         slot: int | None = None
         if set(plan.values()) <= {NONE, CLOSED, LIVE, INVERT, STORE}:
             slot = 0
             for name in (n for n, how in plan.items() if how == STORE and n in types):
                 slot = _plus(slot, self.bytes(types[name]))
-        return Recovered(stm.span.file, stm.span.line, plan, why, trips, state, slot)
+        return Recovered(stm.span.file, stm.span.line, plan, why, trips, state, whole, restart, slot)
 
 
 def _counts(exp: For) -> bool:
