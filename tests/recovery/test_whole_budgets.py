@@ -162,3 +162,66 @@ def test_numbers_that_decide_nothing_are_not_looked_at_again(monkeypatch):
     gradient(0.5, 100)
     monkeypatch.setattr(budgets, "footprint", None)
     assert gradient(0.6, 100) == pytest.approx(tp.grad(f)(0.6, 100), rel=1e-12)
+
+
+# -- what used to be overlooked
+
+
+def history(u, n):
+    h = np.zeros((n + 1, u.size))
+    h[0] = u.ravel()
+    for t in range(n):
+        h[t + 1] = np.sin(h[t]) * h[t, 0] + 0.5
+    return np.sum(h)
+
+
+def test_it_counts_where_no_loop_keeps_anything():
+    gradient = tp.grad(tp.function(history, threads=1), memory="5MB")
+    with pytest.raises(tp.RecoveryError, match="TP305.*needs [0-9]+ bytes at least") as caught:
+        gradient(U, 12)
+    assert caught.value.line
+    need = int(re.search(r"needs ([0-9]+) bytes", str(caught.value))[1])
+    allowed = tp.grad(tp.function(history, threads=1), memory=f"{need}B")
+    np.testing.assert_allclose(allowed(U, 12), tp.grad(history)(U, 12))
+
+
+def large_in_the_middle(u, n):
+    x = 1.0
+    for i in range(n):
+        if i == n // 2:
+            w = np.zeros(40 * u.size) + x
+            for j in range(1, len(w)):
+                w[j] = math.sin(w[j - 1]) + 0.1
+            x = w[-1]
+        x = math.sin(x) + u[0, 0]
+    return x
+
+
+@pytest.mark.parametrize("n", [9, 1000])
+def test_iterations_in_the_middle_count(n):
+    with pytest.raises(tp.RecoveryError, match="TP305"):
+        tp.grad(tp.function(large_in_the_middle, threads=1), memory="5MB")(U, n)
+
+
+def shorter_and_shorter(x, n):
+    for i in range(n):
+        for _ in range((n - i) * 10_000):
+            x = math.sin(x)
+        x = x * x + 0.3
+    return x
+
+
+def test_buffers_that_grow_do_not_pile_up():
+    if peak_of(lambda: None)[0] is None:
+        pytest.skip("this system does not tell how much memory is used")
+    gradient = tp.grad(shorter_and_shorter, memory="6MB")
+    gradient(0.3, 60)
+    assert min(peak_of(lambda: gradient(0.3, 60))[0] for _ in range(2)) < 6e6 + NOISE
+
+
+def test_another_budget_is_the_same_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path))
+    first, second = (tp.grad(coupled, memory=memory) for memory in ("60MB", "90MB"))
+    first(U, 20)
+    assert second.compiled(U, 20).from_cache
+    np.testing.assert_allclose(first(U, 20), second(U, 20))

@@ -3,18 +3,19 @@
 A function whose derivatives have a budget has a hidden argument: the bytes that loops may keep. `Budget` finds it before a
 call, from the outline of the program, whose footprint depends on the plans that the rest of the budget
 allows. The plans are the largest for which the whole call stays below the budget; where no plan does, but the leanest one
-without the results of the call, it is that. Else RecoveryError says how much it takes.
+without the results of the call, it is that; so it is where no loop keeps anything. Else RecoveryError says how much it takes.
 Where sizes are not known beforehand, only what loops keep counts, and so it is with other arrays of less than `SMALL` bytes in all:
 that is less than pages and threads take anyway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tapeless.errors import RecoveryError
+from tapeless.ir.span import Span
 from tapeless.ir.types import Var
 from tapeless.lower.footprint import Footprint, Outline, footprint
 from tapeless.lower.loopir import Site
@@ -27,18 +28,26 @@ SMALL = 2**16
 
 @dataclass(frozen=True)
 class Refused:
-    """The bytes that it takes, and the error site of a loop."""
+    """The bytes that it takes, and the error site of a loop, if one keeps anything."""
 
     need: int
-    site: int
+    site: int | None
 
 
 class Budget:
     """`inputs` are the variables of sizes and parameters, the hidden one last."""
 
     def __init__(
-        self, first: int, memory: int, outline: Outline, inputs: Sequence[Var], threads: int, sites: Sequence[Site]
+        self,
+        first: int,
+        memory: int,
+        outline: Outline,
+        inputs: Sequence[Var],
+        threads: int,
+        sites: Sequence[Site],
+        where: Callable[[], Span],
     ) -> None:
+        self.where = where  # what the call is, for errors
         self.more = first - memory  # the argument is for the first budget, the limit is the smallest one
         self.memory, self.outline, self.inputs, self.threads, self.sites = memory, outline, inputs, threads, sites
         self.limit = memory + SMALL
@@ -64,11 +73,12 @@ class Budget:
 
     def _search(self, numbers: Sequence[Any]) -> int | Refused:
         room = enough = self.memory
-        if not self.outline.budgets:  # no loop keeps anything
-            return room + self.more
         seen = self._look(numbers, room)
         if seen.peak is None:
             return room + self.more
+        if not self.outline.budgets:  # no loop keeps anything
+            need = seen.peak - (seen.results or 0) - SMALL
+            return room + self.more if need <= self.memory else Refused(need, None)
         for _ in range(TRIES):
             if seen.refused is not None or seen.peak is None:
                 break
@@ -98,7 +108,7 @@ class Budget:
         return Refused(need, min(self.outline.budgets) if refused is None else refused)
 
     def _error(self, found: Refused) -> RecoveryError:
-        span = self.sites[found.site].span
+        span = self.where() if found.site is None else self.sites[found.site].span
         return RecoveryError(
             f"the way back needs {found.need} bytes at least, and the memory budget is {self.memory}",
             code="TP305",

@@ -20,6 +20,7 @@ import numpy as np
 from tapeless import errors
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.entry import Argument, Known, Leaf, Output, Tree
+from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import DType
 from tapeless.lower.loopir import CHECK_RECORD, RECORDS, Site
 from tapeless.runtime import blas
@@ -309,7 +310,11 @@ def _budget(compiled: Compiled, threads: int) -> Budget | None:
     memory, binary = compiled.signature.memory, compiled.binary
     if memory is None or binary.outline is None:
         return None
-    return Budget(*memory, *binary.outline, threads, binary.sites)
+
+    def where() -> Span:
+        return next((s.span for s in compiled.traced.core.body.stms if s.span.line), NOWHERE)
+
+    return Budget(*memory, *binary.outline, threads, binary.sites, where)
 
 
 def error_of(record: Any, sites: Sequence[Site]) -> Exception:
