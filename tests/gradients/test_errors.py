@@ -57,7 +57,7 @@ def test_argument_without_derivatives(argument, kind) -> None:
         return 2.0
 
     for transform in (tp.grad, tp.value_and_grad, tp.jacfwd, tp.jacrev, tp.hessian):
-        refused("TP301", f"argument 1 is .*{kind}", lambda transform=transform: transform(f)(argument))
+        refused("TP301", rf"argument 1\S* is .*{kind}", lambda transform=transform: transform(f)(argument))
     refused("TP301", "argument 1", lambda: tp.vjp(f, argument)[1](1.0))
     refused("TP301", "argument 1", lambda: tp.jvp(f, (argument,), (argument,)))
 

@@ -219,9 +219,7 @@ def test_buffers_that_grow_do_not_pile_up():
     assert min(peak_of(lambda: gradient(0.3, 60))[0] for _ in range(2)) < 6e6 + NOISE
 
 
-def test_another_budget_is_the_same_code(tmp_path, monkeypatch):
-    monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path))
+def test_another_budget_is_the_same_code():
     first, second = (tp.grad(coupled, memory=memory) for memory in ("60MB", "90MB"))
-    first(U, 20)
-    assert second.compiled(U, 20).from_cache
+    assert first.ir(U, 20) == second.ir(U, 20)
     np.testing.assert_allclose(first(U, 20), second(U, 20))

@@ -181,3 +181,51 @@ def test_carets_count_characters():
         tp.function(f)(1.0)
     *_, line, caret = [t for t in str(caught.value).splitlines() if "undefined_name" in t or "^" in t][-2:]
     assert line[caret.index("^") : caret.rindex("^") + 1] == "undefined_name"
+
+
+def multiplier(k):
+    def times(w):
+        return w * k
+
+    return times
+
+
+def cell(k):
+    y = np.arange(3.0) * k
+
+    def put(i, v):
+        y[i] = v
+
+    return put, lambda: np.sum(y)
+
+
+def with_factories(x):
+    put, total = cell(x)
+    put(0, x * x)
+    functions = [multiplier(2.0), multiplier(x)]
+    s = total()
+    for f in functions:
+        s += f(x)
+    for i in range(3):
+        s = functions[1](s) + multiplier(i)(x)
+    return s
+
+
+def test_functions_that_return_functions():
+    agree(with_factories, 1.3)
+    tp.check_grads(with_factories, (1.3,))
+
+
+def test_products_in_a_loop_over_what_they_multiply():
+    def total(x):
+        s = 0.0
+        for _ in range(len(x)):
+            s += np.prod(x)
+        return s
+
+    tp.check_grads(total, (np.array([1.0, 2.0, 3.0]),))
+
+
+def test_the_leaf_without_a_gradient_is_named():
+    with pytest.raises(tp.CompileError, match=r"TP301.*argument 1\['b'\]\[1\] is an int"):
+        tp.grad(lambda p: p["a"] * p["b"][0])({"a": 2.0, "b": (3.0, 4)})

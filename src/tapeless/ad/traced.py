@@ -38,6 +38,16 @@ def leaves_of(value: Value) -> list[Value]:
     return [value]
 
 
+def paths_of(value: Value, name: str) -> list[str]:
+    """How one would write each leaf."""
+    if not isinstance(value, Sequence_):
+        return [name]
+    steps: list[str] = [f"[{k}]" for k in range(len(value.items))]
+    if value.keys:
+        steps = [f"[{k!r}]" if value.kind == "dict" else f".{k}" for k in value.keys]
+    return [path for item, step in zip(value.items, steps, strict=True) for path in paths_of(item, name + step)]
+
+
 def rebuilt(value: Value, leaves: Sequence[Value]) -> Value:
     """The container of `value` with other leaves."""
     rest = list(leaves)
@@ -126,14 +136,14 @@ def trace(
             cells[leaf.cell] = made
         return cells[leaf.cell]
 
-    def fresh(leaf: Value, position: int) -> Value:
-        found = _numeric(ctx, leaf, f"argument {position + 1}")
+    def fresh(leaf: Value, name: str) -> Value:
+        found = _numeric(ctx, leaf, name)
         type = type_of(found)
         assert type is not None
         if not differentiable(type):
             ctx.fail(
                 "TP301",
-                f"argument {position + 1} is {type_text(found)}: integers and truth values have no gradient",
+                f"{name} is {type_text(found)}: integers and truth values have no gradient",
                 "pass a float, or leave the argument out of argnums.",
             )
         inputs.append(found)
@@ -148,7 +158,8 @@ def trace(
     state, written = ctx.state.copy(), set(ctx.written_cells)
     ctx.transforms += 1
     for k, arg in enumerate(args):
-        made = [fresh(leaf, k) if k in wrt else apart(leaf) for leaf in leaves_of(arg)]
+        named = zip(leaves_of(arg), paths_of(arg, f"argument {k + 1}"), strict=True)
+        made = [fresh(leaf, name) if k in wrt else apart(leaf) for leaf, name in named]
         new_args.append(rebuilt(arg, made))
     new_keywords = {k: rebuilt(v, [apart(leaf) for leaf in leaves_of(v)]) for k, v in keywords.items()}
     with ctx.b.region() as stms:

@@ -30,6 +30,7 @@ from tapeless.frontend.values import (
     Sequence_,
     Static,
     Value,
+    parts_of,
 )
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Const
@@ -151,13 +152,26 @@ def call_closure(ctx: Context, function: Closure, args: Sequence[Value], keyword
     try:
         for name, value in bound.items():
             ctx.bind(name, value)
-        return run_function(ctx, function.node)
+        result = run_function(ctx, function.node)
     finally:
         ctx.frame = caller
         ctx.calls.pop()
         ctx.span = ctx.b.span = span
+    if not _is_seen_by(ctx, frame.number, result):
         for key in [k for k in ctx.state.names if k[0] == frame.number]:
             del ctx.state.names[key]
+    return result
+
+
+def _is_seen_by(ctx: Context, frame: int, value: Value) -> bool:
+    """Whether a function in this value was made in this frame, or inside of one that was: its names live on."""
+    if isinstance(value, Closure):
+        at = value.frame
+        while at in ctx.frames:
+            if at == frame:
+                return True
+            at = ctx.frames[at].outer
+    return any(_is_seen_by(ctx, frame, part) for part in parts_of(value))
 
 
 # Note [Recursion]

@@ -9,16 +9,18 @@ the inside out, so that each piece holds at least `PIECE` statements beside the 
 unrolled, nor written in two forms (tails.py). Small programs stay whole. A parallel loop with pieces in it does not mark its accesses: it is too large to be
 a vector loop.
 Scalars that a piece assigns, and buffers that it allocates, frees or swaps for others to see, are handed over by their
-addresses.
+addresses; the piece has the scalars in slots of its own meanwhile, which are registers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
-from tapeless.backends.llvm.writer import Writer
+from tapeless.backends.llvm.writer import MEMORY, Writer
+from tapeless.ir.types import Var
 from tapeless.lower.loopir import Alloc, Assign, Declare, For, Free, Give, If, Return, Stm, Swap, While
 
 if TYPE_CHECKING:
@@ -78,19 +80,29 @@ def write(outer: Code, stm: Stm) -> None:
     context.values(v for v in counts.free if v not in assigned)
     if not outer.parallel and shared.program.threads not in inner.values:
         context.values([shared.program.threads])
-    for v in changing:
-        inner.slots[v] = tuple(context.slot("ptr", address) for address in outer.slots[v])
+    places = {v: [context.slot("ptr", address) for address in outer.slots[v]] for v in changing}
     for buffer in (b for b in counts.buffers if b not in own):
         if buffer in moved:
             inner.borrowed[buffer] = context.slot("ptr", outer.heap_slot(buffer))
         else:
             context.pointers([buffer])
     context.close()
+    for v, addresses in places.items():
+        inner.slots[v] = tuple(inner.w.alloca(MEMORY[v.type.dtype], v.name) for _ in addresses)
+        _copy(inner, v, addresses, inner.slots[v])
     inner.whole = id(stm)
     inner.statement(stm)
+    for v, addresses in places.items():
+        _copy(inner, v, inner.slots[v], addresses)
     inner.finish()
     attributes = shared.attributes("noinline ")
     function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body())
     w.do(f"call void {function}(ptr {context.address})")
     if inner.can_fail:
         outer.leave_if_failed()
+
+
+def _copy(code: Code, var: Var, froms: Sequence[str], tos: Sequence[str]) -> None:
+    kind = MEMORY[var.type.dtype]
+    for a, b in zip(froms, tos, strict=True):
+        code.w.do(f"store {kind} {code.load_part(var.type.dtype, a)}, ptr {b}, align {var.type.dtype.real.bytes}")
