@@ -158,3 +158,10 @@ def test_a_forked_child_goes_on() -> None:
             os._exit(0 if ok and with_buffers(x) == value else 1)
         assert os.waitpid(child, 0)[1] == 0
     assert with_buffers(x) == value
+
+
+def test_buffers_that_grow_do_not_pile_up() -> None:
+    """Each is a little larger than the one before: those that are too small go."""
+    for n in range(200_000, 800_000, 20_000):
+        with_buffers(np.ones(n))
+        assert buffers.kept() <= 5 * 8 * n  # the call has four
