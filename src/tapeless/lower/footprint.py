@@ -259,8 +259,8 @@ def _bent(loop: For) -> set[Var]:
         straight = all(a in linear for a in moving)
         if straight and (op in LINEAR or (op == "mul" and len(moving) == 1)):
             linear.add(var)
-        elif len(moving) == 1 and moving[0] not in bent and op in (*LINEAR, *MONOTONE, "mul"):
-            monotone.add(var)
+        elif bent.isdisjoint(moving) and (op in LINEAR or (len(moving) == 1 and op in (*MONOTONE, "mul"))):
+            monotone.add(var)  # a strip, less the start of a strip in it: taken for monotone
         else:
             bent.add(var)
     return bent

@@ -7,8 +7,7 @@ Note [Kept buffers]
 The system takes a large buffer back when it is freed, and clears every page of the next one: that is often as much
 work as filling it. So what compiled code frees is kept, up to a share of the memory that the process may use, the
 newest first in use again, the oldest first to go. A buffer serves only what is at least four fifths of its size; where none
-does, old ones go to make up for the new one, so that arrays which grow a little each time do not pile up; and sizes are
-rounded up by at most an eighth, in pages that nobody touches, so that few of these are new. When
+does, old ones go to make up for the new one, so that arrays which grow a little each time do not pile up. When
 the system has no more memory, all goes back and the allocation is tried once more. A thread that finds another one
 at the list does without it: nobody waits, and a child that was forked at that moment starts with an empty list.
 """
@@ -196,13 +195,8 @@ reused:
   call void @leave()
   ret ptr %old
 fresh:
-  %zeros = call i64 @llvm.ctlz.i64(i64 %size, i1 false)
-  %eighth = sub i64 60, %zeros
-  %unit = shl i64 1, %eighth
-  %rest = sub i64 %unit, 1
-  %more = add i64 %size, %rest
-  %less = sub i64 0, %unit
-  %pages = and i64 %more, %less
+  %more = add i64 %size, PAGE_LESS_ONE
+  %pages = and i64 %more, -PAGE
   %p = call ptr @aligned_alloc(i64 PAGE, i64 %pages)
   %failed = icmp eq ptr %p, null
   br i1 %failed, label %again, label %got
@@ -267,7 +261,6 @@ declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 declare i64 @malloc_usable_size(ptr)
 declare i32 @madvise(ptr, i64, i32)
-declare i64 @llvm.ctlz.i64(i64, i1)
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
@@ -284,7 +277,7 @@ def _text() -> str:
     target = host.host()
     numbers = {
         "SLOTS": SLOTS, "LIMIT": _memory() // SHARE, "LARGE": LARGE, "HUGE": HUGE, "MADV": MADV_HUGEPAGE,
-        "PAGE": PAGE,
+        "PAGE_LESS_ONE": PAGE - 1, "PAGE": PAGE,
     }  # fmt: skip
     text = RUNTIME
     for name, number in numbers.items():
