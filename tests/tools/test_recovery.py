@@ -219,3 +219,15 @@ def test_what_serves_as_it_is_becomes_part_of_a_state(capsys):
         how = f"checkpoint:{depth}"
         taken = tp.grad(beside_a_history, recover=how).explain(0.3, 1000).memory_bytes
         assert said[how] == pytest.approx(taken, rel=0.1)
+
+
+def repeated(x, n):
+    for _ in range(n):
+        x = np.sin(x) + 0.1
+    return x
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_strips_of_many_iterations_are_predicted(depth, capsys):
+    report = tp.grad(repeated, recover=f"checkpoint:{depth}").explain(0.3, 1_000_000)
+    assert report.peak_bytes == pytest.approx(report.memory_bytes, rel=0.25)
