@@ -131,3 +131,21 @@ def test_many_rows_on_two_threads():
 def test_sums_that_are_read_are_refused(function):
     with pytest.raises(tp.CompileError, match="TP111.*'c' is read as a whole while iterations write it"):
         tp.function(function)(A)
+
+
+def test_what_is_added_to_itself_is_no_sum():
+    def doubled(x):
+        for i in tp.prange(len(x)):
+            x[i] += x[i]
+        return x
+
+    def doubled_bins(x, k):
+        h = np.ones(3)
+        for i in tp.prange(len(x)):
+            h[k[i]] += h[k[i]]
+        return h
+
+    agree(doubled, A[:, 0].copy())
+    tp.check_grads(doubled, (A[:, 0].copy(),))
+    with pytest.raises(tp.CompileError, match="TP111.*'h' is read where another iteration"):
+        tp.function(doubled_bins)(A[:, 0].copy(), KEYS)

@@ -54,7 +54,7 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     order = [k for k in range(len(args)) if k not in kept]
     atoms = [_atom(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, Scalar | Array)]
     kinds = (kept, *map(_kind, given))
-    same = _open(ctx, rules, kinds)
+    same = _own_rule(ctx, rules, kinds)
     if same is not None:
         return _results(ctx, custom.call(ctx.b, same.number, atoms, same.types), same.out)
 
@@ -71,14 +71,14 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     number = custom.new_number()
     rule: Parts = (None, None, None)
     if sum(r.rules is rules for r in ctx.rules) < DEEPEST:
-        with _opened(ctx, _Open(rules, kinds, number, out, lam.result_types)):
+        with _being_made(ctx, _Open(rules, kinds, number, out, lam.result_types)):
             trace = _with_bwd if rules.bwd is not None else _with_jvp
             rule = trace(ctx, rules, kept, given, placed, out, leaves_of(out))
     custom.complete(number, lam, rule)
     return _results(ctx, custom.call(ctx.b, number, atoms, lam.result_types), out)
 
 
-def _open(ctx: Context, rules: Any, kinds: tuple[Any, ...]) -> _Open | None:
+def _own_rule(ctx: Context, rules: Any, kinds: tuple[Any, ...]) -> _Open | None:
     """The rule that this call is part of: Note [Rules that call their function] in `ad.custom`."""
     found: _Open | None = next((r for r in ctx.rules if r.rules is rules and r.kinds == kinds), None)
     if found is not None and found is not ctx.rules[-1]:
@@ -87,7 +87,7 @@ def _open(ctx: Context, rules: Any, kinds: tuple[Any, ...]) -> _Open | None:
 
 
 @contextmanager
-def _opened(ctx: Context, rule: _Open) -> Iterator[None]:
+def _being_made(ctx: Context, rule: _Open) -> Iterator[None]:
     """While a rule is traced. That it calls the function again is not recursion."""
     ctx.rules.append(rule)
     calls, ctx.calls = ctx.calls, []

@@ -325,9 +325,11 @@ def _added_to(stm: Stm, accesses: Accesses) -> Var | None:
     if len(olds) != 1:
         return None
     match stm.exp:
-        case Apply(op="add") | Sweep():
+        case Apply(op="add", args=(a, b)) if a is not b:
             pass
-        case Apply(op="sub", args=(a, _)) if a is olds[0]:
+        case Apply(op="sub", args=(a, b)) if a is olds[0] and a is not b:
+            pass
+        case Sweep():
             pass
         case _:
             return None

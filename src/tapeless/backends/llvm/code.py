@@ -1,7 +1,7 @@
-"""The statements of Loop IR as LLVM IR: control flow, memory and errors.
+"""The statements of Loop IR as LLVM IR: control flow and memory.
 
 `Code` writes the statements of one function, `Shared` holds what the functions of a program share. Operations are
-spelled in scalar.py; a loop over threads leaves for a function of its own in region.py.
+spelled in scalar.py, tests and their records in errors.py; a loop over threads leaves for a function of its own in region.py.
 
 Note [Alias scopes]
 Each alias class (uses.py) has a scope; an access names its own scope and that it does not overlap the others. A class
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tapeless.backends.llvm import atomic, calls, flushing, heap, pairs, pieces, region
+from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, pairs, pieces, region
 from tapeless.backends.llvm.in_place import extrema_in_place
 from tapeless.backends.llvm.pieces import Pieces
 from tapeless.backends.llvm.scalar import apply
@@ -23,7 +23,6 @@ from tapeless.backends.llvm.uses import Block, Counts, alias_classes
 from tapeless.backends.llvm.writer import LIKELY, MEMORY, REGISTER, UNLIKELY, Bounds, Module, Value, Writer, constant
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.lower.loopir import (
-    CHECK_RECORD,
     Alloc,
     Assign,
     Atomic,
@@ -265,7 +264,7 @@ class Code:
             case While():
                 self.repeat(stm)
             case Check():
-                self.check(stm)
+                errors.check(self, stm)
             case Alloc():
                 self.allocate(stm)
             case Free():
@@ -393,79 +392,3 @@ class Code:
         pairs.write(self, stm.body)
         w.jump(head)
         w.open(exit_)
-
-    # --- errors ---
-
-    def check(self, stm: Check) -> None:
-        if stm.cond == Const(True, DType.bool):
-            return
-        cond = self.value(stm.cond)[0]
-        args = [(arg.type.dtype, self.value(arg)[0]) for arg in stm.args]
-        if stm.fatal:
-            self.fail_unless(cond, stm.site + 1, args)
-        else:
-            self.warn_unless(cond, stm.site + 1, args)
-
-    def fail_unless(self, cond: str, code: int, args: list[tuple[DType, str]]) -> None:
-        w = self.w
-        ok, fail = w.label("ok"), w.label("fail")
-        w.branch(cond, ok, fail, w.weights(LIKELY, UNLIKELY))
-        hot, w.lines = w.lines, w.cold
-        w.open(fail)
-        self.record(self.err, code, args)
-        w.jump("failed")
-        w.lines = hot
-        w.open(ok)
-        self.can_fail = True
-
-    def leave_if_failed(self) -> None:
-        """After a call of a function that may have failed."""
-        w, ok = self.w, self.w.label("ok")
-        error = w.let(f"load i64, ptr {self.err}, align 8")
-        w.branch(w.let(f"icmp eq i64 {error}, 0"), ok, "failed", w.weights(LIKELY, UNLIKELY))
-        w.open(ok)
-        self.can_fail = True
-
-    def warn_unless(self, cond: str, code: int, args: list[tuple[DType, str]]) -> None:
-        """The record of a warning comes after that of an error."""
-        w = self.w
-        ok, warn = w.label("ok"), w.label("warn")
-        w.branch(cond, ok, warn, w.weights(LIKELY, UNLIKELY))
-        w.open(warn)
-        self.record(w.let(f"getelementptr inbounds i64, ptr {self.err}, i64 {CHECK_RECORD}"), code, args)
-        w.jump(ok)
-        w.open(ok)
-
-    def record(self, place: str, code: int, args: list[tuple[DType, str]]) -> None:
-        operands = "".join(f", i64 {self.bits(dtype, arg)}" for dtype, arg in args) + ", i64 0" * (3 - len(args))
-        fail_function = self.module.helper("tapeless.fail", _fail_helper)
-        self.w.do(f"call void {fail_function}(ptr {place}, i64 {code}{operands})")
-
-    def bits(self, dtype: DType, value: str) -> str:
-        w = self.w
-        if dtype.is_float:
-            value = w.let(f"fpext float {value} to double") if dtype is DType.f32 else value
-            return w.let(f"bitcast double {value} to i64")
-        if dtype is DType.i64:
-            return value
-        return w.let(f"{'zext' if dtype is DType.bool else 'sext'} {REGISTER[dtype]} {value} to i64")
-
-
-def _fail_helper() -> str:
-    """Records an error unless another thread was first."""
-    return """
-define internal void @tapeless.fail(ptr %err, i64 %code, i64 %a, i64 %b, i64 %c) noinline cold nounwind {
-  %pair = cmpxchg ptr %err, i64 0, i64 %code acq_rel monotonic, align 8
-  %first = extractvalue { i64, i1 } %pair, 1
-  br i1 %first, label %record, label %exit
-record:
-  %p1 = getelementptr inbounds i64, ptr %err, i64 1
-  store i64 %a, ptr %p1, align 8
-  %p2 = getelementptr inbounds i64, ptr %err, i64 2
-  store i64 %b, ptr %p2, align 8
-  %p3 = getelementptr inbounds i64, ptr %err, i64 3
-  store i64 %c, ptr %p3, align 8
-  br label %exit
-exit:
-  ret void
-}"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.writer import LIKELY, UNLIKELY, Module
 from tapeless.lower.loopir import Alloc
 
@@ -44,7 +45,7 @@ def allocate(code: Code, stm: Alloc) -> None:
     w.open(made)
     pointer = w.let(f"phi ptr [ {first}, %{small} ], [ {second}, %{large} ]", stm.buffer.name)
     w.do(f"store ptr {pointer}, ptr {slot}, align 8")
-    code.fail_unless(w.let(f"icmp ne ptr {pointer}, null"), OUT_OF_MEMORY, [])
+    errors.fail_unless(code, w.let(f"icmp ne ptr {pointer}, null"), OUT_OF_MEMORY, [])
 
 
 def free_slot(code: Code, slot: str) -> None:

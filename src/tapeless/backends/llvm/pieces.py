@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
 from tapeless.backends.llvm.writer import MEMORY, Writer
@@ -99,7 +100,7 @@ def write(outer: Code, stm: Stm) -> None:
     function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body())
     w.do(f"call void {function}(ptr {context.address})")
     if inner.can_fail:
-        outer.leave_if_failed()
+        errors.leave_if_failed(outer)
 
 
 def _copy(code: Code, var: Var, froms: Sequence[str], tos: Sequence[str]) -> None:

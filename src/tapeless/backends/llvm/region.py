@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.uses import Counts
 from tapeless.backends.llvm.writer import REGISTER, Bounds, Writer
@@ -87,4 +88,4 @@ def _call(code: Code, function: str, context: str, count: str, can_fail: bool) -
     w.jump(after)
     w.open(after)
     if can_fail:
-        code.leave_if_failed()
+        errors.leave_if_failed(code)
