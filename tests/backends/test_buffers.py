@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import resource
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -165,3 +168,39 @@ def test_buffers_that_grow_do_not_pile_up() -> None:
     for n in range(200_000, 800_000, 20_000):
         with_buffers(np.ones(n))
         assert buffers.kept() <= 5 * 8 * n  # the call has four
+
+
+WITH_ANOTHER_MALLOC = """
+import numpy as np
+import tapeless as tp
+from tapeless.backends.cpu import buffers, pages
+
+pages.gnu_serves = lambda: False
+
+@tp.function
+def f(x):
+    y = np.cumsum(x)
+    return np.sum(np.sort(y) * y)
+
+for n in (100_000, 900_000, 50_000, 1_000_000, 1_000_000, 10):
+    x = np.linspace(-1.0, 1.0, n)
+    y = np.cumsum(x)
+    assert abs(f(x) / np.sum(np.sort(y) * y) - 1.0) < 1e-12
+assert buffers.kept() > 0 and buffers.trim() > 0 and buffers.kept() == 0
+"""
+
+
+def test_with_another_malloc(tmp_path) -> None:
+    file = tmp_path / "other.py"
+    file.write_text(WITH_ANOTHER_MALLOC)
+    subprocess.run([sys.executable, file], check=True)
+
+
+def test_small_buffers_that_begin_a_page_are_freed_as_well() -> None:
+    libc = ctypes.CDLL(None)
+    libc.aligned_alloc.restype = ctypes.c_void_p
+    libc.aligned_alloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
+    release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(buffers.address("rt_release"))
+    for size in (4096, 8192, 200_000):
+        release(libc.aligned_alloc(4096, size))
+    assert buffers.kept() == 0

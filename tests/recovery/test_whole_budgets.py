@@ -71,6 +71,7 @@ def test_the_whole_call_stays_below_it(name, threads):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
         taken = min(peak_of(lambda gradient=gradient: gradient(*args))[0] for _ in range(3))
         assert taken - found.nbytes <= 1e6 * megabytes + budgets.SMALL + NOISE
+        assert taken <= 1.1 * gradient.explain(*args).peak_bytes + NOISE
         fitted += 1
     assert fitted >= 2
 

@@ -1,15 +1,16 @@
 """Large buffers of compiled code: `rt_allocate(size)` and `rt_release(pointer)` keep some of them for the next use.
 
 Gives the addresses of both, `trim()`, which gives everything kept back to the system, and `kept()` in bytes. Written in
-LLVM IR and holds no Python. The memory is that of `aligned_alloc`, so a buffer may also be given away and freed.
+LLVM IR and holds no Python.
 
 Note [Kept buffers]
 The system takes a large buffer back when it is freed, and clears every page of the next one: that is often as much
 work as filling it. So what compiled code frees is kept, up to a share of the memory that the process may use, the
 newest first in use again, the oldest first to go. A buffer serves only what is at least four fifths of its size; where none
-does, old ones go to make up for the new one, so that arrays which grow a little each time do not pile up. When
-the system has no more memory, all goes back and the allocation is tried once more. A thread that finds another one
-at the list does without it: nobody waits, and a child that was forked at that moment starts with an empty list.
+does, the oldest is made as long as the new one, and others go to make up for it, so that arrays which grow a little each
+time do not pile up. When the system has no more memory, all goes back and the allocation is tried once more. A thread that
+finds another one at the list does without it: nobody waits, and a child that was forked at that moment starts with an
+empty list.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from tapeless.backends.cpu import pages
 from tapeless.backends.llvm import host, optimize
-from tapeless.backends.llvm.heap import LARGE, PAGE
+from tapeless.backends.llvm.heap import LARGE
 
 SLOTS = 64
 SHARE = 16  # of the memory, the part that may be kept
-HUGE, MADV_HUGEPAGE = 4 << 20, 14  # bytes for which large pages are worth a system call, as NumPy does it
 LIMIT_OF_GROUP = Path("/sys/fs/cgroup/memory.max")
 
 RUNTIME = """
@@ -86,31 +87,37 @@ loop:
   br i1 %go, label %drop, label %done
 drop:
   %p = call ptr @remove(i64 0)
-  call void @free(ptr %p)
+  call void @dispose(ptr %p)
   br label %loop
 done:
   ret void
 }
 
-; Frees the oldest entries, as many as make up for a new buffer of this size.
-define internal void @give_back(i64 %size) nounwind {
+; The oldest entry, made as long as this; older ones go until they make up for it. Null where there is none.
+define internal ptr @exchange(i64 %size) nounwind {
 entry:
   br label %loop
 loop:
   %freed = phi i64 [ 0, %entry ], [ %sum, %drop ]
   %n = load i64, ptr @count
   %any = icmp ugt i64 %n, 0
-  %short = icmp ult i64 %freed, %size
-  %go = and i1 %any, %short
-  br i1 %go, label %drop, label %done
-drop:
+  br i1 %any, label %more, label %nothing
+more:
   %first = load i64, ptr getelementptr inbounds (%entry, ptr @list, i64 0, i32 1)
   %sum = add i64 %freed, %first
   %p = call ptr @remove(i64 0)
-  call void @free(ptr %p)
+  %enough = icmp uge i64 %sum, %size
+  %last = icmp eq i64 %n, 1
+  %stop = or i1 %enough, %last
+  br i1 %stop, label %change, label %drop
+drop:
+  call void @dispose(ptr %p)
   br label %loop
-done:
-  ret void
+change:
+  %q = call ptr @resize(ptr %p, i64 %size)
+  ret ptr %q
+nothing:
+  ret ptr null
 }
 
 ; The newest entry that fits, or null.
@@ -188,34 +195,25 @@ look:
   %missing = icmp eq ptr %old, null
   br i1 %missing, label %exchange, label %reused
 exchange:
-  call void @give_back(i64 %size)
+  %other = call ptr @exchange(i64 %size)
   call void @leave()
-  br label %fresh
+  %none = icmp eq ptr %other, null
+  br i1 %none, label %fresh, label %changed
+changed:
+  ret ptr %other
 reused:
   call void @leave()
   ret ptr %old
 fresh:
-  %more = add i64 %size, PAGE_LESS_ONE
-  %pages = and i64 %more, -PAGE
-  %p = call ptr @aligned_alloc(i64 PAGE, i64 %pages)
+  %p = call ptr @obtain(i64 %size)
   %failed = icmp eq ptr %p, null
   br i1 %failed, label %again, label %got
 again:
   %freed = call i64 @rt_trim()
-  %q = call ptr @aligned_alloc(i64 PAGE, i64 %pages)
-  %refused = icmp eq ptr %q, null
-  br i1 %refused, label %nothing, label %got
-nothing:
-  ret ptr null
+  %q = call ptr @obtain(i64 %size)
+  ret ptr %q
 got:
-  %new = phi ptr [ %p, %fresh ], [ %q, %again ]
-  %huge = icmp uge i64 %pages, HUGE
-  br i1 %huge, label %advise, label %done
-advise:
-  %rc = call i32 @madvise(ptr %new, i64 %pages, i32 MADV)
-  br label %done
-done:
-  ret ptr %new
+  ret ptr %p
 }
 
 define void @rt_release(ptr %p) nounwind {
@@ -223,7 +221,7 @@ entry:
   %nothing = icmp eq ptr %p, null
   br i1 %nothing, label %done, label %some
 some:
-  %size = call i64 @malloc_usable_size(ptr %p)
+  %size = call i64 @length(ptr %p)
   %large = icmp uge i64 %size, LARGE
   br i1 %large, label %try, label %free
 try:
@@ -251,16 +249,12 @@ keep:
   call void @leave()
   ret void
 free:
-  call void @free(ptr %p)
+  call void @dispose(ptr %p)
   ret void
 done:
   ret void
 }
 
-declare ptr @aligned_alloc(i64, i64)
-declare void @free(ptr)
-declare i64 @malloc_usable_size(ptr)
-declare i32 @madvise(ptr, i64, i32)
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
@@ -275,13 +269,7 @@ def _memory() -> int:
 
 def _text() -> str:
     target = host.host()
-    numbers = {
-        "SLOTS": SLOTS, "LIMIT": _memory() // SHARE, "LARGE": LARGE, "HUGE": HUGE, "MADV": MADV_HUGEPAGE,
-        "PAGE_LESS_ONE": PAGE - 1, "PAGE": PAGE,
-    }  # fmt: skip
-    text = RUNTIME
-    for name, number in numbers.items():
-        text = text.replace(name, str(number))
+    text = pages.filled(RUNTIME, {"SLOTS": SLOTS, "LIMIT": _memory() // SHARE, "LARGE": LARGE}) + pages.text()
     return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}'
 
 
