@@ -2,8 +2,9 @@
 
     python -m benchmarks.memory [--only NAMES] [--quick] [--write] [--plots]
 
-Every plan runs in a process of its own, compiled and warmed up on a tiny problem first, on one thread. Measured bytes
-are counted in the allocator (`c/heap.c`), while no freed buffers are kept for reuse; `resident` is what the system saw.
+Every plan runs in processes of its own, compiled and warmed up on a tiny problem first, on one thread. Measured bytes
+are counted in the allocator (`c/heap.c`), while no freed buffers are kept for reuse; `resident` is what the system saw, in
+another process, without that allocator.
 What fails is shown as "-" and explained at the end. The exit status is 1 for that, for a prediction that is off by more
 than 10 % (and more than a page), and for a bar that is missed.
 """
@@ -18,8 +19,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -74,21 +75,31 @@ def plan_text(plan: Plan) -> str:
     return ", ".join(f'{k}="{v}"' for k, v in plan.items()) or "as it comes"
 
 
-# -- in a process of its own
+# -- in processes of their own
 
 
-def measure_here(program: Program, number: int, seconds: float) -> Measured:
-    import tapeless as tp
+def counted_here(program: Program, number: int) -> dict[str, int]:
+    """Bytes on top of what was allocated before, as `c/heap.c` counts them, which must have been loaded first."""
+    from tapeless.backends.cpu import buffers
+
+    gradient, args = warm(program, number)
+    gradient(*args)
+    buffers.keep(0)
+    heap = ctypes.CDLL(None)
+    heap.heap_reset.restype = heap.heap_most.restype = ctypes.c_long
+    gc.collect()
+    before: int = heap.heap_reset()
+    gradient(*args)
+    most: int = heap.heap_most()
+    return {"measured": most - before}
+
+
+def timed_here(program: Program, number: int, seconds: float) -> dict[str, Any]:
     from tapeless.backends.cpu import buffers
     from tapeless.runtime.peak import peak_of
 
-    plan = program.plans[number]
-    gradient = tp.grad(tp.function(program.loss, threads=1), program.argnums, **plan)
-    for _ in range(3):
-        gradient(*program.inputs(program.small))
-    args = program.inputs(program.size)
+    gradient, args = warm(program, number)
     buffers.keep(0)
-    measured = heap_peak(lambda: gradient(*args))
     resident, best = peak_of(lambda: gradient(*args))
     buffers.keep()
     start = perf_counter()
@@ -98,27 +109,36 @@ def measure_here(program: Program, number: int, seconds: float) -> Measured:
         best = min(best, perf_counter() - now)
     with contextlib.redirect_stdout(io.StringIO()):
         found = gradient.explain(*args)
-    return Measured(plan_text(plan), found.memory_bytes, found.peak_bytes, measured, resident, best)
+    return {"kept": found.memory_bytes, "predicted": found.peak_bytes, "resident": resident, "seconds": best}
 
 
-def heap_peak(run: Callable[[], Any]) -> int:
-    """Bytes on top of what was allocated before, as `c/heap.c` counts them."""
-    heap = ctypes.CDLL(None)
-    heap.heap_reset.restype = heap.heap_most.restype = ctypes.c_long
-    gc.collect()
-    before: int = heap.heap_reset()
-    run()
-    most: int = heap.heap_most()
-    return most - before
+def warm(program: Program, number: int) -> tuple[Any, tuple[Any, ...]]:
+    """The gradient, compiled and called with a small problem, and the arguments of the large one."""
+    import tapeless as tp
+
+    gradient = tp.grad(tp.function(program.loss, threads=1), program.argnums, **program.plans[number])
+    for _ in range(3):
+        gradient(*program.inputs(program.small))
+    return gradient, program.inputs(program.size)
 
 
-def measure(program: Program, number: int, seconds: float) -> Measured:
-    environment = {**os.environ, "LD_PRELOAD": native.load("heap")._name}
-    command = [sys.executable, "-m", "benchmarks.memory", "--here", program.name, str(number), str(seconds)]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
-    if run.returncode:
-        raise RuntimeError(run.stderr.strip().splitlines()[-1] if run.stderr else f"exit status {run.returncode}")
-    return Measured(**json.loads(run.stdout.splitlines()[-1]))
+def run(what: str, program: Program, number: int, *more: float, **environment: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.memory", "--here", what, program.name, str(number), *map(str, more)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environment})
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr else f"exit status {done.returncode}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def measure(program: Program, number: int, seconds: float, before: Measured | None) -> Measured:
+    """Once more, if there was a time before; bytes are counted only once."""
+    if before is None:
+        counted = run("counted", program, number, LD_PRELOAD=native.load("heap")._name)["measured"]
+    else:
+        counted = before.measured
+    made = Measured(plan_text(program.plans[number]), measured=counted, **run("timed", program, number, seconds))
+    return before if before is not None and before.seconds < made.seconds else made
 
 
 def measure_all(program: Program, quick: bool, failures: Failures) -> list[Measured | None]:
@@ -126,10 +146,8 @@ def measure_all(program: Program, quick: bool, failures: Failures) -> list[Measu
     rows: list[Measured | None] = [None] * len(program.plans)
     for _ in range(1 if quick else 2):
         for number, plan in enumerate(program.plans):
-            again = partial(measure, program, number, 0.0 if quick else 1.0)
-            made = failures.attempt(plan_text(plan), program.name, again)
-            before = rows[number]
-            rows[number] = made if before is None or made is None or made.seconds < before.seconds else before
+            attempt = partial(measure, program, number, 0.0 if quick else 1.0, rows[number])
+            rows[number] = failures.attempt(plan_text(plan), program.name, attempt)
     return rows
 
 
@@ -234,7 +252,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one timed call each")
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name} too")
     parser.add_argument("--plots", action="store_true", help="draw docs/images/memory_*.svg too; needs Matplotlib")
-    parser.add_argument("--here", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--here", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.only = options.only.split(",") if options.only else names
     if unknown := set(options.only) - set(names):
@@ -245,8 +263,9 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     options = parse()
     if options.here:
-        name, number, seconds = options.here
-        print(json.dumps(asdict(measure_here(BY_NAME[name], int(number), float(seconds)))))
+        what, name, number, *more = options.here
+        here = counted_here if what == "counted" else timed_here
+        print(json.dumps(here(BY_NAME[name], int(number), *map(float, more))))
         return 0
     console, failures, others = Console(width=None if sys.stdout.isatty() else 150), Failures(), OtherProcesses()
     results: Results = {}
