@@ -258,3 +258,42 @@ def test_solids_over_themselves():
     rng = np.random.default_rng(4)
     agree(f, rng.normal(size=(3, 4, 5)), rng.normal(size=(3, 4, 5)))
     assert buffers(f, np.ones((3, 4, 5)), np.ones((3, 4, 5))) == 0
+
+
+def two_rows_at_once(v, n):
+    out = np.zeros((2 * n, len(v)))
+    for k in range(n):
+        out[2 * k] = v * 2.0
+        out[2 * k + 1] = v + 1.0
+        v = v * 0.5
+    return out
+
+
+def test_several_rows_of_one_array():
+    agree(two_rows_at_once, V, 3)
+    assert buffers(two_rows_at_once, V, 3) == 2  # the result, and v
+
+
+def test_the_last_one_counts():
+    def same_row(v, n):
+        out = np.zeros((n, len(v)))
+        for k in range(n):
+            a, b = v * 2.0, v + 1.0
+            out[k] = a
+            out[k] = b
+        return out
+
+    def perhaps_the_same_row(v, n):
+        out = np.zeros((n, len(v)))
+        for k in range(n):
+            a, b = v * 2.0, v + 1.0
+            out[k] = a
+            out[k - 1] = b
+            a, b = v * 3.0, v + 4.0
+            out[k - 1] = a
+            out[k] = b
+        return out
+
+    for n in (1, 2, 3):
+        agree(same_row, V, n)
+        agree(perhaps_the_same_row, V, n)

@@ -109,9 +109,20 @@ def no_own_cell(d):
     return d
 
 
+def noted(d):
+    """Two arrays take notes of each step."""
+    better, longer = np.zeros((len(d), len(d), len(d)), bool), np.ones((len(d), len(d), len(d)))
+    for k in range(len(d)):
+        t = d[:, k, None] + d[k]
+        better[k] = t < d
+        longer[k] = t - d
+        d = np.minimum(d, t)
+    return d.sum(), better, longer
+
+
 JAMMED = [
     shortest_paths, shortest_by_choice, with_successors, reachable, widest_paths_in_place, row_by_row, sums_of_whole_numbers,
-    single_precision, eliminated, next_row, two_rows, backwards, weighted, no_own_cell,
+    single_precision, eliminated, next_row, two_rows, backwards, weighted, no_own_cell, noted,
 ]  # fmt: skip
 
 
@@ -209,9 +220,28 @@ def counted(d):
     return d, changes
 
 
+def notes_of_other_steps(d):
+    """A row is written twice: the last one counts."""
+    notes = np.zeros((len(d), len(d), len(d)), bool)
+    for k in range(len(d)):
+        t = d[:, k, None] + d[k]
+        notes[k // 2] = t < d
+        d = np.minimum(d, t)
+    return d, notes
+
+
+def notes_that_are_read(d):
+    notes = np.zeros((len(d) + 1, len(d), len(d)))
+    for k in range(len(d)):
+        t = d[:, k, None] + d[k] + notes[k]
+        notes[k + 1] = t - d
+        d = np.minimum(d, t)
+    return d, notes
+
+
 LEFT_ALONE = [
-    stencil, row_of_the_mirror, neighbours_in_a_row, a_row_of_its_own, by_a_library_function, products, product_of_a_row,
-    two_products, product_of_two_sums,    total_of_a_row, by_a_long_table, printed, counted,
+    notes_of_other_steps, notes_that_are_read, stencil, row_of_the_mirror, neighbours_in_a_row, a_row_of_its_own, by_a_library_function, products, product_of_a_row,
+    two_products, product_of_two_sums, total_of_a_row, by_a_long_table, printed, counted,
 ]  # fmt: skip
 
 
@@ -225,7 +255,7 @@ def at_any_size(monkeypatch):
 
 
 def is_jammed(function, *args) -> bool:
-    return "jammed" in tp.function(function).ir(*args, stage="optimized")
+    return "{jammed}" in tp.function(function).ir(*args, stage="optimized")
 
 
 @pytest.mark.parametrize("function", JAMMED, ids=lambda f: f.__name__)
@@ -255,8 +285,26 @@ def test_the_same_bits(function, threads, monkeypatch):
     jammed = tp.function(function, threads=threads, cache=False)(d.copy())
     monkeypatch.setattr(optimized, "jam", lambda f: f)
     one_by_one = tp.function(function, threads=threads, cache=False)(d.copy())
-    for a, b in zip(np.atleast_3d(jammed), np.atleast_3d(one_by_one), strict=True):
+    for a, b in zip(*((r if isinstance(r, tuple) else (r,)) for r in (jammed, one_by_one)), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("at_any_size")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("function", [shortest_paths, shortest_by_choice, widest_paths_in_place, next_row, weighted])
+def test_gradients_that_keep_decisions(function, size, monkeypatch):
+    """What steps decided is noted for the way back, by packed words."""
+
+    def loss(d):
+        return (function(d.copy()) * np.arange(len(d))).sum()
+
+    d = distances(size)
+    if size > 2:
+        d[1, 2] = np.nan
+    assert is_jammed(tp.grad(loss), d) or size == 1
+    jammed = tp.grad(tp.function(loss, cache=False))(d)
+    monkeypatch.setattr(optimized, "jam", lambda f: f)
+    np.testing.assert_array_equal(jammed, tp.grad(tp.function(loss, cache=False))(d))
 
 
 @pytest.mark.usefixtures("at_any_size")

@@ -56,7 +56,7 @@ from tapeless.lower.code import ZERO, Code, Loc
 from tapeless.lower.copies import copy_by_rows, swept_by_rows
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.memory import place_allocations
-from tapeless.lower.uses import own_cells, single_updates, size_test
+from tapeless.lower.uses import own_cells, single_updates, size_test, updated_by
 from tapeless.passes.facts import is_effect
 from tapeless.passes.places import in_place, written_over
 
@@ -246,12 +246,16 @@ class Lowerer:
         """
         update = body.stms[last].exp
         assert isinstance(update, Update) and isinstance(update.value, Var)
-        if v in self.wanted or update.array not in self.arrays:
+        found = updated_by(body, first, last)
+        if v in self.wanted or found is None or found[0] not in self.arrays:
             return
-        target = self.arrays[update.array]
+        array, updates = found
+        target = self.arrays[array]
         own = own_cells(body, v, first, update)
         for k, stm in enumerate(body.stms[first:last]):
             for used in free_in_exp(stm.exp):
+                if used is array and id(stm) in updates:
+                    continue
                 if used in self.arrays and self.arrays[used].buffer is target.buffer and (k or used not in own):
                     return
         made = {w for s in body.stms[first:last] for w in s.vars}

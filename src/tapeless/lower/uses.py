@@ -5,10 +5,10 @@ Takes a Core body; gives positions of its statements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from tapeless.ir.core import Apply, Body, Check, Copy, For, Full, Index, Stm, Sweep, Update
-from tapeless.ir.types import Atom, Var
+from tapeless.ir.core import Apply, At, Axis, Body, Check, Copy, For, Full, Index, Stm, Sweep, Update
+from tapeless.ir.types import Atom, Const, Var
 from tapeless.ir.walk import free_in_exp, free_in_lambda
 from tapeless.passes.places import in_place
 
@@ -47,6 +47,37 @@ def _last_update(body: Body, made: Stm, v: Var, users: Mapping[Var, list[int]]) 
             if in_place(inner, inner.results[k], params[k]):
                 return _last_update(body, body.stms[last], body.stms[last].vars[k], users)
     return None
+
+
+def updated_by(body: Body, first: int, last: int) -> tuple[Var, set[int]] | None:
+    """The array that the update at `last` writes, by its name at `first`, and the updates of it in between, by id. None if one of
+    those may write the same cells.
+    """
+    update = body.stms[last].exp
+    assert isinstance(update, Update)
+    made = {v: s for s in body.stms[first:last] for v in s.vars}
+    array, between = update.array, set()
+    while (stm := made.get(array)) is not None and isinstance(stm.exp, Update):
+        if not _apart(update.axes, stm.exp.axes, body):
+            return None
+        between.add(id(stm))
+        array = stm.exp.array
+    return array, between
+
+
+def _apart(a: Sequence[Axis], b: Sequence[Axis], body: Body) -> bool:
+    """Are these different rows, along some axis, by a constant distance?"""
+    makers = {s.vars[0]: s.exp for s in body.stms if isinstance(s.exp, Apply)}
+
+    def place(axis: At) -> tuple[Atom, complex]:
+        match makers.get(axis.index) if isinstance(axis.index, Var) else None:
+            case Apply("add", (x, Const(value=number))):
+                return x, number
+        return axis.index, 0
+
+    pairs = [(x, y) for x, y in zip(a, b, strict=True) if isinstance(x, At) and isinstance(y, At)]
+    places = [(place(x), place(y)) for x, y in pairs if not x.wrap and not y.wrap]  # -1 may be another row's number
+    return any(x is y and m != n for (x, m), (y, n) in places)
 
 
 def own_cells(body: Body, v: Var, first: int, update: Update) -> list[Var]:

@@ -9,7 +9,8 @@ parallel region of its own. But row i of the next `d` depends on row i and row k
 in the next STEPS steps are made first, each as it will be when its step comes: that of step u has been through the u
 steps before it. Then one sweep takes each row through all steps, and a cell through FUSED of them in registers. What a
 step reads of its own row at one position (`d[i, k]`) is a cell that goes through the steps before by itself. That is
-more work for few or short rows, where the loop stays as it is.
+more work for few or short rows, where the loop stays as it is. Notes that steps take (Note [Notes] in `rowwise_steps`) are
+results of the sweep, one for each step.
 
 The rows that everybody reads are made in the lambda: Note [Once a chunk] in `lower/invariant.py`. Since they are made of
 the old array, that cannot be written over while threads still read it, and the new one takes the memory of the one
@@ -21,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tapeless.ir.builder import Builder
-from tapeless.ir.core import Apply, At, Body, For, Function, Index, Lambda, Stm, Sweep
+from tapeless.ir.builder import Builder, full_axes
+from tapeless.ir.core import Apply, At, Body, For, Function, Index, Lambda, Library, Stm, Sweep
 from tapeless.ir.plans import JAMMED
-from tapeless.ir.types import BOOL, I64, Atom, Var, i64
+from tapeless.ir.types import BOOL, I64, Atom, Type, Var, i64
 from tapeless.ir.walk import Substitution, in_regions, map_function, with_stms
-from tapeless.passes.rowwise_steps import RowStep, row_step
+from tapeless.passes.rowwise_steps import Note, RowStep, row_step
 
 STEPS = 6  # that are done in one sweep
 FUSED = 3  # that a cell goes through in registers
@@ -52,7 +53,7 @@ def _jammed(stm: Stm, step: RowStep) -> list[Stm]:
     loop, b = step.loop, Builder(stm.span)
     steps = b.let(I64, Apply("max", (loop.bound, i64(0))), "steps")
     rounds = b.let(I64, Apply("floordiv", (steps, i64(STEPS))), "rounds")
-    for size in dict.fromkeys(loop.params[0].type.shape):
+    for size in dict.fromkeys(step.arrays[0].type.shape):
         if isinstance(size, Var):
             many = b.let(BOOL, Apply("ge", (size, i64(LEAST))), "many")
             rounds = b.let(I64, Apply("select", (many, rounds, i64(0))), "rounds")
@@ -101,19 +102,29 @@ class _Round:
     """STEPS steps at once, in the body of a loop with these parameters."""
 
     def __init__(self, b: Builder, step: RowStep, params: tuple[Var, ...]) -> None:
-        self.b, self.step, self.params = b, step, params
+        self.b, self.step = b, step
+        notes = [note.k for note in step.notes]
+        self.params = tuple(p for k, p in enumerate(params) if k not in notes)
+        self.books = {k: params[k] for k in notes}
         self.steps: list[_Step] = []
 
     def run(self, first: Var) -> tuple[Var, ...]:
-        b = self.b
+        """What the parameters become."""
+        b, books = self.b, dict(self.books)
+        numbers = [b.let(I64, Apply("add", (first, i64(u))), first.name) if u else first for u in range(STEPS)]
 
         def each(i: Var, *start: Var) -> tuple[Var, ...]:
-            for u in range(STEPS):
-                now = b.let(I64, Apply("add", (first, i64(u))), first.name) if u else first
+            for now in numbers:
                 self.steps.append(self._step(now))
-            return self._made(self._through(i, start))
+            notes: list[Var] = []
+            return *self._made(self._through(i, start, notes), notes), *notes
 
-        return b.map(self.params[0].type.shape[0], self.params, each)
+        made = b.map(self.params[0].type.shape[0], self.params, each)
+        arrays, notes = iter(made[: len(self.params)]), iter(made[len(self.params) :])
+        for now in numbers:
+            for k, book in books.items():
+                books[k] = b.update(book, [At(now), *full_axes(book.type.shape[1:])], next(notes))
+        return tuple(books[k] if k in books else next(arrays) for k in range(len(self.step.loop.params)))
 
     def _step(self, now: Var) -> _Step:
         b, loop = self.b, self.step.loop
@@ -143,12 +154,12 @@ class _Round:
 
     # -- one row
 
-    def _through(self, place: Atom, start: Sequence[Var]) -> _Row:
+    def _through(self, place: Atom, start: Sequence[Var], notes: list[Var] | None = None) -> _Row:
         """The row at `place` through the steps that are there."""
         row = _Row(tuple(start))
         for step in self.steps:
             if len(row.maps) == FUSED:
-                row = _Row(self._made(row))
+                row = _Row(self._made(row, notes))
             row = self._after(step, place, row)
         return row
 
@@ -176,17 +187,19 @@ class _Round:
         return replace(row, maps=(*row.maps, (names.lam(inner.lam), tuple(arrays))))
 
     def _cell(self, row: _Row, k: int, column: Atom) -> Atom:
-        return self._cells(row, column, lambda array: self.b.index(array, [At(column)]))[k]
+        return self._cells(row, column, lambda array: self.b.index(array, [At(column)]))[0][k]
 
-    def _cells(self, row: _Row, column: Atom, read: Read) -> tuple[Atom, ...]:
-        """The cell at the column, in each array."""
-        cells = tuple(read(r) for r in row.start)
+    def _cells(self, row: _Row, column: Atom, read: Read) -> tuple[tuple[Atom, ...], list[Atom]]:
+        """The cell at the column, in each array, and the notes of the maps so far."""
+        cells, notes = tuple(read(r) for r in row.start), []
         for lam, arrays in row.maps:
             made = self.b.inline(lam, [column, *(cells[a] if isinstance(a, int) else read(a) for a in arrays)])
             cells = tuple(made[k] for k in self.step.order)
-        return cells
+            notes += [made[note.result] for note in self.step.notes]
+        return cells, notes
 
-    def _made(self, row: _Row) -> tuple[Var, ...]:
+    def _made(self, row: _Row, notes: list[Var] | None = None) -> tuple[Var, ...]:
+        """The row as the maps so far make it. Their notes go to `notes`, if they are asked for."""
         b, column = self.b, Var("j", I64)
         params: dict[Var, Var] = {}
 
@@ -194,7 +207,20 @@ class _Round:
             return params.setdefault(array, Var(array.name, array.type.row()))
 
         with b.region() as stms:
-            cells = self._cells(row, column, read)
-        lam = Lambda((column, *params.values()), Body(tuple(stms), cells))
+            cells, noted = self._cells(row, column, read)
+        if notes is None:
+            noted = []
+        lam = Lambda((column, *params.values()), Body(tuple(stms), (*cells, *noted)))
+        width = row.start[0].type.shape[0]
         vars = [Var(v.name, v.type) for v in row.start]
-        return b.bind(vars, Sweep(row.start[0].type.shape[0], tuple(params), lam))
+        taken = [Var("note", Type(a.type.dtype, (width,))) for a in noted]
+        b.bind([*vars, *taken], Sweep(width, tuple(params), lam))
+        if notes is not None:
+            notes += [self._packed(v, note) for v, note in zip(taken, self.step.notes * len(row.maps), strict=True)]
+        return tuple(vars)
+
+    def _packed(self, values: Var, note: Note) -> Var:
+        if note.pack is None:
+            return values
+        assert isinstance(note.pack.exp, Library)
+        return self.b.let(note.pack.vars[0].type, replace(note.pack.exp, args=(values,)), note.pack.vars[0].name)

@@ -3,6 +3,11 @@
 Takes a `For`; gives a `RowStep`, which says how, or None. Such a step is a map over the rows: some numbers first, then
 one map over the cells of the row. Relies on `simplify` and `fuse` having brought programs into that form.
 
+Note [Notes]
+The way back of such a loop may need to know what the step decided for each cell. Then the loop carries an array more, whose row
+at the number of the step is written and which nobody reads: it takes notes. They are results of the map over cells, packed
+into words or as they are, and belong to the step, not to the row that is carried.
+
 Note [Rounded alike]
 A step that is done in another place shall round as it did. Operations of the machine do; library functions have vector
 forms that do not. A product that a sum takes up at once is not rounded by itself, but only where both are in one
@@ -29,6 +34,7 @@ from tapeless.ir.core import (
     Full,
     Index,
     Iota,
+    Library,
     Reshape,
     Stm,
     Sweep,
@@ -56,9 +62,19 @@ class Cell:
     column: Atom
 
 
+@dataclass(frozen=True)
+class Note:
+    """Parameter `k` of the loop takes notes of a result of the map over cells. `pack` is what packs it."""
+
+    k: int
+    result: int
+    pack: Stm | None
+
+
 @dataclass
 class RowStep:
-    """before:  what is computed once a step
+    """arrays:  the carried arrays, without those that take notes
+    before:  what is computed once a step
     shared:  those of it that read one row of a carried array, or a part of that row: the number of the array
     each:    the map over rows
     rows:    the parameters of `each` that are the row of an array
@@ -66,9 +82,11 @@ class RowStep:
     scalars: what is computed once a row
     inner:   the map over the cells of a row
     order:   which result of `inner` is the new row of an array
+    notes:   Note [Notes]
     """
 
     loop: For
+    arrays: tuple[Var, ...]
     each: Sweep
     inner: Sweep
     order: tuple[int, ...]
@@ -77,22 +95,42 @@ class RowStep:
     rows: dict[Var, int] = field(default_factory=dict)
     cells: dict[Var, Cell] = field(default_factory=dict)
     scalars: list[Stm] = field(default_factory=list)
+    notes: tuple[Note, ...] = ()
 
 
 def row_step(loop: For, least: int) -> RowStep | None:
     """`least`: rows, and cells of a row, that there must be where their number is known."""
-    if not loop.params or loop.plan or len(loop.params[0].type.shape) != 2:
+    if not loop.params or (loop.plan and ": " not in loop.plan) or size_of(loop) > LARGEST:
         return None
-    shape = loop.params[0].type.shape
-    if any(p.type.shape != shape for p in loop.params) or any(isinstance(d, int) and d < least for d in shape):
+    notes = _notes(loop)
+    arrays = tuple(p for k, p in enumerate(loop.params) if k not in notes)
+    if not arrays or len(arrays[0].type.shape) != 2:
         return None
-    if size_of(loop) > LARGEST:
+    shape = arrays[0].type.shape
+    if any(p.type.shape != shape for p in arrays) or any(isinstance(d, int) and d < least for d in shape):
         return None
     try:
-        step = _found(loop)
+        step = _found(loop, arrays, notes)
     except _NotRowwise:
         return None
     return step if _rounded_alike(step) else None
+
+
+def _notes(loop: For) -> dict[int, Stm]:
+    """The parameters that take notes, and how. Note [Notes]"""
+    updates = {s.vars[0]: s for s in loop.body.stms if isinstance(s.exp, Update) and s.exp.array in loop.params}
+    if not updates:
+        return {}
+    uses = Counter(v for s in loop.body.stms for v in free_in_exp(s.exp)) + Counter(loop.body.results)
+    found = {}
+    for k, (p, r) in enumerate(zip(loop.params, loop.body.results, strict=True)):
+        stm = updates.get(r) if isinstance(r, Var) else None
+        if stm is None or not isinstance(stm.exp, Update) or stm.exp.array is not p or uses[p] > 1 or uses[r] > 1:
+            continue
+        at, *rest = stm.exp.axes
+        if at == At(loop.index) and all(map(is_whole, rest, p.type.shape[1:])) and isinstance(stm.exp.value, Var):
+            found[k] = stm
+    return found
 
 
 class _NotRowwise(Exception):
@@ -104,13 +142,17 @@ def _require(condition: bool) -> None:
         raise _NotRowwise
 
 
-def _found(loop: For) -> RowStep:
-    rows, columns = loop.params[0].type.shape
-    before, each, made = _map_at_the_end(loop.body, loop.params)
-    own = [p for p, a in zip(each.lam.params[1:], each.arrays, strict=True) if a in loop.params]
-    scalars, inner, order = _map_at_the_end(each.lam.body, own)
+def _found(loop: For, arrays: tuple[Var, ...], notes: dict[int, Stm]) -> RowStep:
+    rows, columns = arrays[0].type.shape
+    before, each, made = _map_at_the_end(_without_notes(loop, notes), arrays)
+    own = [p for p, a in zip(each.lam.params[1:], each.arrays, strict=True) if a in arrays]
+    of_cells, packs = _without_packs(each.lam.body)
+    scalars, inner, order = _map_at_the_end(of_cells, own)
     _require(each.width == rows and inner.width == columns)
-    step = RowStep(loop, each, inner, tuple(order[k] for k in made))
+    results = [(order[k], packs.get(k)) for k in made]
+    _require(all(pack is None for _, pack in results[: len(arrays)]))
+    taken = tuple(Note(k, *result) for k, result in zip(notes, results[len(arrays) :], strict=True))
+    step = RowStep(loop, arrays, each, inner, tuple(k for k, _ in results[: len(arrays)]), notes=taken)
     views = _once_a_step(step, before)
     _once_a_row(step, scalars, views)
     row_arrays = {*step.rows, *(p for p in step.cells if p.type.shape)}
@@ -118,6 +160,25 @@ def _found(loop: For) -> RowStep:
     _require(not any(v in row_arrays for v in free_in_lambda(inner.lam)))
     _require(all(isinstance(s.exp, Apply | Index) and not is_effect(s.exp) for s in inner.lam.body.stms))
     return step
+
+
+def _without_notes(loop: For, notes: dict[int, Stm]) -> Body:
+    """The body with what notes are made of as its last results."""
+    values: list[Atom] = []
+    for stm in notes.values():
+        assert isinstance(stm.exp, Update)
+        values.append(stm.exp.value)
+    left_out = [id(stm) for stm in notes.values()]
+    results = [r for k, r in enumerate(loop.body.results) if k not in notes]
+    return Body(tuple(s for s in loop.body.stms if id(s) not in left_out), (*results, *values))
+
+
+def _without_packs(body: Body) -> tuple[Body, dict[int, Stm]]:
+    """The body with what is packed for its results, and what packs them, by the number of the result."""
+    makers: dict[Atom, Stm] = {s.vars[0]: s for s in body.stms if isinstance(s.exp, Library) and s.exp.name == "pack"}
+    packs = {k: makers[r] for k, r in enumerate(body.results) if r in makers}
+    results = [makers[r].exp.args[0] if k in packs else r for k, r in enumerate(body.results)]  # type: ignore[union-attr]
+    return Body(tuple(s for s in body.stms if s not in packs.values()), tuple(results)), packs
 
 
 def _map_at_the_end(body: Body, over: Sequence[Var]) -> tuple[list[Stm], Sweep, tuple[int, ...]]:
@@ -142,7 +203,7 @@ def _map_at_the_end(body: Body, over: Sequence[Var]) -> tuple[list[Stm], Sweep, 
 
 def _once_a_step(step: RowStep, stms: Iterable[Stm]) -> dict[Var, Cell]:
     """Sorts what is in front of the map over rows; gives the columns of carried arrays, each as the cell of a row."""
-    params = {p: k for k, p in enumerate(step.loop.params)}
+    params = {p: k for k, p in enumerate(step.arrays)}
     columns: dict[Var, Cell] = {}
     for s in stms:
         match s.exp:
@@ -158,14 +219,14 @@ def _once_a_step(step: RowStep, stms: Iterable[Stm]) -> dict[Var, Cell]:
             case exp:
                 _require(isinstance(exp, (Apply, *VIEWS_AND_MAPS)) and not _may_fail_or_reduce(exp))
                 _require(not any(v in params or v in columns for v in free_in_exp(exp)))
-                _require(is_view(exp) or all(_is_row(v, step.loop) for v in s.vars))
+                _require(is_view(exp) or all(_is_row(v, step) for v in s.vars))
                 step.before.append(s)
     return columns
 
 
 def _once_a_row(step: RowStep, stms: Iterable[Stm], columns: dict[Var, Cell]) -> None:
     """Sorts what the map over rows takes and what is in front of the map over cells."""
-    params = {p: k for k, p in enumerate(step.loop.params)}
+    params = {p: k for k, p in enumerate(step.arrays)}
     lam = step.each.lam
     _require(not any(v in params or v in columns for v in free_in_lambda(lam)))
     for p, array in zip(lam.params[1:], step.each.arrays, strict=True):
@@ -191,10 +252,10 @@ def _once_a_row(step: RowStep, stms: Iterable[Stm], columns: dict[Var, Cell]) ->
                 raise _NotRowwise
 
 
-def _is_row(v: Var, loop: For) -> bool:
+def _is_row(v: Var, step: RowStep) -> bool:
     """A number, or no more of them than a row or a column has: every thread makes them for itself."""
     shape = v.type.shape
-    return not shape or (len(shape) == 1 and shape[0] in loop.params[0].type.shape)
+    return not shape or (len(shape) == 1 and shape[0] in step.arrays[0].type.shape)
 
 
 def _plain(axes: tuple[Axis, ...]) -> bool:
