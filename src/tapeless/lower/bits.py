@@ -5,7 +5,8 @@ sweep's loop so that no bytes are stored. `find_words` and `emit_words` do the s
 
 Note [Blocks of a word]
 Both are a loop over words and in it one over 64 bits, whose number is a constant: LLVM unrolls and vectorises that, and the shifts
-of bits become constants. The rest of the last word is one more loop of that kind.
+of bits become constants. The rest of the last word is one more loop of that kind. Simple ones are in vectors from the start: Note [Lanes]
+in `lanes.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tapeless.ir.core import Apply, Body, Index, Library, Sweep
 from tapeless.ir.types import Atom, Const, DType, Var, i64
 from tapeless.ir.walk import free_in_exp
 from tapeless.lower.code import ONE, ZERO, Code, Loc
+from tapeless.lower.lanes import tag_of
 from tapeless.lower.loopir import Assign, Buffer, Declare, For, Let, Load, Space, Stm, Store
 from tapeless.lower.skipping import Gate, emit_load, is_sum, renamed, sums_apart
 from tapeless.lower.work import worth_cutting
@@ -76,7 +78,8 @@ def emit_packing(code: Code, loop: For, places: Mapping[Buffer, Loc]) -> None:
 
     def block(first: Atom, number: Atom, length: Atom) -> None:
         words = {place: code.declare(ZERO, "word") for place in places}
-        with code.loop(length, tag=loop.tag, label=loop.var.name) as k:
+        k = Var(loop.var.name, loop.var.type)
+        with code.nested() as inner:
             for stm in renamed(body, {loop.var: code.add(first, k)}):
                 if isinstance(stm, Store) and stm.buffer in words:
                     word = words[stm.buffer]
@@ -84,6 +87,9 @@ def emit_packing(code: Code, loop: For, places: Mapping[Buffer, Loc]) -> None:
                     code.assign(word, code.let("or", DType.i64, word, bit))
                 else:
                     code.emit(stm)
+        made = For(k, ZERO, length, tuple(inner), 1, tag_of(inner, k, loop.tag))
+        code.mark(made)
+        code.emit(made)
         beyond = code.sub(i64(WORD), length)
         for place, word in words.items():
             value = code.let("not", DType.i64, word) if place in turned else word
@@ -143,14 +149,17 @@ def emit_words(code: Code, loop: For, bits: Mapping[Var, Load], gate: Gate | Non
     loads = {load.var: load for load in bits.values()}
     lets = {s.var: s for s in loop.body if isinstance(s, Let)}
     body = [s for s in loop.body if not (isinstance(s, Load) and s.var in loads)]
+    tag = tag_of(body, loop.var, "simd")
+    apart = [] if tag == "lanes" else totals  # lanes have sums of their own
 
     def block(first: Atom, number: Atom, length: Atom) -> None:
         words = {var: emit_load(code, load, lets, {loop.var: first}) for var, load in loads.items()}
 
         def run() -> None:
-            with sums_apart(code, totals) as parts, code.loop(length, tag="simd", label=loop.var.name) as k:
+            with sums_apart(code, apart) as parts, code.loop(length, tag=tag, label=loop.var.name) as k:
                 for stm in renamed(body, {loop.var: code.add(first, k), **parts, **words}):
-                    code.emit(stm)
+                    own = isinstance(stm, Let) and stm.op == "bit" and stm.args[0] in words.values()
+                    code.emit(replace(stm, args=(stm.args[0], k)) if own and isinstance(stm, Let) else stm)
 
         if gate is None:
             run()

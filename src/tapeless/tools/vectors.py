@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.emit import emit
+from tapeless.backends.llvm.lanes import number_of
 from tapeless.lower.loopir import For, Program, Stm, While
 from tapeless.lower.printer import children
 
@@ -55,7 +56,8 @@ def loops_inside_out(stms: Iterable[Stm]) -> Iterator[For | While]:
 
 def verdicts(program: Program) -> list[Verdict]:
     loops = list(loops_inside_out(program.body))
-    text = emit(program, host.host()).text
+    target = host.host()
+    text = emit(program, target).text
     if len(NODE.findall(text)) != sum(isinstance(stm, For) for stm in loops):  # the emitter has changed
         return [UNKNOWN] * len(loops)
     found, strays = _found(_optimised(_marked(text)))
@@ -64,7 +66,8 @@ def verdicts(program: Program) -> list[Verdict]:
         if isinstance(stm, While):
             answer.append(UNKNOWN if strays else Verdict(1))
             continue
-        answer.append(_best(found.get(number, [])))
+        mine = found.get(number, [])
+        answer.append(Verdict(number_of(stm, target.vector_width)) if stm.tag == "lanes" else _best(mine))
         number += 1
     return answer
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, pairs, pieces, region
+from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, lanes, pairs, pieces, region
 from tapeless.backends.llvm.in_place import extrema_in_place
 from tapeless.backends.llvm.pieces import Pieces
 from tapeless.backends.llvm.scalar import apply
@@ -62,6 +62,8 @@ class Shared:
         self.classes = alias_classes(program.params, program.body)
         self.regions = 0
         self.pieces = Pieces(program.body if module.target.kind == "cpu" else ())
+        alone = module.target.kind == "cpu" and not self.pieces.large
+        self.summed = lanes.summed(program.body, module.target.vector_width) if alone else {}
         self._scopes: list[str] = []
         self._scope_text: dict[int, str] = {}
         number = len(set(self.classes.values()))
@@ -112,6 +114,7 @@ class Code:
         self.parallel = parallel  # other threads run this function at the same time
         self.values: dict[Var, Value] = {}
         self.slots: dict[Var, Value] = {}  # of declared scalars
+        self.partial: dict[Var, list[str]] = {}  # what belongs to one of them besides: Note [Sums in lanes]
         self.pointers: dict[Buffer, str] = {}
         self.heap: dict[Buffer, str] = {}  # slots that hold the pointers of this function's own heap buffers
         self.borrowed: dict[Buffer, str] = {}  # those of the function that calls this one
@@ -154,7 +157,8 @@ class Code:
         slots = self.slots.get(atom)
         if slots is None:
             raise KeyError(f"{atom!r} is read before it is bound")
-        return self.from_memory(atom.type.dtype, [self.load_part(atom.type.dtype, slot) for slot in slots])
+        value = self.from_memory(atom.type.dtype, [self.load_part(atom.type.dtype, slot) for slot in slots])
+        return (lanes.whole(self, atom, value[0]),) if atom in self.partial else value
 
     def index(self, atom: Atom) -> str:
         value = self.value(atom)[0]
@@ -255,8 +259,10 @@ class Code:
                         w.alloca(MEMORY[dtype], stm.var.name) for _ in range(2 if dtype.is_complex else 1)
                     )
                 self.store_value(dtype, init, self.slots[stm.var])
+                lanes.declare(self, stm.var)
             case Assign():
                 self.store_value(stm.var.type.dtype, self.value(stm.value), self.slots[stm.var])
+                lanes.clear(self, stm.var)
             case For():
                 self.loop(stm)
             case If():
@@ -304,6 +310,9 @@ class Code:
     def loop(self, stm: For) -> None:
         if stm.tag == "threads" and not self.parallel:
             region.write(self, stm)
+            return
+        if stm.tag == "lanes" and self.module.target.kind == "cpu":
+            lanes.write(self, stm)
             return
         kind = REGISTER[stm.var.type.dtype]
         lo, hi = self.value(stm.lo)[0], self.value(stm.hi)[0]
