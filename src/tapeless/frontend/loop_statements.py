@@ -16,6 +16,7 @@ from tapeless.frontend.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow
 from tapeless.frontend.iteration import iteration
 from tapeless.frontend.liveness import assigned, bound_in, only_augmented, written_through
 from tapeless.frontend.loops import compile_loop
+from tapeless.frontend.merge import COUNTER
 from tapeless.frontend.source import nodes
 from tapeless.frontend.values import (
     Array,
@@ -268,7 +269,8 @@ def run_plain_for(ctx: Context, s: ast.For, iterable: Value, plan: str = "") -> 
 
 def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], plan: str) -> Flow:
     """A `for` that may be left early: a `while` that counts."""
-    counter = f"<i{ctx.number()}>"
+    counts = isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "range"
+    counter = COUNTER.format(s.target.id if counts and isinstance(s.target, ast.Name) else "i", ctx.number())
     keys, live_after = _loop_keys(ctx, s, frozenset({FLOW, RETURN, counter}))
     ctx.bind(FLOW, Scalar(i64(0)))
     ctx.bind(counter, Scalar(i64(0)))

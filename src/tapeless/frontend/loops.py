@@ -20,7 +20,7 @@ from tapeless.frontend import exchange, scalars
 from tapeless.frontend.arrays import cast, in_order, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.flow import RETURN
-from tapeless.frontend.merge import FALSE, TRUE
+from tapeless.frontend.merge import FALSE, TRUE, shown
 from tapeless.frontend.values import (
     Array,
     Cell,
@@ -280,7 +280,7 @@ class _Shape:
 
     def _enter_value(self, value: Value, entry: State) -> Value:
         ctx = self.attempt.ctx
-        name = self.key[1] if not self.key[1].startswith("<") else "r"
+        name = shown(self.key[1])
         match value:
             case Scalar(atom=atom, weak=is_weak):
                 place = (self.key, self.count)

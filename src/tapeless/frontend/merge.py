@@ -33,6 +33,8 @@ from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, atom_dim, dim_
 
 TRUE, FALSE = Const(True, DType.bool), Const(False, DType.bool)
 
+COUNTER = "<for {} {}>"  # of a loop over this name, with a number of its own
+
 
 @dataclass
 class Arm:
@@ -128,7 +130,7 @@ class Join:
                 dtype, is_weak = scalars.join(ctx, x, y)
                 a = self._in_arm(0, lambda: scalars.convert(ctx, x.atom, dtype))
                 b = self._in_arm(1, lambda: scalars.convert(ctx, y.atom, dtype))
-                return Scalar(self._result(a, b, Type(dtype), _plain(name)), is_weak)
+                return Scalar(self._result(a, b, Type(dtype), shown(name)), is_weak)
             case Array(), Array():
                 return self._arrays(x, y, name, after)
             case Static(), Static() if x.value is y.value or (type(x.value) is type(y.value) and x.value == y.value):
@@ -160,7 +162,7 @@ class Join:
                     return value
                 dummy = zero_of(atom.type.dtype)
                 pair: tuple[Atom, Atom] = (atom, dummy) if k == 0 else (dummy, atom)
-                return Scalar(self._result(pair[0], pair[1], atom.type, _plain(name)), is_weak)
+                return Scalar(self._result(pair[0], pair[1], atom.type, shown(name)), is_weak)
             case Array(cell=cell):
                 if cell in self.before.cells:
                     return self._outer_view(k, value)
@@ -175,7 +177,7 @@ class Join:
                 )  # as in _existential
                 other = self._in_arm(1 - k, lambda: _dummy(ctx, Type(var.type.dtype, empty)))
                 pair = (var, other) if k == 0 else (other, var)
-                out = self._result(pair[0], pair[1], Type(var.type.dtype, shape), _plain(name))
+                out = self._result(pair[0], pair[1], Type(var.type.dtype, shape), shown(name))
                 assert isinstance(out, Var)
                 scattered = not self._in_order(k, value)
                 self.joined[place] = _in_state(after, out, name, cell.possible, scattered)
@@ -269,7 +271,7 @@ class Join:
                 continue
             var = self._result(dim_atom(d), dim_atom(e), Type(DType.i64), "n")
             dims.append(var if isinstance(var, Var) else int(var.value.real))
-        out = self._result(a, b, Type(a.type.dtype, tuple(dims)), _plain(name))
+        out = self._result(a, b, Type(a.type.dtype, tuple(dims)), shown(name))
         assert isinstance(out, Var)
         return out
 
@@ -308,8 +310,11 @@ class _Complement(set[Var]):
         return not super().__contains__(item)
 
 
-def _plain(name: str) -> str:
-    return "r" if name.startswith("<") else name
+def shown(name: str) -> str:
+    """A name for Core and for reports, of a variable that may be hidden."""
+    if name.startswith("<for "):
+        return name.split()[1]
+    return "exit" if name == "<flow>" else "r" if name.startswith("<") else name
 
 
 def _dummy(ctx: Context, type: Type) -> Var:
@@ -318,6 +323,6 @@ def _dummy(ctx: Context, type: Type) -> Var:
 
 
 def _in_state(state: State, var: Var, name: str, may_be: set[Cell], scattered: bool) -> Array:
-    cell = Cell(_plain(name), may_be, scattered=scattered)
+    cell = Cell(shown(name), may_be, scattered=scattered)
     state.cells[cell] = var
     return Array(cell, var.type)
