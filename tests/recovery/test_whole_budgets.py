@@ -208,3 +208,37 @@ def test_another_budget_is_the_same_code():
     first, second = (tp.grad(coupled, memory=memory) for memory in ("60MB", "90MB"))
     assert first.ir(U, 20) == second.ir(U, 20)
     np.testing.assert_allclose(first(U, 20), second(U, 20))
+
+
+# -- lengths that show only when it runs
+
+
+def inner_lengths_vary(u, n):
+    for i in range(n):
+        for _ in range(i % 13 + 1):
+            u = np.sin(u) * (1.0 + u[0, 0])
+    return np.sum(u)
+
+
+def until_small(u, n):
+    k = 0
+    while np.max(u) > 0.4 and k < n:
+        u = np.sin(u) * (1.0 + 0.001 * u[0, 0])
+        k += 1
+    return np.sum(u)
+
+
+@pytest.mark.parametrize("f", [inner_lengths_vary, until_small])
+def test_arrays_of_known_sizes_count(f):
+    u = U[:100]  # 416 kB
+    if peak_of(lambda: None)[0] is None:
+        pytest.skip("the system does not say how much memory a process takes")
+    f = tp.function(f, threads=1)
+    expected = tp.grad(f)(u, 60)
+    for megabytes in (6, 12):
+        gradient = tp.grad(f, memory=f"{megabytes}MB")
+        np.testing.assert_allclose(gradient(u, 60), expected, rtol=1e-9)
+        taken = min(peak_of(lambda gradient=gradient: gradient(u, 60))[0] for _ in range(3))
+        assert taken - u.nbytes <= 1e6 * megabytes + budgets.SMALL + NOISE / 4
+    with pytest.raises(tp.RecoveryError, match="TP305.*needs [0-9]+ bytes at least"):
+        tp.grad(f, memory="500kB")(u, 60)

@@ -50,11 +50,14 @@ class Outline:
 
 @dataclass(frozen=True)
 class Footprint:
-    """`peak` has the results in it. `refused` is the error site of a budget that is too small, if one is."""
+    """`peak` has the results in it. `refused` is the error site of a budget that is too small, if one is. `at_least` is what arrays of
+    known sizes take at their peak, without results.
+    """
 
     peak: int | None
     results: int | None
     refused: int | None
+    at_least: int
 
 
 def outline(lowered: Lowered) -> Outline:
@@ -111,8 +114,8 @@ def footprint(outline: Outline, values: Mapping[Var, Any], threads: int = 1) -> 
     with np.errstate(all="ignore"):
         reader.block(outline.stms)
     if provided is None or reader.unknown:
-        return Footprint(None, None, reader.refused)
-    return Footprint(provided + reader.peak, provided + reader.given, reader.refused)
+        return Footprint(None, None, reader.refused, reader.peak - reader.given)
+    return Footprint(provided + reader.peak, provided + reader.given, reader.refused, reader.peak - reader.given)
 
 
 class _Reader:

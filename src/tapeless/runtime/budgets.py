@@ -4,8 +4,8 @@ A function whose derivatives have a budget has a hidden argument: the bytes that
 call, from the outline of the program, whose footprint depends on the plans that the rest of the budget
 allows. The plans are the largest for which the whole call stays below the budget; where no plan does, but the leanest one
 without the results of the call, it is that; so it is where no loop keeps anything. Else RecoveryError says how much it takes.
-Where sizes are not known beforehand, only what loops keep counts, and so it is with other arrays of less than `SMALL` bytes in all:
-that is less than pages and threads take anyway.
+Where some sizes are not known beforehand (lengths that show when it runs), loops may keep what arrays of known sizes leave of the
+budget. Other arrays of less than `SMALL` bytes in all do not count: that is less than pages and threads take anyway.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class Budget:
         room = enough = self.memory
         seen = self._look(numbers, room)
         if seen.peak is None:
-            return room + self.more
+            least = self._look(numbers, 0).at_least - SMALL
+            return min(room, room - least) + self.more if least <= room else Refused(least, seen.refused)
         if not self.outline.budgets:  # no loop keeps anything
             need = seen.peak - (seen.results or 0) - SMALL
             return room + self.more if need <= self.memory else Refused(need, None)
