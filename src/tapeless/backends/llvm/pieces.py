@@ -27,7 +27,7 @@ from tapeless.lower.loopir import Alloc, Assign, Declare, For, Free, Give, If, R
 if TYPE_CHECKING:
     from tapeless.backends.llvm.code import Code
 
-LARGE = 3200
+LARGE = 2400
 PIECE = 180
 
 
