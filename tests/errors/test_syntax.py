@@ -126,9 +126,9 @@ def starred_target(t):
     return first
 
 
-@rejected((1.0, 2.0))
-def starred_element(t):
-    u = (0.0, *t)
+@rejected(np.ones(3))
+def starred_element(x):
+    u = (0.0, *x)
     return u[1]
 
 

@@ -15,7 +15,7 @@ from tapeless.errors import CompileError
 from tapeless.frontend import source as sources
 from tapeless.frontend.arrays import any_turned
 from tapeless.frontend.context import Context, Frame, type_text
-from tapeless.frontend.expressions import evaluate
+from tapeless.frontend.expressions import elements, evaluate
 from tapeless.frontend.fence import check_function
 from tapeless.frontend.liveness import analyse, assigned
 from tapeless.frontend.origins import Origin
@@ -42,15 +42,7 @@ IN_ORDER = ("copy", "flatten", "dot")  # methods whose results are in order what
 
 def call(ctx: Context, node: ast.Call) -> Value:
     function = evaluate(ctx, node.func)
-    args: list[Value] = []
-    for a in node.args:
-        if isinstance(a, ast.Starred):
-            spread = evaluate(ctx, a.value)
-            if not isinstance(spread, Sequence_):
-                ctx.fail("TP101", "'*' in a call needs a tuple of known length")
-            args.extend(spread.items)
-        else:
-            args.append(evaluate(ctx, a))
+    args = list(elements(ctx, node.args))
     keywords: dict[str, Value] = {}
     for k in node.keywords:
         if k.arg is None:

@@ -6,6 +6,7 @@ Takes an `ast` expression, gives a value, emitting Core for what is not known at
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tapeless.frontend import scalars
@@ -67,9 +68,9 @@ def _evaluate(ctx: Context, node: ast.expr) -> Value:
             cond = truth_of(ctx, evaluate(ctx, test))
             return conditional(ctx, cond, lambda: evaluate(ctx, body), lambda: evaluate(ctx, orelse))
         case ast.Tuple(elts=elts):
-            return Sequence_(tuple(evaluate(ctx, e) for e in _plain(ctx, elts)))
+            return Sequence_(tuple(elements(ctx, elts)))
         case ast.List(elts=elts):
-            return Sequence_(tuple(evaluate(ctx, e) for e in _plain(ctx, elts)), "list")
+            return Sequence_(tuple(elements(ctx, elts)), "list")
         case ast.Dict(keys=keys, values=values):
             names = [evaluate(ctx, k) for k in keys if k is not None]
             if len(names) != len(keys):
@@ -104,12 +105,17 @@ def _evaluate(ctx: Context, node: ast.expr) -> Value:
             ctx.fail("TP101", "this expression is not part of the language")
 
 
-def _plain(ctx: Context, nodes: list[ast.expr]) -> list[ast.expr]:
+def elements(ctx: Context, nodes: Iterable[ast.expr]) -> Iterator[Value]:
+    """Of a tuple, a list or a call, with those that `*` spreads."""
     for n in nodes:
-        if isinstance(n, ast.Starred):
-            with ctx.at(n):
-                ctx.fail("TP101", "starred elements are not part of the language", "name each element.")
-    return nodes
+        if not isinstance(n, ast.Starred):
+            yield evaluate(ctx, n)
+            continue
+        with ctx.at(n):
+            spread = evaluate(ctx, n.value)
+            if not isinstance(spread, Sequence_) or spread.kind not in ("tuple", "list", "namedtuple"):
+                ctx.fail("TP101", "'*' needs a tuple or a list of known length", "name each element.")
+        yield from spread.items
 
 
 def _constant(ctx: Context, value: Any) -> Value:
