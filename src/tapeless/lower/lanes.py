@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.lower.loopir import Assign, Let, Load, Stm, Store
+from tapeless.lower.skipping import growth
 from tapeless.ops.op import Instruction, Intrinsic
 from tapeless.ops.table import TABLE
 
@@ -131,7 +132,7 @@ class _Sorting:
             case Let(var=var, op=op, args=args):
                 steps = [self._step(a) for a in args]
                 if var.type.dtype is DType.i64 and None not in steps:
-                    step = _combined(op, [s for s in steps if s is not None])
+                    step = growth(op, steps)
                     _require(step in (0, 1))
                     self.found.scalars[var] = step or 0
                 else:
@@ -156,18 +157,6 @@ class _Sorting:
         spelling = TABLE[let.op].llvm
         known = isinstance(spelling, Instruction) or (isinstance(spelling, Intrinsic) and let.var.type.dtype.is_float)
         _require(all(t in TYPES for t in types) and (known or let.op in SPELLED))
-
-
-def _combined(op: str, steps: Sequence[int]) -> int | None:
-    match op, steps:
-        case _, _ if not any(steps):
-            return 0
-        case "add", (a, b):
-            return a + b
-        case "sub", (a, b):
-            return a - b
-        case _:
-            return None
 
 
 def tag_of(body: Sequence[Stm], index: Var, otherwise: str) -> str:

@@ -74,13 +74,18 @@ def _step(at: Atom, index: Var, lets: Mapping[Var, Let], inside: set[Var]) -> in
         return None
     let = lets[at]
     steps = [_step(a, index, lets, inside) for a in let.args]
-    match let.op, steps:
+    return growth(let.op, steps)
+
+
+def growth(op: str, steps: Sequence[int | None]) -> int | None:
+    """By how much a result grows from iteration to iteration, if its operands do by so much."""
+    match op, steps:
+        case _, _ if all(step == 0 for step in steps):
+            return 0
         case "add", [int(a), int(b)]:
             return a + b
         case "sub", [int(a), int(b)]:
             return a - b
-        case "mul", [0, 0]:
-            return 0
         case _:
             return None
 

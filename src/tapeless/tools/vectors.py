@@ -7,7 +7,8 @@ Note [Marks]
 A `for` loop is emitted with a metadata node of its own, after the nodes of the loops inside it. LLVM keeps the operands
 of such a node when it vectorises, unrolls or copies the loop, so a number that is added to the node comes back with
 every loop that was made of it. The vector form also gets `llvm.loop.isvectorized`, as does a loop that was only
-interleaved: the lanes are those of the vector types in its own blocks. A `while` loop has no node and thus no mark.
+interleaved: the lanes are those of the vector types in its own blocks. A `while` loop has no node and thus no mark. Loops with
+the tag `lanes` are in vectors whatever LLVM does.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tapeless.backends.llvm.uses import walk
-from tapeless.backends.llvm.writer import MEMORY, REGISTER, Bounds, literal
+from tapeless.backends.llvm.writer import MEMORY, REGISTER, SUFFIX, Bounds, literal
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.lower.lanes import Lanes, lanes_of
 from tapeless.lower.loopir import For, Let, Load, Stm, Store
@@ -104,7 +104,7 @@ def _vector(number: int, dtype: DType) -> str:
 
 
 def _suffix(dtype: DType) -> str:
-    return {"float": "f32", "double": "f64"}.get(MEMORY[dtype], MEMORY[dtype])
+    return SUFFIX.get(MEMORY[dtype], MEMORY[dtype])
 
 
 # -- a loop

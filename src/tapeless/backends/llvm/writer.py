@@ -22,6 +22,7 @@ REGISTER = {
     DType.f32: "float", DType.f64: "double", DType.c64: "float", DType.c128: "double",
 }  # fmt: skip
 MEMORY = REGISTER | {DType.bool: "i8"}  # of one component
+SUFFIX = {"float": "f32", "double": "f64"}  # in the names of intrinsics; others are called as their type
 LIKELY, UNLIKELY = 1 << 20, 1  # weights of branches
 PURE = "memory(none) nounwind willreturn nofree nosync"
 
@@ -257,7 +258,7 @@ class Writer:
         return self.let(f"select i1 {cond}, {kind} {yes}, {kind} {no}")
 
     def intrinsic(self, name: str, kind: str, *args: str, flags: str | None = None) -> str:
-        suffix = {"float": "f32", "double": "f64"}.get(kind, kind)
+        suffix = SUFFIX.get(kind, kind)
         callee = self.module.intrinsic(f"llvm.{name}.{suffix}", kind, ", ".join([kind] * len(args)))
         given = flags if flags is not None else (self.flags if kind in ("float", "double") else "")
         return self.let(f"call {given}{kind} {callee}({', '.join(f'{kind} {a}' for a in args)})")
