@@ -10,6 +10,7 @@ import ctypes.util
 import itertools
 import math
 import operator
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -167,7 +168,7 @@ CASES = {
     "angle": rounded(mpmath.arg),
     "complex": Case(complex, SPECIALS),
 }
-OTHERS = {"select", "convert"}
+OTHERS = {"select", "convert", "pattern"}
 ROW_DTYPES = [
     pytest.param(name, dtype, id=f"{name}-{dtype!r}")
     for name in CASES
@@ -356,3 +357,10 @@ def test_scipy_has_the_foreign_function(name: str):
     function = getattr(cython_special, op(name).llvm.name)
     for (x,) in CASES[name].operands(1, DType.f64):
         assert same(function(x), op(name).numpy(np.float64(x)).item())
+
+
+@pytest.mark.parametrize("dtype, width", [(DType.f32, ("<f", "<i")), (DType.f64, ("<d", "<q"))])
+def test_patterns(dtype: DType, width: tuple[str, str]):
+    for x in SPECIALS:
+        (expected,) = struct.unpack(width[1], struct.pack(width[0], x))
+        assert op("pattern").numpy(dtype.numpy.type(x)).item() == expected

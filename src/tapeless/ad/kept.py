@@ -14,17 +14,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tapeless.ad.drift import compare_inputs
 from tapeless.ad.emit import whole
 from tapeless.ad.iteration import Region, as_sweep
 from tapeless.ad.live import frozen
 from tapeless.ad.plan import Plan
 from tapeless.ad.sizes import bytes_of
+from tapeless.ad.trails import TOTALS, trails
 from tapeless.ad.undo import Stack
 from tapeless.ad.updates import array_before, trace_updates
 from tapeless.ad.ways import Found, Way
 from tapeless.ir.core import At, Body, For, Hist, Index, Scatter, Stm, Update, While, WithAcc
 from tapeless.ir.plans import KEPT, LIVE, STORE, UNDO
-from tapeless.ir.types import Atom, Dim, Type, Var, i64
+from tapeless.ir.types import F64, I64, Atom, Dim, DType, Type, Var, const, i64
 from tapeless.ir.walk import all_stms
 from tapeless.passes.dce import live_part
 
@@ -49,6 +51,7 @@ class Kept(Way):
         """`text` is what people read of the plan; `strips` the numbers of iterations in a strip, by level."""
         super().__init__(reverse, stm, exp, region, accs)
         self.plan, self.text, self.strips = plan, text or plan.text(), strips
+        self.trails = trails(exp, plan.inverse.state) if plan.inverse else []
 
     def inside(self, plain: Kept) -> Atom:
         """Bytes that the levels inside the first need: a state a strip, and what the plain loop keeps in the last one."""
@@ -59,10 +62,15 @@ class Kept(Way):
 
     @property
     def keeps(self) -> bool:
-        return self.plan.keeps
+        return self.plan.keeps or bool(self.trails)
 
     def stacks(self) -> list[Stack]:
         return self.plan.stacks()
+
+    def sized(self, when: Atom | None = None) -> None:
+        super().sized(when)
+        for trail in self.trails:
+            trail.sized(self.reverse.emit, self.reverse.sizes)
 
     def kept_types(self) -> list[Type]:
         types = [p.type for p in self.plan.of(STORE)]
@@ -74,7 +82,7 @@ class Kept(Way):
         reverse, b, plan = self.reverse, self.reverse.b, self.plan
         exp = replace(self.exp, body=reverse.without_updates(plan.body or self.exp.body), plan=self.text)
         stored, logged = plan.of(STORE), plan.of(UNDO)
-        if not plan.keeps:
+        if not self.keeps:
             b.bind(vars, exp)
             return []
         length = self.length() if length is None else length
@@ -89,6 +97,8 @@ class Kept(Way):
         stacks = [v for s in plan.stacks() for v in s.carried]
         tops = [v for p in logged for v in plan.tops[p]]
         empty = self._empty_stacks()
+        totals, leasts = self._totals(), [Var("least", F64) for _ in self.trails]
+        nothing = [*(i64(0) for _ in totals), *(const(0.0, DType.f64) for _ in leasts)]
         with b.region() as stms:
             written: list[Var] = []
             for p, slot in zip(stored, params, strict=False):
@@ -98,11 +108,31 @@ class Kept(Way):
             records = [*plan.decided, *(r for p in logged for r in plan.records[p]), *(v for v, _ in plan.exports)]
             for r, slot in zip(records, params[len(stored) :], strict=True):
                 written.append(b.update(slot, (At(exp.index), *whole(r.type)), r))
-        new = Body(tuple(stms), (*exp.body.results, *written, *tops))
+            left = self._leave_trails(exp, totals, leasts)
+        new = Body(tuple(stms), (*exp.body.results, *written, *tops, *left))
         ends = [Var(s.name, s.type) for s in (*starts, *stacks)]
-        loop = replace(exp, params=(*exp.params, *params, *stacks), inits=(*exp.inits, *starts, *empty), body=new)
-        b.bind((*vars, *ends), loop)
-        return [v for v in ends if v.type.shape]
+        trail = [Var(v.name, v.type) for v in (*totals, *leasts)]
+        loop = replace(
+            exp,
+            params=(*exp.params, *params, *stacks, *totals, *leasts),
+            inits=(*exp.inits, *starts, *empty, *nothing),
+            body=new,
+        )
+        b.bind((*vars, *ends, *trail), loop)
+        return [*(v for v in ends if v.type.shape), *trail]
+
+    def _totals(self) -> list[Var]:
+        return [Var("trail", I64) for _ in range(TOTALS * len(self.trails))]
+
+    def _leave_trails(self, exp: For, totals: Sequence[Var], leasts: Sequence[Var]) -> list[Atom]:
+        """At the end of an iteration: the next totals, and the sizes below which nothing counts."""
+        emit, found, sizes = self.reverse.emit, list[Atom](), list[Atom]()
+        for k, (trail, known) in enumerate(zip(self.trails, leasts, strict=True)):
+            start = trail.value
+            parts = trail.parts(emit, exp.index, exp.body.results[exp.params.index(start)])
+            sizes.append(trail.least(emit, known, exp.index, parts, start))
+            found += trail.totals(emit, totals[TOTALS * k :][:TOTALS], exp.index, parts, start, sizes[-1])
+        return [*found, *sizes]
 
     def _empty_stacks(self) -> list[Atom]:
         b = self.reverse.b
@@ -141,11 +171,13 @@ class Kept(Way):
         region, body = self.region, self.region.live
         mine = dict(zip(exp.params, region.params, strict=True))
         logged, inverted = plan.of(UNDO), plan.inverse.state if plan.inverse else []
+        kept, forth, leasts = self._trailed(kept)
         kept, stacks = self._stacked(kept)
         logs = self._logs(kept)
         changed = {p: self._put_back(p) for p in logged if _consumes(body, mine[p])}
         carried = [*logged, *inverted]
         arrays = {p: Var(p.name, p.type) for p in carried}
+        totals = self._totals()
 
         def slot(log: Var) -> Index:
             return Index(log, (At(region.index), *whole(log.type.row())))
@@ -160,23 +192,47 @@ class Kept(Way):
             befores: dict[Var, Atom] = {
                 p: plan.logs[p].restore(b, arrays[p], records[p], region.index, stacks[p]) for p in logged
             }
+            sums: list[Atom] = []
             if plan.inverse:
+                parts = [t.parts(self.reverse.emit, region.index, arrays[t.value]) for t in self.trails]
                 starts = plan.inverse.emit(b, region.index, [arrays[p] for p in inverted])
                 befores.update(zip(inverted, starts, strict=True))
+                for k, t in enumerate(self.trails):
+                    so_far = totals[TOTALS * k :][:TOTALS]
+                    sums += t.totals(self.reverse.emit, so_far, region.index, parts[k], befores[t.value], leasts[k])
             for p, before in befores.items():
                 b.alias(mine[p], before)
             for s in self._with_updates(body, [array for array, _ in changed.values()]).stms:
                 b.add(s)
             for p, (array, steps) in changed.items():
                 befores[p] = plan.logs[p].restore(b, array, records[p], region.index, stacks[p], steps)
-            return list(befores.values())
+            return [*befores.values(), *sums]
 
         inits = [self._final(p, finals) for p in carried]
-        found, left = self.countdown(ends, list(arrays.values()), inits, iteration)
+        found, left = self.countdown(ends, [*arrays.values(), *totals], [*inits, *(i64(0) for _ in totals)], iteration)
         self.restored = {exp.params.index(p): v for p, v in zip(logged, left, strict=False)}
-        if plan.inverse:
-            plan.inverse.test(self.reverse, exp, left[len(logged) :], inits[len(logged) :], self.stm.span)
+        self._compare(dict(zip(carried, left, strict=False)), dict(zip(carried, inits, strict=True)))
+        self._compare_trails(forth, left[len(carried) :])
         return found
+
+    def _compare(self, found: Mapping[Var, Var], lasts: Mapping[Var, Var]) -> None:
+        """Whether what ran backwards came to the initial values."""
+        for trail in self.trails:
+            p = trail.value
+            start = self.exp.inits[self.exp.params.index(p)]
+            compare_inputs(self.reverse.emit, p, start, found[p], lasts[p], self.stm.span)
+
+    def _compare_trails(self, forth: Sequence[Var], back: Sequence[Var]) -> None:
+        for k, trail in enumerate(self.trails):
+            mine = slice(TOTALS * k, TOTALS * k + TOTALS)
+            trail.compare(self.reverse.emit, forth[mine], back[mine], self.steps, self.stm.span)
+
+    def _trailed(self, kept: Sequence[Var]) -> tuple[Sequence[Var], Sequence[Var], Sequence[Var]]:
+        """What is kept otherwise, the totals of trails, and what comes with these."""
+        count = len(self.trails)
+        at = len(kept) - count
+        before = at - TOTALS * count
+        return kept[:before], kept[before:at], kept[at:]
 
     def _reads(self, kept: Sequence[Var], mine: Mapping[Var, Var]) -> list[tuple[Var, Var]]:
         """What the iteration finds in slots, logs apart: its names, and the arrays of slots."""

@@ -277,7 +277,7 @@ PARTIALS: dict[str, Partials] = {
     **dict.fromkeys(("floor", "ceil", "rint", "trunc"), FLAT1),
     **TRANSCENDENTAL,
     **SPECIAL_FUNCTIONS,
-    **dict.fromkeys(("isnan", "isinf", "isfinite", "signbit"), FLAT1),
+    **dict.fromkeys(("isnan", "isinf", "isfinite", "signbit", "pattern"), FLAT1),
     "copysign": (_copysign, None),
     "nextafter": (lambda b, r, x, y: 1.0, None),
     **dict.fromkeys(("real", "imag", "conj", "angle"), FLAT1),  # LINEAR_OR_SPECIAL

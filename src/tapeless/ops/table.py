@@ -102,6 +102,10 @@ def _complex(dtypes: Sequence[DType]) -> DType:
     return dtypes[0].complex
 
 
+def _pattern(dtypes: Sequence[DType]) -> DType:
+    return DType.i32 if dtypes[0] is DType.f32 else DType.i64
+
+
 def _second(dtypes: Sequence[DType]) -> DType:
     return dtypes[1]
 
@@ -308,6 +312,9 @@ REPRESENTATION = (
     _unary("isinf", INEXACT, np.isinf, Special("isinf"), result=_bool),
     _unary("isfinite", INEXACT, np.isfinite, Special("isfinite"), result=_bool),
     _unary("signbit", FLOATS, np.signbit, Special("signbit"), result=_bool),
+    _unary(
+        "pattern", FLOATS, lambda x: x.view(f"i{x.itemsize}"), Special("pattern"), result=_pattern
+    ),  # its bits, as an integer
     _binary("copysign", FLOATS, np.copysign, Intrinsic("copysign")),
     _binary("nextafter", FLOATS, np.nextafter, Libm("nextafter"), CALL),
 )

@@ -268,6 +268,10 @@ def signbit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     return w.let(f"icmp slt {bits} {w.let(f'bitcast {REGISTER[dtype]} {args[0]} to {bits}')}, 0")
 
 
+def pattern(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    return w.let(f"bitcast {REGISTER[dtype]} {args[0]} to {'i32' if dtype is DType.f32 else 'i64'}")
+
+
 # --- functions made of others ------------------------------------------------------------------------------------
 
 
@@ -396,6 +400,6 @@ SEQUENCES: dict[str, Sequence_] = {
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
     "loose_tanh": loose_tanh, "sech2": sech2,
     "polygamma": polygamma,
-    "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "signbit": signbit,
+    "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "signbit": signbit, "pattern": pattern,
     **{name: _extremum(name) for name in EXTREMA},
 }  # fmt: skip
