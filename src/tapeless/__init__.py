@@ -20,6 +20,7 @@ from tapeless.api.function import Function, function
 from tapeless.api.operators import hist, loop, map, prange, reduce, scan, scatter, vmap
 from tapeless.errors import (
     ArgumentError,
+    CacheNotUsed,
     CompileError,
     DeviceError,
     InversionDrift,
@@ -32,6 +33,7 @@ from tapeless.version import VERSION as __version__
 
 __all__ = [
     "ArgumentError",
+    "CacheNotUsed",
     "CompileError",
     "DeviceError",
     "Function",

@@ -7,6 +7,9 @@ This module imports nothing of the project, so that every layer may raise.
 from __future__ import annotations
 
 import linecache
+import sys
+import warnings
+from types import FrameType
 
 # code -> (what it means, what to do when the place where it is raised knows nothing better)
 CODES: dict[str, tuple[str, str]] = {
@@ -41,6 +44,7 @@ CODES: dict[str, tuple[str, str]] = {
     "TP400": ("a reversible statement that cannot be undone", ""),
     "TP410": ("running backwards did not end at the known inputs", ""),
     "TP500": ("a device that is missing or refused the work", ""),
+    "TP501": ("a compile cache that others could write to", "keep it in a folder that only you can write to."),
     "TP301": ("an argument without derivatives", "pass a float, or leave the argument out of argnums."),
     "TP302": ("a result that the transform cannot differentiate", "return one float, or use tp.jacobian or tp.vjp."),
     "TP303": ("an operation without a derivative", "write it with other operations, or give it a rule of its own."),
@@ -141,6 +145,24 @@ class InversionDrift(UserWarning):
     """Running backwards did not end at the known inputs."""
 
     code = "TP410"
+
+
+class CacheNotUsed(UserWarning):
+    """Others could write to the folder of compiled code, or to one on the way to it."""
+
+    code = "TP501"
+
+
+def warn_caller(problem: Warning) -> None:
+    """Gives the warning at the line of the user's that is being run."""
+    frame, depth = sys._getframe(), 1
+    while frame.f_back is not None and _is_ours(frame):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(problem, stacklevel=depth)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "tapeless.")).startswith("tapeless.")
 
 
 WARNINGS = frozenset({"InversionDrift"})  # checks that fail with these let the program go on

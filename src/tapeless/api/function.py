@@ -226,7 +226,7 @@ def _refused(python: Any, options: dict[str, Any]) -> Exception | None:
 def _compile(python: Any, specs: list[Spec], tree: Any, options: Options, cache: bool) -> Compiled:
     try:
         return with_room(lambda: compile_specs(python, specs, tree, options, cache))
-    except (TapelessError, MemoryError):
+    except (TapelessError, MemoryError, Warning):  # warnings may be errors
         raise
     except RecursionError:
         raise CompileError(

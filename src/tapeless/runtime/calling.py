@@ -9,10 +9,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import struct
-import sys
-import warnings
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -116,7 +113,7 @@ class Caller:
             self._refuse_overlap(values)
         made: dict[int, Any] = {}
         for k, (dtype, _, shape, _, _) in self.provided:
-            dims = tuple(d if isinstance(d, int) else arguments[int(d[1:])] for d in shape)
+            dims = tuple(d if isinstance(d, int) else arguments[d.k] for d in shape)
             made[k] = out = empty(dims, dtype.numpy)
             arguments.append(out.__array_interface__["data"][0] if not out.size else address_of(out))
         results, error = self.Results(), self.Error()
@@ -296,14 +293,7 @@ def warn(record: Any, sites: Sequence[Site]) -> None:
         record[k] = 0
     problem = error_of(kept, sites)
     assert isinstance(problem, Warning)
-    frame, depth = sys._getframe(), 1
-    while frame.f_back is not None and _is_ours(frame):
-        frame, depth = frame.f_back, depth + 1
-    warnings.warn(problem, stacklevel=depth)
-
-
-def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "tapeless.")).startswith("tapeless.")
+    errors.warn_caller(problem)
 
 
 def _budget(compiled: Compiled, threads: int) -> Budget | None:

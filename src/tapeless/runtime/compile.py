@@ -19,34 +19,17 @@ from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
 from tapeless.ir.core import Function
 from tapeless.ir.digest import digest
 from tapeless.ir.printer import print_function
-from tapeless.ir.types import Var
-from tapeless.lower.footprint import Outline, outline
-from tapeless.lower.loopir import Site
+from tapeless.ir.types import DType
+from tapeless.lower.footprint import outline
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.lower.printer import print_program
 from tapeless.lower.verify import verify_program
-from tapeless.passes.consumption import Inserted, check_in_place
+from tapeless.passes.consumption import check_in_place
 from tapeless.passes.optimized import VERIFY, optimized
 from tapeless.passes.verify import verify
 from tapeless.runtime import cache, recall
 from tapeless.runtime.deep import with_room
-
-
-@dataclass
-class Binary:
-    """What the cache keeps: the object and how to call it."""
-
-    name: str
-    object: bytes
-    externals: tuple[str, ...]
-    helpers: dict[str, bytes]
-    scalar_results: tuple[Any, ...]
-    scalar_slots: dict[int, int]
-    array_results: dict[int, tuple[Any, bool, tuple[int | str, ...], tuple[int, ...], int]]
-    sites: tuple[Site, ...]
-    copies: list[Inserted]
-    blas: str = ""  # "inside" when a parallel region calls BLAS, "outside" when only other code does
-    outline: tuple[Outline, tuple[Var, ...]] | None = None  # for budgets, with the variables of sizes and parameters
+from tapeless.runtime.kept import Binary, SizeOf
 
 
 @dataclass
@@ -107,7 +90,7 @@ def compile_specs(
     times: dict[str, float] = {}
     start = time.perf_counter()
     place = recall.key_of(function, specs, tree, options) if use_cache else None
-    known = recall.recall(place, function, specs) if place is not None else None
+    known = recall.recall(place, function, specs, tree) if place is not None else None
     if known is not None:
         found = _fetched(known[0])
         if found is not None:
@@ -121,7 +104,7 @@ def compile_specs(
         start = time.perf_counter()
         key = cache.key_of(*recall.surroundings(replace(options, memory=None)), digest(traced.core))
         if place is not None:
-            recall.remember(place, traced, key)
+            recall.remember(place, function, specs, tree, traced, key)
         found = _fetched(key)
         if found is not None:
             times["cache"] = time.perf_counter() - start
@@ -138,8 +121,8 @@ def compile_specs(
         verify_program(lowered.program)
     native = compile_program(lowered.program, level)
     times.update(native.times)
-    names = {v: f"#{k}" for k, v in enumerate(traced.core.sizes)}
-    arrays = {k: _convention(r, names) for k, r in lowered.array_results.items()}
+    sizes = {v: SizeOf(k) for k, v in enumerate(traced.core.sizes)}
+    arrays = {k: _convention(r, sizes) for k, r in lowered.array_results.items()}
     program = lowered.program
     binary = Binary(
         native.name,
@@ -163,16 +146,19 @@ def compile_specs(
 
 
 def _fetched(key: str) -> tuple[Binary, int] | None:
-    """Code from the cache, loaded."""
+    """Code from the cache, loaded; what does not load counts as absent."""
     found = cache.fetch(key)
     if not isinstance(found, Binary):
         return None
-    return found, load(found.object, found.name, found.externals, found.helpers)
+    try:
+        return found, load(found.object, found.name, found.externals, found.helpers)
+    except Exception:  # LLVM's, or that of a library which is not there any more
+        return None
 
 
 def _convention(
-    result: ArrayResult, names: dict[Any, str]
-) -> tuple[Any, bool, tuple[int | str, ...], tuple[int, ...], int]:
-    """Without variables, so that it can be kept: sizes by their number."""
-    shape = tuple(d if isinstance(d, int) else names[d] for d in result.shape)
+    result: ArrayResult, sizes: dict[Any, SizeOf]
+) -> tuple[DType, bool, tuple[int | SizeOf, ...], tuple[int, ...], int]:
+    """Without variables: sizes by their number."""
+    shape = tuple(d if isinstance(d, int) else sizes[d] for d in result.shape)
     return (result.type.dtype, result.provided, shape, result.scalars, result.given)

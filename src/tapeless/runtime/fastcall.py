@@ -87,7 +87,7 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
     lines += [f"        p{k} = addressof(from_buffer(a{caller.positions[k]}))" for k in arrays]
     for number, (_, (dtype, _, shape, _, _)) in enumerate(caller.provided):
         env[f"d{number}"] = dtype.numpy
-        sides = [str(d) if isinstance(d, int) else "n" + d[1:] for d in shape]
+        sides = [str(d) if isinstance(d, int) else f"n{d.k}" for d in shape]
         dims = "".join(f"{side}, " for side in sides)
         bytes = " * ".join([*sides, str(dtype.bytes)])
         make = f"empty if {bytes} < {LARGE_RESULT} else large"  # Note [Large results]

@@ -5,7 +5,7 @@ arguments what earlier traces had read. `recall` reads the same things again: wh
 trace would give the same program. Whatever is missing or cannot be recognised means that the function is traced.
 
 Note [What a trace depends on]
-Options, kinds of arguments, the versions of Python and NumPy and the compiler's own files are in the key. All else comes
+Options, kinds of arguments, the versions of Python, NumPy, SciPy and the C library and the compiler's own files are in the key. All else comes
 in through `from_python`: it leaves a row for each step from the function to the value, with the value's mark. A
 function's mark holds its code object and the text of its file, from which it is compiled, so places in messages are right
 too. Arrays of the surroundings are told apart by type and layout, not by contents: they are arguments.
@@ -13,39 +13,41 @@ too. Arrays of the surroundings are told apart by type and layout, not by conten
 
 from __future__ import annotations
 
-import pickle
+import dataclasses
 import sys
 import types
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tapeless.backends.cpu import libraries
 from tapeless.backends.llvm import host
 from tapeless.frontend.context import Captured, Options, Watch
 from tapeless.frontend.entry import Signature, Spec, StaticSpec, Traced, written_function
 from tapeless.frontend.marks import Unknown, tree_mark
-from tapeless.frontend.origins import UNRECORDED, Row, recalled
+from tapeless.frontend.origins import UNRECORDED, Origin, Row, recalled
+from tapeless.ir.pytree import TreeDef
 from tapeless.runtime import cache
+from tapeless.runtime.kept import CODEC, Called, Hidden, Memory
+from tapeless.runtime.plain import Unplain
 from tapeless.version import VERSION
 
 KEPT = 16  # traces of one function for one kind of arguments that are remembered
-UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError, RecursionError)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """One trace: what it had read, the key of the code that came of it, and its pickled signature."""
-
-    rows: tuple[Row, ...]
-    code: str
-    signature: bytes
 
 
 def surroundings(options: Options) -> tuple[str, ...]:
     """The part of every key that does not depend on the function."""
-    return (VERSION, cache.build(), sys.version, np.__version__, host.identity(), repr(options))
+    return (
+        VERSION,
+        cache.build(),
+        sys.version,
+        np.__version__,
+        libraries.scipy_build(),
+        host.identity(),
+        repr(options),
+    )
 
 
 def key_of(function: Any, specs: Sequence[Spec], tree: Any, options: Options) -> str | None:
@@ -63,40 +65,63 @@ def key_of(function: Any, specs: Sequence[Spec], tree: Any, options: Options) ->
     return cache.key_of("trace", *surroundings(options), place, structure, *kinds)
 
 
-def recall(key: str, function: Any, specs: Sequence[Spec]) -> tuple[str, Signature] | None:
+def recall(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef) -> tuple[str, Signature] | None:
     """The key of the code and how to call it."""
     memories = cache.fetch(key, cache.TRACE)
-    if not isinstance(memories, list):
+    if not isinstance(memories, list) or not all(isinstance(m, Memory) for m in memories):
         return None
-    roots = {"entry": lambda _: function, "argument": lambda k: specs[k].value}  # type: ignore[union-attr]
     for memory in memories:
-        if not isinstance(memory, Memory):
-            return None
-        origins = recalled(memory.rows, roots)
+        origins = _origins(memory.rows, function, specs)
         if origins is None:
             continue
         try:
-            signature, hidden = pickle.loads(memory.signature)
-        except Exception:  # it refers to something that is no longer there
+            called = CODEC.decode(memory.signature, _classes(origins, tree))
+        except Unplain:
             continue
-        captured = [Captured(origins[k], param, cell, name) for k, param, cell, name in hidden]
+        if not isinstance(called, Called) or any(h.row >= len(origins) for h in called.hidden):
+            continue
+        captured = [Captured(origins[h.row], h.param, h.cell, h.name) for h in called.hidden]
         watched = [(origins[k], row.watched) for k, row in enumerate(memory.rows) if row.watched]
         watches = [Watch(origin.get, origin.value, name) for origin, name in watched]
-        return memory.code, replace(signature, captured=captured, watches=watches)
+        return memory.code, replace(called.signature, captured=captured, watches=watches)
     return None
 
 
-def remember(key: str, traced: Traced, code: str) -> None:
+def remember(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef, traced: Traced, code: str) -> None:
     """Keeps a trace for `recall`, if all that it had read can be recognised again."""
     signature, reads = traced.signature, traced.reads
     if reads.opaque or any(c.origin.number == UNRECORDED for c in signature.captured):
         return
-    hidden = [(c.origin.number, c.param, c.cell, c.name) for c in signature.captured]
+    origins = _origins(reads.rows, function, specs)
+    if origins is None:  # it has changed since
+        return
+    hidden = tuple(Hidden(c.origin.number, c.param, c.cell, c.name) for c in signature.captured)
     try:
-        data = pickle.dumps((replace(signature, captured=[], watches=[]), hidden), pickle.HIGHEST_PROTOCOL)
-    except UNPICKLABLE:
+        data = CODEC.encode(Called(replace(signature, captured=[], watches=[]), hidden), _classes(origins, tree))
+    except Unplain:
         return
     new = Memory(tuple(reads.rows), code, data)
     found = cache.fetch(key, cache.TRACE)
     earlier = [m for m in found if isinstance(m, Memory) and m.rows != new.rows] if isinstance(found, list) else []
     cache.store(key, [new, *earlier[: KEPT - 1]], cache.TRACE)
+
+
+def _origins(rows: Sequence[Row], function: Any, specs: Sequence[Spec]) -> list[Origin] | None:
+    return recalled(rows, {"entry": lambda _: function, "argument": lambda k: specs[k].value})  # type: ignore[union-attr]
+
+
+def _classes(origins: Sequence[Origin], tree: TreeDef) -> list[type]:
+    """Those of containers that a result may have, in an order that is the same for the same rows: they are kept by their place."""
+    read = [o.value if isinstance(o.value, type) else type(o.value) for o in origins]
+    return list(dict.fromkeys(cls for cls in (*read, *_in_tree(tree)) if _is_container(cls)))
+
+
+def _is_container(cls: type) -> bool:
+    return dataclasses.is_dataclass(cls) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+
+
+def _in_tree(tree: TreeDef) -> Iterator[type]:
+    if tree.node_type is not None:
+        yield tree.node_type
+    for child in tree.children:
+        yield from _in_tree(child)

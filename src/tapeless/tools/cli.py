@@ -23,7 +23,7 @@ import numpy as np
 from tapeless.api.function import Function, function
 from tapeless.errors import TapelessError
 from tapeless.runtime import cache
-from tapeless.tools.doctor import doctor, size_text
+from tapeless.tools.doctor import cache_text, doctor, size_text
 from tapeless.tools.report import tolerate_encoding
 from tapeless.version import VERSION
 
@@ -89,15 +89,17 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _cache(options: argparse.Namespace) -> int:
+    distrust = cache.distrust()
+    if distrust is not None:
+        return _complain(f"the cache is not used: {distrust}", UNUSABLE)
     if options.action == "clear":
-        print(f"{cache.clear()} entries removed from {cache.directory()}")
+        left = len(cache.leftovers())
+        print(f"{cache.clear()} entries{f' and {left} unfinished' if left else ''} removed from {cache.directory()}")
         return 0
-    found = cache.entries()
-    for path, size, used in found:
+    for path, size, used in cache.entries():
         stamp = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
         print(f"{stamp}  {size_text(size):>9}  {path.parent.name}{path.stem[:14]}")
-    total = size_text(sum(size for _, size, _ in found))
-    print(f"{len(found)} entries, {total} of at most {size_text(cache.LIMIT)}, in {cache.directory()}")
+    print(f"{cache_text()} of at most {size_text(cache.LIMIT)}, in {cache.directory()}")
     return 0
 
 

@@ -111,15 +111,24 @@ def _fortran(what: str, routine: str, serves: str) -> Callable[[], Row]:
 
 
 def _cache() -> Row:
-    found = cache.entries()
-    where = cache.directory()
-    size = f"{len(found)} entries, {size_text(sum(size for _, size, _ in found))}"
+    where, distrust = cache.directory(), cache.distrust()
+    if distrust is not None:
+        return Row("cache", f"{where}: not used", MISSING, f"every process compiles anew: {distrust}")
+    size = cache_text()
     near = where
     while not near.exists() and near != near.parent:
         near = near.parent
     if not os.access(near, os.W_OK):
         return Row("cache", f"{where}: {size}", MISSING, "not writable: every process compiles anew")
     return Row("cache", f"{where}: {size}", OK, "compiled code is kept there; `tapeless cache clear` empties it")
+
+
+def cache_text() -> str:
+    """How much there is in the cache."""
+    found, left = cache.entries(), cache.leftovers()
+    text = f"{len(found)} entries, {size_text(sum(e.size for e in found))}"
+    unfinished = f" and {len(left)} unfinished, {size_text(sum(e.size for e in left))}" if left else ""
+    return text + unfinished
 
 
 def size_text(size: float) -> str:

@@ -43,6 +43,18 @@ def openblas() -> tuple[Any, str] | None:
     return None
 
 
+@functools.cache
+def scipy_build() -> str:
+    """Tells one SciPy from another without importing it: code calls its routines, and its Python is compiled."""
+    spec = importlib.util.find_spec("scipy")
+    if spec is None or spec.origin is None:
+        return ""
+    try:
+        return (Path(spec.origin).parent / "version.py").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return spec.origin
+
+
 def _pointer(capsule: object) -> int:
     api = ctypes.pythonapi
     name, get = api.PyCapsule_GetName, api.PyCapsule_GetPointer

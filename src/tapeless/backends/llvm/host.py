@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 from typing import Any
 
@@ -76,6 +77,14 @@ def variants(function: str, arity: int) -> tuple[tuple[str, int], ...]:
 
 @functools.cache
 def identity() -> str:
-    """What code made here depends on: the processor with its features, LLVM, and the C library's vector functions."""
+    """What code made here depends on: the processor with its features, LLVM, and the C library with its vector functions."""
     parts = [llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), str(llvm.llvm_version_info)]
-    return "|".join([*parts, platform.machine(), str(_libmvec() is not None)])
+    return "|".join([*parts, platform.machine(), c_library(), str(_libmvec() is not None)])
+
+
+def c_library() -> str:
+    """Its name and version: an object made with one may call what another one has not."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (AttributeError, ValueError, OSError):  # not GNU's
+        return " ".join(platform.libc_ver())

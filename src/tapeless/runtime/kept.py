@@ -1,0 +1,79 @@
+"""What the disk cache keeps, and the table of all classes that may occur in it.
+
+Gives `Binary` (code and how to call it), `Memory` (what a trace had read) and `CODEC`, which turns them into bytes and back. Values with
+anything else in them are not kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from tapeless.frontend.entry import Output, Signature
+from tapeless.frontend.origins import Row
+from tapeless.frontend.values import Cell
+from tapeless.ir.span import Span
+from tapeless.ir.types import Const, DType, Type, Var
+from tapeless.lower.footprint import Outline
+from tapeless.lower.loopir import Buffer, Pointer, Site, Space, Stm
+from tapeless.passes.consumption import Inserted
+from tapeless.runtime.plain import Codec
+
+
+@dataclass(frozen=True)
+class SizeOf:
+    """The k-th size of a function."""
+
+    k: int
+
+
+@dataclass
+class Binary:
+    """The object and how to call it."""
+
+    name: str
+    object: bytes
+    externals: tuple[str, ...]
+    helpers: dict[str, bytes]
+    scalar_results: tuple[DType, ...]
+    scalar_slots: dict[int, int]
+    array_results: dict[int, tuple[DType, bool, tuple[int | SizeOf, ...], tuple[int, ...], int]]
+    sites: tuple[Site, ...]
+    copies: list[Inserted]
+    blas: str = ""  # "inside" when a parallel region calls BLAS, "outside" when only other code does
+    outline: tuple[Outline, tuple[Var, ...]] | None = None  # for budgets, with the variables of sizes and parameters
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One trace: what it had read, the key of the code that came of it, and its signature, read only where all is as it was."""
+
+    rows: tuple[Row, ...]
+    code: str
+    signature: bytes
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A captured array without its origin, which is that of a row."""
+
+    row: int
+    param: Var
+    cell: Cell
+    name: str
+
+
+@dataclass(frozen=True)
+class Called:
+    """How a traced function is called, without what belongs to one process."""
+
+    signature: Signature
+    hidden: tuple[Hidden, ...]
+
+
+CODEC = Codec(
+    [
+        Binary, Memory, Called, Hidden, SizeOf, Signature, *get_args(Output), Row, Cell, Inserted, Site, Span, DType, Type, Var, Const,
+        Outline, *get_args(Stm), Buffer, Space, Pointer,
+    ]
+)  # fmt: skip
