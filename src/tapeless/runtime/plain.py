@@ -29,7 +29,7 @@ TUPLE, LIST, SET, FROZENSET, DICT, BYTES, INTEGER, FLOAT, COMPLEX, ELLIPSIS, GUE
 CONTAINERS: dict[type, int] = {tuple: TUPLE, list: LIST, set: SET, frozenset: FROZENSET, dict: DICT}
 SETS: dict[int, Callable[[Any], Any]] = {SET: set, FROZENSET: frozenset}
 SMALL = 2**63  # integers from here on are written in base 16, which takes linear time
-DEEPEST = 500  # containers in containers: Python's own recursion over tuples knows no bound
+DEEPEST = 200  # containers in containers: Python's own recursion over tuples knows no bound
 
 
 class Unplain(Exception):
@@ -233,7 +233,10 @@ class _Reader:
 
     def whole(self) -> Any:
         values: list[Any] = []
-        for entry in json.loads(self.data[8 : self.at]):
+        entries = json.loads(self.data[8 : self.at])
+        if type(entries) is not list:
+            raise Unplain("no list of entries")
+        for entry in entries:
             if type(entry) is not list:
                 if type(entry) not in ATOMS:
                     raise Unplain("an odd atom")

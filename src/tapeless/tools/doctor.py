@@ -111,10 +111,10 @@ def _fortran(what: str, routine: str, serves: str) -> Callable[[], Row]:
 
 
 def _cache() -> Row:
-    where, distrust = cache.directory(), cache.distrust()
+    distrust = cache.distrust()
     if distrust is not None:
-        return Row("cache", f"{where}: not used", MISSING, f"every process compiles anew: {distrust}")
-    size = cache_text()
+        return Row("cache", "not used", MISSING, f"every process compiles anew: {distrust}")
+    where, size = cache.directory(), cache_text()
     near = where
     while not near.exists() and near != near.parent:
         near = near.parent
