@@ -27,11 +27,13 @@ from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.compile import Compiled, compile_specs
 from tapeless.runtime.deep import with_room
-from tapeless.runtime.fastcall import PLAIN, fast_call
+from tapeless.runtime.fastcall import MISFIT, PLAIN, fast_call
 from tapeless.runtime.forks import steady
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_Entry = tuple[Callable[[Any], Any], list[Watch], Caller]
+MOST_KINDS = 256  # of arguments, for one function
 
 
 def default_threads() -> int:
@@ -63,8 +65,8 @@ class Function(Generic[P, R]):
         self.threads = threads if threads is not None else default_threads()
         self.options = Options(check, unsafe, fastmath, debug_nans, memory, self.threads == 1)
         self.cache = cache
-        # what to call, what it depends on, and the specialisation that it belongs to
-        self._fast: dict[Any, tuple[Callable[[Any], Any], list[Watch], Caller]] = {}
+        # by types, ranks and flags: what to call, what it depends on, and the specialisation that it belongs to
+        self._fast: dict[Any, tuple[_Entry, ...]] = {}
         self._versions: dict[Any, list[tuple[tuple[Any, ...], Caller]]] = {}
         self._lock = threading.RLock()
 
@@ -73,9 +75,11 @@ class Function(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             if not kwargs:
-                entry = self._fast.get(_fast_key(args))
-                if entry is not None and (not entry[1] or _unchanged(entry[1])):
-                    return entry[0](args)  # type: ignore[no-any-return]
+                for entry in self._fast.get(_fast_key(args), ()):
+                    if not entry[1] or _unchanged(entry[1]):
+                        result = entry[0](args)
+                        if result is not MISFIT:
+                            return result  # type: ignore[no-any-return]
             return self._slow_call(args, kwargs)
         except Exception as problem:
             if is_for_the_user(problem):
@@ -86,11 +90,20 @@ class Function(Generic[P, R]):
         caller, leaves = self._caller(args, kwargs)
         key = None if kwargs else _fast_key(args)
         if key is not None and not _repeated(args):
-            short = fast_call(caller, self._again) if _all_plain(args) else None
-            if caller.captured:  # arrays of the surroundings may have been replaced by others
-                short = lambda args: caller(args) if _captures_fit(caller) else self._again(args)  # noqa: E731
-            self._fast[key] = (short or caller, caller.compiled.signature.watches, caller)
+            self._shorten(key, caller, _all_plain(args))
         return caller(leaves)  # type: ignore[no-any-return]
+
+    def _shorten(self, key: Any, caller: Caller, plain: bool) -> None:
+        """Later calls with such arguments need not look for the specialisation."""
+        with self._lock:
+            known = self._fast.get(key, ())
+            if any(entry[2] is caller for entry in known):
+                return
+            call = fast_call(caller, plain, self._again)
+            if caller.captured:  # arrays of the surroundings may have been replaced by others
+                fast = call
+                call = lambda args: fast(args) if _captures_fit(caller) else self._again(args)  # noqa: E731
+            self._fast[key] = (*known, (call, caller.compiled.signature.watches, caller))
 
     def _again(self, args: tuple[Any, ...]) -> Any:
         return self._slow_call(args, {})
@@ -110,13 +123,25 @@ class Function(Generic[P, R]):
                 if _holds(required, labels) and _unchanged(caller.compiled.signature.watches) and _captures_fit(caller):
                     return caller, leaves
             versions[:] = [(r, c) for r, c in versions if _unchanged(c.compiled.signature.watches) and _captures_fit(c)]
-            self._fast = {k: e for k, e in self._fast.items() if any(e[2] is v for _, v in versions)}
+            self._forget()
             if versions:  # only what held for an earlier call too is assumed
                 specs = _weaken(specs, versions[-1][0])
             compiled = _compile(self.python, specs, tree, self.options, self.cache)
             caller = Caller(compiled, specs, self.threads)
             versions.append((tuple(s.labels if isinstance(s, ArraySpec) else () for s in specs), caller))
             return caller, leaves
+
+    def _forget(self) -> None:
+        """Lets go of specialisations that nobody will ask for: the oldest where there are many (static values, say)."""
+        while len(self._versions) > MOST_KINDS:
+            del self._versions[next(iter(self._versions))]
+        there = {id(caller) for versions in self._versions.values() for _, caller in versions}
+        for key, entries in list(self._fast.items()):
+            kept = tuple(e for e in entries if id(e[2]) in there)
+            if kept:
+                self._fast[key] = kept
+            else:
+                del self._fast[key]
 
     # -- looking inside
 
@@ -250,14 +275,14 @@ def _place(python: Any) -> dict[str, Any]:
 
 
 def _fast_key(args: tuple[Any, ...]) -> Any:
-    """A key that fixes the specialisation, from the arguments as they are; None when there are containers."""
+    """What decides the specialisation but for sizes, from the arguments as they are; None when there are containers."""
     key: list[Any] = []
     for a in args:
         kind = type(a)
         if kind is float or kind is int or kind is bool:
             key.append(kind)
         elif kind is np.ndarray:
-            key += (a.dtype, a.shape, a.flags.num)
+            key += (a.dtype, a.ndim, a.flags.num)
         else:
             return None
     return tuple(key)

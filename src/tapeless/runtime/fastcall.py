@@ -1,28 +1,33 @@
 """The short way into native code: a Python function written for one specialisation, with nothing left to decide in a
 call.
 
-`fast_call` takes a `Caller` and `again`, which finds the specialisation anew; gives a function of the argument tuple,
-or None when the results need more care. It is only
-used for plain arguments: Python numbers, and arrays that are contiguous, aligned, writeable and of the machine's byte
-order. Whatever it does not expect it hands to the general way.
+`fast_call` takes a `Caller` and `again`, which finds the specialisation anew; gives a function of the argument tuple.
+Arguments are Python numbers and arrays of the types, ranks and flags of the specialisation. Whatever needs more care
+goes the general way: arrays that are not plain, captured arrays, budgets, BLAS.
+
+Note [Sizes that fit]
+A specialisation serves all sizes that are 1 where its own are, and equal where it takes them to be equal. The function
+tests that first and gives `MISFIT` where it is not so: then another specialisation has to be found. So there is one
+function for each specialisation, whatever lengths come.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tapeless.errors import WARNINGS
-from tapeless.frontend.entry import Argument, Known, Leaf, Output, Tree
-from tapeless.ir.types import DType
+from tapeless.frontend.entry import ONE, Argument, ArraySpec, Known, Leaf, Output, Tree
+from tapeless.ir.types import LARGEST_SIZE, DType
 from tapeless.lower.loopir import CHECK_RECORD, RECORDS
 from tapeless.runtime.calling import Caller, error_of, warn
 from tapeless.runtime.results import LARGE_RESULT, empty
 
+MISFIT: Any = object()
 PLAIN = 0x0001 | 0x0100 | 0x0400  # NumPy's flags: C-contiguous, aligned, writeable
 
 
@@ -43,7 +48,52 @@ class Frame:
         self.narrow = (ctypes.c_int32 * (2 * slots)).from_buffer(self.memory, start)
 
 
-def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callable[[tuple[Any, ...]], Any] | None:
+def fast_call(caller: Caller, plain: bool, again: Callable[[tuple[Any, ...]], Any]) -> Callable[[tuple[Any, ...]], Any]:
+    """`plain`: arrays are contiguous, aligned, writeable and of the machine's byte order."""
+    env: dict[str, Any] = {"general": caller, "again": again, "MISFIT": MISFIT}
+    names = [f"a{k}" for k in range(len(caller.specs))]
+    lines = ["def fast(args):"]
+    if names:
+        lines.append(f"    {', '.join(names)}, = args")
+    lines += _sizes_fit(caller.specs, plain)
+    rest = _native_call(caller, env) if plain else None
+    lines += ["    return general(args)"] if rest is None else rest
+    exec(compile("\n".join(lines), "<tapeless call>", "exec"), env)
+    function: Callable[[tuple[Any, ...]], Any] = env["fast"]
+    return function
+
+
+def _sizes_fit(specs: Sequence[Any], plain: bool) -> list[str]:
+    """Note [Sizes that fit]. `l2`, `l3`... are the sizes by their labels."""
+    known: set[int] = set()
+    lines: list[str] = []
+    for k, spec in enumerate(specs):
+        if not isinstance(spec, ArraySpec) or not spec.labels:
+            continue
+        sides, tests = [], []
+        for axis, label in enumerate(spec.labels):
+            if label == ONE:
+                sides.append(f"o{axis}")
+                tests.append(f"o{axis} != 1")
+            elif label in known:
+                sides.append(f"s{axis}")
+                tests.append(f"s{axis} != l{label}")
+            else:
+                known.add(label)
+                sides.append(f"l{label}")
+                tests.append(f"l{label} == 1")
+                if len(spec.labels) > 1 or not plain:  # without elements, or all of them in one place
+                    tests.append(f"l{label} > {LARGEST_SIZE}")
+        if not plain:
+            tests.append(f"a{k}.size > {LARGEST_SIZE}")
+        lines.append(f"    {', '.join(sides)}, = a{k}.shape")
+        lines.append(f"    if {' or '.join(tests)}:")
+        lines.append("        return MISFIT")
+    return lines
+
+
+def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
+    """What is left to do; None where that takes more care."""
     binary = caller.compiled.binary
     if (
         caller.captured
@@ -53,14 +103,12 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
     ):
         return None
     slots = max(1, caller.given_at)
-    env: dict[str, Any] = {
+    env |= {
         "addressof": ctypes.addressof,
         "from_buffer": ctypes.c_char.from_buffer,
         "empty": np.empty,
         "large": empty,
         "native": caller.native,
-        "general": caller,
-        "again": again,
         "threads": caller.threads,
         "pool": deque(),
         "Frame": Frame,
@@ -71,23 +119,18 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
     result = _expression(caller, caller.compiled.signature.output, env)
     if result is None:
         return None
-    count = len(caller.specs)
-    names = [f"a{k}" for k in range(count)]
     arrays = [k for k, position in enumerate(caller.positions) if caller.params[k][0]]
-    lines = ["def fast(args):"]
-    if names:
-        lines.append(f"    {', '.join(names)}, = args")
+    lines: list[str] = []
     sizes = []
     signature = caller.compiled.signature
-    for number, size in enumerate(signature.sizes):
+    for size in signature.sizes:
         k, axis = next((k, p.type.shape.index(size)) for k, p in enumerate(signature.params) if size in p.type.shape)
-        lines.append(f"    n{number} = a{caller.positions[k]}.shape[{axis}]")
-        sizes.append(f"n{number}")
+        sizes.append(f"l{caller.specs[caller.positions[k]].labels[axis]}")
     lines.append("    try:")
     lines += [f"        p{k} = addressof(from_buffer(a{caller.positions[k]}))" for k in arrays]
     for number, (_, (dtype, _, shape, _, _)) in enumerate(caller.provided):
         env[f"d{number}"] = dtype.numpy
-        sides = [str(d) if isinstance(d, int) else f"n{d.k}" for d in shape]
+        sides = [str(d) if isinstance(d, int) else sizes[d.k] for d in shape]
         dims = "".join(f"{side}, " for side in sides)
         bytes = " * ".join([*sides, str(dtype.bytes)])
         make = f"empty if {bytes} < {LARGE_RESULT} else large"  # Note [Large results]
@@ -119,9 +162,7 @@ def fast_call(caller: Caller, again: Callable[[tuple[Any, ...]], Any]) -> Callab
     lines.append(f"    value = {result}")
     lines.append("    pool.append(frame)")
     lines.append("    return value")
-    exec(compile("\n".join(lines), "<tapeless call>", "exec"), env)
-    function: Callable[[tuple[Any, ...]], Any] = env["fast"]
-    return function
+    return lines
 
 
 def _expression(caller: Caller, output: Output, env: dict[str, Any]) -> str | None:
