@@ -151,7 +151,7 @@ def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
                 a, b = caller.positions[k], caller.positions[j]
                 lines.append(f"    if p{k} < p{j} + a{b}.nbytes and p{j} < p{k} + a{a}.nbytes:")
                 lines.append("        return again(args)")
-    values = [f"p{k}" if is_array else f"a{caller.positions[k]}" for k, (is_array, _) in enumerate(caller.params)]
+    values = [f"p{k}" if is_array else _number(caller, k) for k, (is_array, _) in enumerate(caller.params)]
     passed = [*sizes, *values, *(f"q{n}" for n in range(len(caller.provided)))]
     lines.append(f"    native({', '.join([*passed, 'threads', 'frame.results_at', 'frame.error_at'])})")
     lines.append("    if frame.error[0]:")
@@ -163,6 +163,12 @@ def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
     lines.append("    pool.append(frame)")
     lines.append("    return value")
     return lines
+
+
+def _number(caller: Caller, k: int) -> str:
+    """A parameter that is a number; it may come as an array without axes."""
+    position = caller.positions[k]
+    return f"a{position}.item()" if isinstance(caller.specs[position], ArraySpec) else f"a{position}"
 
 
 def _expression(caller: Caller, output: Output, env: dict[str, Any]) -> str | None:
