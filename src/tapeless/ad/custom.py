@@ -18,6 +18,7 @@ derivatives use the rule again. What the rule uses of outside is known only at i
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -54,7 +55,7 @@ class Rule:
     outside: tuple[Var, ...] = ()
 
 
-RULES: dict[int, Rule] = {}
+RULES: weakref.WeakValueDictionary[int, Rule] = weakref.WeakValueDictionary()  # of traces that are still going on
 
 
 def new_number() -> int:
@@ -69,8 +70,10 @@ def call(b: Builder, number: int, args: Sequence[Atom], results: Sequence[Type])
     return b.bind(vars, Library("custom", (*args, *(rule.outside if rule else ())), (("rule", number),)))
 
 
-def complete(number: int, function: Lambda, lams: Sequence[Lambda | None]) -> None:
-    """The rule of this number: lambdas for the way forward, backward and for tangents."""
+def complete(number: int, function: Lambda, lams: Sequence[Lambda | None]) -> Rule:
+    """The rule of this number: lambdas for the way forward, backward and for tangents. It is there as long as somebody holds
+    it.
+    """
     outside = free_of([function, *lams])
     arguments = len(function.params)
 
@@ -85,7 +88,8 @@ def complete(number: int, function: Lambda, lams: Sequence[Lambda | None]) -> No
     forward, backward, tangent = (
         None if lam is None else closed(Lambda(lam.params, on_body(lam.body)), outside) for lam in lams
     )
-    RULES[number] = Rule(closed(function, outside), arguments, forward, backward, tangent, outside)
+    rule = RULES[number] = Rule(closed(function, outside), arguments, forward, backward, tangent, outside)
+    return rule
 
 
 def closed(lam: Lambda, outside: Sequence[Var]) -> Lambda:

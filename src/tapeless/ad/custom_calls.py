@@ -74,7 +74,7 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
         with _being_made(ctx, _Open(rules, kinds, number, out, lam.result_types)):
             trace = _with_bwd if rules.bwd is not None else _with_jvp
             rule = trace(ctx, rules, kept, given, placed, out, leaves_of(out))
-    custom.complete(number, lam, rule)
+    ctx.completed.append(custom.complete(number, lam, rule))
     return _results(ctx, custom.call(ctx.b, number, atoms, lam.result_types), out)
 
 

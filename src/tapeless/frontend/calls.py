@@ -17,7 +17,7 @@ from tapeless.frontend.arrays import any_turned
 from tapeless.frontend.context import Context, Frame, type_text
 from tapeless.frontend.expressions import elements, evaluate
 from tapeless.frontend.fence import check_function
-from tapeless.frontend.liveness import analyse, assigned
+from tapeless.frontend.liveness import Liveness, analyse, assigned
 from tapeless.frontend.origins import Origin
 from tapeless.frontend.values import (
     Array,
@@ -36,7 +36,6 @@ from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Const
 
 DEEPEST = 2000  # calls in calls
-_liveness: dict[ast.AST, Any] = {}
 IN_ORDER = ("copy", "flatten", "dot")  # methods whose results are in order whatever they are given
 
 
@@ -197,18 +196,30 @@ def kind_of(ctx: Context, value: Value) -> tuple[Any, ...]:
             return (type_text(value),)
 
 
+@sources.by_node
+def _liveness(node: ast.FunctionDef | ast.Lambda, source: sources.Source) -> Liveness:
+    check_function(node, source)
+    return analyse(node)
+
+
 def enter_frame(ctx: Context, function: Closure) -> Frame:
     node = function.node
-    if node not in _liveness:
-        check_function(node, function.source)
-        _liveness[node] = analyse(node)
     if function.python is not None:
         python = ctx.reads.origin_of(function.python)
     else:
         python = ctx.frames[function.frame].function
     body = node.body if isinstance(node, ast.FunctionDef) else []
     local = frozenset(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)) | assigned(body)
-    frame = Frame(ctx.number(), function.source, node, function.name, _liveness[node], python, function.frame, local)
+    frame = Frame(
+        ctx.number(),
+        function.source,
+        node,
+        function.name,
+        _liveness(node, function.source),
+        python,
+        function.frame,
+        local,
+    )
     ctx.frames[frame.number] = frame
     return frame
 

@@ -7,11 +7,10 @@ in doubt.
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tapeless.frontend.source import nodes
+from tapeless.frontend.source import by_node, nodes
 
 
 @dataclass
@@ -49,7 +48,7 @@ def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:
     return found
 
 
-@functools.cache  # asked for each statement by every loop around it; nodes live as long as their source
+@by_node  # asked for each statement by every loop around it
 def reads(node: ast.AST) -> frozenset[str]:
     return frozenset(n.id for n in nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
@@ -59,7 +58,7 @@ def assigned(statements: Sequence[ast.stmt]) -> frozenset[str]:
     return frozenset().union(*map(_assigned_by, statements))
 
 
-@functools.cache
+@by_node
 def _assigned_by(s: ast.stmt) -> frozenset[str]:
     return frozenset({s.name}) if isinstance(s, ast.FunctionDef) else bound_in(s)
 
@@ -97,7 +96,7 @@ def _inside(statements: Sequence[ast.stmt]) -> list[ast.AST]:
     return [n for s in statements for n in _writers(s)]
 
 
-@functools.cache
+@by_node
 def _writers(s: ast.stmt) -> tuple[ast.AST, ...]:
     found: list[ast.AST] = [s]
     left: list[ast.AST] = list(ast.iter_child_nodes(s))
@@ -194,7 +193,7 @@ def always_leaves(statements: Sequence[ast.stmt]) -> bool:
     return any(_always_leaves(s) for s in statements)
 
 
-@functools.cache  # asked again at every level of a nest of `if`s
+@by_node  # asked again at every level of a nest of `if`s
 def _always_leaves(s: ast.stmt) -> bool:
     match s:
         case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
@@ -209,7 +208,7 @@ def may_leave(statements: Sequence[ast.stmt]) -> bool:
     return any(_leaves(s) or _returns(s) for s in statements)
 
 
-@functools.cache
+@by_node
 def _returns(node: ast.AST) -> bool:
     match node:
         case ast.Return():
@@ -219,7 +218,7 @@ def _returns(node: ast.AST) -> bool:
     return any(_returns(c) for c in _parts(node))
 
 
-@functools.cache
+@by_node
 def _leaves(node: ast.AST) -> bool:
     """Whether a break or continue of the loop around `node` stands in it."""
     match node:

@@ -12,10 +12,17 @@ import hashlib
 import inspect
 import linecache
 import types
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Concatenate, ParamSpec, TypeVar
 
 from tapeless.errors import CompileError
 from tapeless.ir.span import Span
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+N = TypeVar("N", bound=ast.AST)
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +76,21 @@ def _reaches(node: ast.stmt | ast.expr, line: int) -> bool:
     return first <= line <= (node.end_lineno or line)
 
 
-@functools.cache  # loops ask again and again for the same statements; nodes live as long as their source
+def by_node(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N, P], T]:
+    """Asks once for each node of a syntax tree: the answer is kept in the node, and goes with it."""
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @functools.wraps(function)
+    def kept(node: N, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        known: dict[str, T] = node.__dict__
+        if name not in known:
+            known[name] = function(node, *args, **kwargs)
+        return known[name]
+
+    return kept
+
+
+@by_node  # loops ask again and again for the same statements
 def nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     """The node and all below it."""
     return tuple(ast.walk(node))
@@ -96,8 +117,18 @@ class _Conditions(ast.NodeTransformer):
         return ast.copy_location(ast.While(always, [leave, *node.body], []), node)
 
 
+KEPT = 64  # files; the cells of a notebook are files too
 _files: dict[tuple[str, str], Source] = {}
 _digests: dict[str, tuple[list[str], str]] = {}
+
+
+def _keep(table: dict[K, T], key: K, value: T) -> T:
+    """The last ones are kept."""
+    table.pop(key, None)
+    table[key] = value
+    for oldest in list(table)[:-KEPT]:
+        table.pop(oldest, None)
+    return value
 
 
 def digest_of(function: types.FunctionType) -> str:
@@ -116,7 +147,8 @@ def _lines(function: types.FunctionType) -> list[str]:
 def _digest(file: str, lines: list[str]) -> str:
     known = _digests.get(file)
     if known is None or known[0] is not lines:  # linecache makes a new list when the file has changed
-        known = _digests[file] = (lines, hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest())
+        digest = hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+        known = _keep(_digests, file, (lines, digest))
     return known[1]
 
 
@@ -156,14 +188,15 @@ def _parse(function: types.FunctionType) -> Source:
     if lines:
         digest = _digest(code.co_filename, lines)
         key = (code.co_filename, digest)
-        if key not in _files:
+        found = _files.get(key)
+        if found is None:
             try:
                 text = tuple(x.rstrip("\n") for x in lines)
-                _files[key] = Source(code.co_filename, _parsed("".join(lines)), text, digest=digest)
+                found = Source(code.co_filename, _parsed("".join(lines)), text, digest=digest)
             except SyntaxError:  # a notebook cell with magics, say
-                lines = []
-        if lines:
-            return _files[key]
+                pass
+        if found is not None:
+            return _keep(_files, key, found)
     try:
         block, first = inspect.getsourcelines(function)
     except (OSError, TypeError):

@@ -5,7 +5,8 @@ objects for external names that are made of LLVM IR: with them nothing needs to 
 
 Note [Unloading]
 Each object takes two or more mappings of memory, and a process may have 65530 of them; past that LLVM ends the process. So
-code goes when nobody holds its address any more. Addresses die wherever Python collects garbage, perhaps in a process that was
+code goes when nobody holds its address any more. What is left of it in its JIT are some 9 kB of names, so a JIT serves for
+`SHARED` objects only, and goes with the last of them. Addresses die wherever Python collects garbage, perhaps in a process that was
 forked while another thread was inside LLVM: what is behind them is unloaded when the next object is loaded.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import threading
 from collections.abc import Mapping
@@ -27,7 +29,10 @@ from tapeless.backends.llvm.interrupts import uninterrupted
 _lock = threading.Lock()
 _numbers = itertools.count()
 _unused: list[Any] = []  # trackers of code that nobody holds: Note [Unloading]
+SHARED = 16  # objects in a JIT; making one takes as long as loading three
+MANY = 128  # objects whose memory is worth giving back to the system
 _jit: Any = None
+_room = 0  # objects that it still takes
 _guards: dict[str, int] = {}  # addresses of products that are loaded
 NONE: Mapping[str, bytes] = {}
 
@@ -54,13 +59,27 @@ class Address(int):
         return self
 
 
+@functools.cache
+def _start() -> None:
+    host.initialize()
+    with contextlib.suppress(OSError):  # the process may have it out of sight
+        ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)
+
+
+def _unload() -> None:
+    many = len(_unused) >= MANY
+    _unused.clear()
+    if many:
+        with contextlib.suppress(AttributeError):  # of glibc, which keeps what is freed for itself else
+            ctypes.CDLL(None).malloc_trim(0)
+
+
 def _engine() -> Any:
-    global _jit
-    if _jit is None:
-        host.initialize()
-        with contextlib.suppress(OSError):  # the process may have it out of sight
-            ctypes.CDLL("libm.so.6", ctypes.RTLD_GLOBAL)
-        _jit = llvm.create_lljit_compiler(host.machine())
+    """A JIT that takes another object. An earlier one lives as long as trackers of its objects."""
+    global _jit, _room
+    if not _room:
+        _jit, _room = llvm.create_lljit_compiler(host.machine()), SHARED
+    _room -= 1
     return _jit
 
 
@@ -73,8 +92,7 @@ def load(data: bytes, name: str, externals: tuple[str, ...], helpers: Mapping[st
 def load_all(
     data: bytes, names: tuple[str, ...], externals: tuple[str, ...], helpers: Mapping[str, bytes] = NONE
 ) -> dict[str, int]:
-    with _lock:
-        jit = _engine()
+    _start()
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     for name in names:
         builder.export_symbol(name)
@@ -83,8 +101,8 @@ def load_all(
         if found is not None:
             builder.import_symbol(external, found)
     with _lock:
-        mappings.make_room(_unused.clear)
-        tracker = builder.link(jit, f"tapeless.{next(_numbers)}")
+        mappings.make_room(_unload)
+        tracker = builder.link(_engine(), f"tapeless.{next(_numbers)}")
     code = _Code(tracker)
     return {name: Address(tracker[name], code) for name in names}
 

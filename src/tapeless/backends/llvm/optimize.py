@@ -2,6 +2,10 @@
 
 `optimize` takes LLVM IR and gives a module after the O3 pipeline for this machine; `to_object` and `to_asm` take that.
 The time of each phase goes into a dictionary of seconds.
+
+Note [What LLVM keeps]
+Types and constants stay in their context for ever, so each module has its own, which goes with it. Managers of passes are
+given back by hand: those of llvmlite do not do it themselves (30 to 80 kB a module). Builders of passes keep a kilobyte each, so there is one for each choice.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tapeless.backends.llvm import host
 
@@ -33,22 +38,39 @@ def timed(times: dict[str, float], phase: str) -> Iterator[None]:
     times[phase] = times.get(phase, 0.0) + time.perf_counter() - start
 
 
-def parse(text: str) -> Any:
+def parse(text: str, context: Any = None) -> Any:
+    """A module in a context of its own, or in this one. Note [What LLVM keeps]"""
     host.initialize()
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text, context or llvm.create_context())
     module.verify()
     return module
 
 
 def optimize(module: Any, level: int = 3, machine: Any = None, vectorize: bool = True, unroll: bool = True) -> None:
     """Runs LLVM's standard pipeline of this level in place."""
+    if machine is not None:
+        builder = _pass_builder(machine, level, vectorize, unroll)
+    else:
+        known = _local.__dict__.setdefault("builders", {})
+        choice = (level, vectorize, unroll)
+        builder = known.get(choice)
+        if builder is None:
+            builder = known[choice] = _pass_builder(_machine(), *choice)
+    manager = builder.getModulePassManager()
+    try:
+        manager.run(module, builder)
+    finally:  # Note [What LLVM keeps]
+        NewPassManager._dispose(manager)
+        manager.detach()
+
+
+def _pass_builder(machine: Any, level: int, vectorize: bool, unroll: bool) -> Any:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = vectorize
     options.slp_vectorization = vectorize
     options.loop_interleaving = vectorize
     options.loop_unrolling = unroll
-    builder = llvm.create_pass_builder(machine or _machine(), options)
-    builder.getModulePassManager().run(module, builder)
+    return llvm.create_pass_builder(machine, options)
 
 
 def to_object(module: Any, level: int = 3) -> bytes:

@@ -52,8 +52,9 @@ def ptx(program: Program, arch: str = "sm_80") -> tuple[str, list[Kernel]]:
     module = Module(Target("ptx", TRIPLE, str(machine.target_data)))
     shared = Shared(program, module)
     kernels = [_kernel(shared, stm) for stm in _grids(program.body)]
-    parsed = optimize.parse(str(module))
-    _link_libdevice(parsed, module.externals, {kernel.name for kernel in kernels})
+    context = llvm.create_context()
+    parsed = optimize.parse(str(module), context)
+    _link_libdevice(parsed, context, module.externals, {kernel.name for kernel in kernels})
     optimize.optimize(parsed, machine=machine, vectorize=False)
     text: str = machine.emit_assembly(parsed)
     return text, kernels
@@ -194,7 +195,7 @@ def _bitcode() -> bytes | None:
         return file.read()
 
 
-def _link_libdevice(module: Any, externals: set[str], kernels: set[str]) -> None:
+def _link_libdevice(module: Any, context: Any, externals: set[str], kernels: set[str]) -> None:
     needed = sorted(name for name in externals if name.startswith("__nv_"))
     if not needed:
         return
@@ -202,7 +203,7 @@ def _link_libdevice(module: Any, externals: set[str], kernels: set[str]) -> None
     if data is None:
         functions = ", ".join(name.removeprefix("__nv_") for name in needed)
         raise NotImplementedError(f"{functions} on a GPU needs libdevice.10.bc of a CUDA toolkit; set CUDA_HOME to one")
-    library = llvm.parse_bitcode(data)
+    library = llvm.parse_bitcode(data, context)
     library.triple, library.data_layout = TRIPLE, module.data_layout
     module.link_in(library)
     for function in module.functions:

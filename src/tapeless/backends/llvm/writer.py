@@ -6,6 +6,7 @@ Text is several times faster to make than objects, and compile time is a feature
 
 from __future__ import annotations
 
+import functools
 import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
@@ -212,7 +213,7 @@ class Writer:
 
     def fresh(self, hint: str = "v") -> str:
         self._names += 1
-        return f"%{_HINTS.get(hint) or _hint(hint)}.{self._names}"
+        return f"%{_hint(hint)}.{self._names}"
 
     def label(self, hint: str) -> str:
         self._names += 1
@@ -220,7 +221,7 @@ class Writer:
 
     def let(self, text: str, hint: str = "v") -> str:
         self._names += 1
-        name = f"%{_HINTS.get(hint) or _hint(hint)}.{self._names}"
+        name = f"%{_hint(hint)}.{self._names}"
         self.lines.append(f"  {name} = {text}")
         return name
 
@@ -274,10 +275,6 @@ class Writer:
         return "\n".join(["entry:", *self.allocas, "  br label %start", *self.lines, *self.cold])
 
 
-_HINTS: dict[str, str] = {}
-
-
+@functools.lru_cache(4096)
 def _hint(hint: str) -> str:
-    name = hint if hint.isascii() and hint.replace(".", "_").isidentifier() else "v"
-    _HINTS[hint] = name
-    return name
+    return hint if hint.isascii() and hint.replace(".", "_").isidentifier() else "v"
