@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tapeless.ad import calls, custom_calls
-from tapeless.api.function import MEMORY, Function
+from tapeless.api.function import MEMORY, Function, asked, default_threads
 from tapeless.api.operators import check_recover
+from tapeless.api.shared import shared
 from tapeless.frontend.context import Context
 from tapeless.frontend.marks import Keys
 from tapeless.frontend.names import from_python
@@ -54,6 +55,8 @@ class Transform:
 class Derived(Function[Any, Any]):
     """A derivative of a function, compiled when it is called."""
 
+    __slots__ = ("_given", "transform")
+
     def __init__(self, transform: Transform, **options: Any) -> None:
         def run(*args: Any, **keywords: Any) -> Any:
             return self(*args, **keywords)
@@ -63,8 +66,15 @@ class Derived(Function[Any, Any]):
         base = transform.function
         run.__name__ = run.__qualname__ = f"{transform.name}_of_{getattr(base, '__name__', 'function').strip('<>')}"
         super().__init__(run, **options)
+        del self.__dict__["__tapeless_transform__"]  # functions that wrap this one are no transforms
         self.transform = transform
         self._given = options
+
+    def copy(self) -> Self:
+        new = super().copy()
+        del new.__dict__["__tapeless_transform__"]
+        new.transform, new._given = self.transform, self._given
+        return new
 
     def _measured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[str], tuple[int, float]]:
         """Runs the derivative by another recovery on these arguments."""
@@ -105,16 +115,15 @@ def _options_of(function: Any) -> dict[str, Any]:
     return {}
 
 
+def _surroundings(function: Any) -> Any:
+    """What else decides a derivative of this function: all that it inherits."""
+    if isinstance(function, Function):
+        return (function.options, function.threads, function.cache)
+    return default_threads()
+
+
 def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., Derived]:
-    def transform(
-        f: Callable[..., Any],
-        argnums: int | Sequence[int] = 0,
-        has_aux: bool = False,
-        *,
-        memory: str | None = None,
-        recover: str = "auto",
-        **options: Any,
-    ) -> Derived:
+    def make(f: Any, argnums: Any, has_aux: bool, memory: str | None, recover: str, options: dict[str, Any]) -> Derived:
         _check(name, f)
         plans = _plans(memory, recover)
         numbers = (argnums,) if isinstance(argnums, int) else argnums
@@ -126,6 +135,19 @@ def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., D
         chosen = {"argnums": argnums if isinstance(argnums, int) else tuple(numbers), "has_aux": has_aux, **options}
         chosen |= plans
         return Derived(Transform(name, f, chosen), **_options_of(f))
+
+    def transform(
+        f: Callable[..., Any],
+        argnums: int | Sequence[int] = 0,
+        has_aux: bool = False,
+        *,
+        memory: str | None = None,
+        recover: str = "auto",
+        **options: Any,
+    ) -> Derived:
+        numbers = argnums if type(argnums) is int else repr(argnums)
+        key = (name, numbers, has_aux, type(has_aux), memory, recover, _surroundings(f), *asked(options))
+        return shared(f, key, lambda: make(f, argnums, has_aux, memory, recover, options))
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = doc
@@ -142,14 +164,12 @@ hessian = _family("hessian", "The second derivatives of a function that returns 
 
 
 def _once(name: str, f: Callable[..., Any], direct: bool = False, plans: dict[str, Any] | None = None) -> Derived:
-    """One for each function, so that what was compiled for an earlier call serves again."""
-    _check(name, f)
-    own = getattr(f, "__dict__", {})
-    known: dict[str, Derived] = own.setdefault("__tapeless_derived__", {}) if isinstance(own, dict) else {}
-    key = name + "".join(f" {k}={v}" for k, v in (plans or {}).items())
-    if key not in known:
-        known[key] = Derived(Transform(name, f, plans or {}, direct), **_options_of(f))
-    return known[key]
+    options = plans or {}
+
+    def make() -> Derived:
+        return Derived(Transform(name, _check(name, f), options, direct), **_options_of(f))
+
+    return shared(f, ("direct", name, _surroundings(f), *asked(options)), make)
 
 
 def _kept(primals: tuple[Any, ...]) -> tuple[Any, ...]:

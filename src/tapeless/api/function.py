@@ -14,11 +14,12 @@ import threading
 import types
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 import numpy as np
 
 from tapeless.api.operators import Vmapped
+from tapeless.api.shared import Shareable, shared
 from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
 from tapeless.frontend.context import Options, Watch, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
@@ -43,8 +44,11 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Function(Generic[P, R]):
+class Function(Shareable, Generic[P, R]):
     """A compiled function. Calling it runs native code; `.python` is the function as written."""
+
+    # functools.wraps copies what is in `__dict__`, and the wrapper is another function
+    __slots__ = ("__dict__", "__weakref__", "_fast", "_lock", "_versions", "cache", "options", "python", "threads")
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class Function(Generic[P, R]):
         debug_nans: bool = False,
         coarsen: bool = True,
     ) -> None:
+        super().__init__()
         functools.update_wrapper(self, python)
         self.python = python
         self.threads = threads if threads is not None else default_threads()
@@ -69,6 +74,13 @@ class Function(Generic[P, R]):
         self._fast: dict[Any, tuple[_Entry, ...]] = {}
         self._versions: dict[Any, list[tuple[tuple[Any, ...], Caller]]] = {}
         self._lock = threading.RLock()
+
+    def copy(self) -> Self:
+        new = super().copy()
+        functools.update_wrapper(new, self.python)
+        new.python, new.threads, new.options, new.cache = self.python, self.threads, self.options, self.cache
+        new._fast, new._versions, new._lock = self._fast, self._versions, self._lock
+        return new
 
     # -- calls
 
@@ -196,12 +208,20 @@ def function(python: Any = None, /, **options: Any) -> Any:
         return lambda f: function(f, **options)
     if isinstance(python, Function):
         python = python.python
-    if isinstance(python, Vmapped):
-        python = _as_function(python)
-    problem = _refused(python, options)
-    if problem is not None:
-        raise problem
-    return Function(python, **options)
+
+    def make() -> Function[Any, Any]:
+        target = _as_function(python) if isinstance(python, Vmapped) else python
+        problem = _refused(target, options)
+        if problem is not None:
+            raise problem
+        return Function(target, **options)
+
+    return shared(python, ("function", default_threads(), *asked(options)), make)
+
+
+def asked(options: dict[str, Any]) -> tuple[Any, ...]:
+    """Options as part of a key: True is not 1 there."""
+    return tuple((name, type(value), value) for name, value in options.items())
 
 
 function.__tapeless__ = "function"  # type: ignore[attr-defined]

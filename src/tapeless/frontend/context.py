@@ -63,7 +63,7 @@ class Frame:
     kinds: tuple[Any, ...] = ()  # of the function and its arguments
 
 
-@dataclass
+@dataclass(frozen=True)
 class Options:
     check: bool = False
     unsafe: bool = False
