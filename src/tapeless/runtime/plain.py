@@ -21,7 +21,7 @@ import struct
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 ATOMS = (str, int, bool, types.NoneType)
@@ -69,7 +69,7 @@ class Codec:
     def hashed(self, value: Any) -> bool:
         """Whether it may be a key or a member of a set: an atom, or what is compared by identity."""
         cls = type(value)
-        return cls in ATOMS or (cls in self.kinds and cls.__hash__ is object.__hash__)
+        return cls in ATOMS or (cls in self.kinds and _by_identity(cls))
 
 
 # -- what fields may hold: for each class what else to ask of a value of it; None for any value
@@ -85,7 +85,7 @@ class _Row:
         self.cls = cls
         self.names: tuple[str, ...] = getattr(cls, "_fields", None) or tuple(f.name for f in dataclasses.fields(cls))
         shapes = [(k, _annotated(cls.__module__, cls.__annotations__[name])) for k, name in enumerate(self.names)]
-        self.by_value = cls.__hash__ not in (None, object.__hash__)
+        self.by_value = issubclass(cls, Hashable) and not _by_identity(cls)
         self.asked = [(k, shape) for k, shape in shapes if shape is not None]
 
     def check(self, parts: Sequence[Any]) -> None:
@@ -95,6 +95,11 @@ class _Row:
             ask = shape[type(parts[k])]  # KeyError: not what the field holds
             if ask is not None:
                 ask(parts[k])
+
+
+def _by_identity(cls: type) -> bool:
+    made: object = cls.__hash__
+    return made is object.__hash__
 
 
 def _annotated(module: str, annotation: Any) -> Shape:

@@ -107,7 +107,7 @@ def remember(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef, trac
 
 
 def _origins(rows: Sequence[Row], function: Any, specs: Sequence[Spec]) -> list[Origin] | None:
-    return recalled(rows, {"entry": lambda _: function, "argument": lambda k: specs[k].value})  # type: ignore[union-attr]
+    return recalled(rows, {"entry": lambda _: function, "argument": lambda k: specs[k].value})
 
 
 def _classes(origins: Sequence[Origin], tree: TreeDef) -> list[type]:
