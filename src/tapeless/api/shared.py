@@ -19,7 +19,6 @@ from typing import Any, Self, TypeVar
 from tapeless.api.operators import Vmapped
 from tapeless.frontend.registry import BY_ID
 
-
 MOST = 64  # things that were asked of one function: `memory=` may be any number
 NAME = "__tapeless_shared__"
 
