@@ -29,7 +29,7 @@ LOOSE = {
     "tan": 4,
 }
 ROUNDED = {"expit", "logit", "logaddexp", "xlogy", "deg2rad", "rad2deg", "rsqrt", "reciprocal", "polygamma", "loose_tanh",
-           "sech2"}  # fmt: skip
+           "sech2", "sinc", "direction"}  # fmt: skip
 # LLVM's own minimum and maximum of integers and the like: nothing to round.
 CASES = [(name, d) for name, row in TABLE.items() for d in DType if d in row.dtypes and name != "convert"]
 

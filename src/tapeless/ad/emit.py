@@ -16,6 +16,7 @@ from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Axis, Body, Lambda, Reduction, Sweep
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, one_of, zero_of
 from tapeless.ops.partials import PARTIALS, unbounded
+from tapeless.ops.table import INEXACT
 from tapeless.ops.table import op as row
 from tapeless.passes.sweeps import sum_operator as sum_operator
 
@@ -31,6 +32,7 @@ class Emit:
     def __init__(self, b: Builder) -> None:
         self.b = b
         self.roots: dict[Var, Atom] = {}  # of what: Note [Own roots]
+        self.steep = False  # making a factor that may be infinite, to be differentiated once more
 
     # -- scalars
 
@@ -39,6 +41,8 @@ class Emit:
         given = [a for a in args if isinstance(a, Var | Const)]
         kind = next((a.type.dtype for a in given if a.type.dtype is not DType.bool), given[0].type.dtype)
         atoms = [a if isinstance(a, Var | Const) else const(a, kind) for a in args]
+        if self.steep and kind in INEXACT:  # Note [Products of slopes]
+            op, atoms = ("times", atoms * (2 // len(atoms))) if op in ("mul", "square") else (op, atoms)
         folded = _fold(op, atoms)
         if folded is not None:
             return folded
@@ -63,7 +67,9 @@ class Emit:
         rule = rules[k]
         if rule is None:
             return None
+        before, self.steep = self.steep, self.b.again and unbounded(name, args)
         found = rule(self, result, *args)
+        self.steep = before
         return found if isinstance(found, Var | Const) else const(found, args[k].type.dtype)
 
     def term(
@@ -73,7 +79,7 @@ class Emit:
         factor = self.partial(name, k, result, args)
         if factor is None:
             return None
-        return self.slope_times(factor, t, guarded or unbounded(name, args))
+        return self.slope_times(factor, t, guarded or unbounded(name, args), name == "times" and k == 0)
 
     def note_root(self, v: Var, exp: Apply) -> None:
         if exp.op == "sqrt":
@@ -87,14 +93,18 @@ class Emit:
                     return x, root
         return None
 
-    def slope_times(self, factor: Atom, t: Atom, guarded: bool) -> Atom:
+    def slope_times(self, factor: Atom, t: Atom, guarded: bool, both: bool = False) -> Atom:
+        """`guarded`: 0 where t is 0, whatever the factor. `both`: the factor is a tangent too."""
         if t.type.shape:
             assert isinstance(t, Var)
-            return self.b.map(t.type.shape[0], [t], lambda _, e: (self.slope_times(factor, e, guarded),))[0]
-        product = self("mul", factor, t)
+            return self.b.map(t.type.shape[0], [t], lambda _, e: (self.slope_times(factor, e, guarded, both),))[0]
+        product = self("times" if guarded and self.b.again else "mul", factor, t)
         if not isinstance(product, Var) or product in (factor, t) or not guarded:
             return product
-        nothing = self("and", self("eq", t, 0.0), self("isnan", product))  # Note [Zero times infinity]
+        still = self("eq", t, 0.0)
+        if both:
+            still = self("or", still, self("eq", factor, 0.0))
+        nothing = self("and", still, self("isnan", product))  # Note [Zero times infinity]
         return self("select", nothing, zero_of(product.type.dtype), product)
 
     # -- values of any rank
@@ -201,7 +211,7 @@ def whole(type: Type) -> tuple[Axis, ...]:
 def _fold(name: str, args: Sequence[Atom]) -> Atom | None:
     """Neutral elements of products and sums. A product with 0 stays: the other factor may be infinite."""
     match name, args:
-        case "mul", [a, b]:
+        case "mul" | "times", [a, b]:
             if a == one_of(a.type.dtype):
                 return b
             if b == one_of(b.type.dtype):

@@ -186,6 +186,7 @@ def results_of(traced: Traced, atoms: Sequence[Atom], leaves: Sequence[Value] | 
 
 def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
     """What `run` emits; outside of all transforms, functions with rules that are left become themselves."""
+    before, ctx.b.again = ctx.b.again, ctx.transforms > 0
     try:
         with ctx.b.region() as stms:
             found = run()
@@ -193,6 +194,8 @@ def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
         ctx.fail("TP303", str(problem))
     except NoRecovery as problem:
         ctx.no_recovery(problem.reason, problem.span, problem.hint)
+    finally:
+        ctx.b.again = before
     for s in stms if ctx.transforms else inlined(Body(tuple(stms), ())).stms:
         ctx.b.add(s)
     return found

@@ -148,10 +148,7 @@ def heaviside(ctx: Context, x: Scalar, at_zero: Scalar) -> Scalar:
 
 def sinc(ctx: Context, x: Scalar) -> Scalar:
     (a,) = together(ctx, x, floating=True)
-    dtype = a.type.dtype
-    tiny = select(ctx, apply(ctx, "eq", a, zero_of(dtype)), const(1e-20, dtype), a)
-    y = apply(ctx, "mul", const(math.pi, dtype), tiny)
-    return Scalar(apply(ctx, "div", apply(ctx, "sin", y), y))
+    return Scalar(apply(ctx, "sinc", apply(ctx, "mul", const(math.pi, a.type.dtype), a)))
 
 
 def conj(ctx: Context, x: Scalar) -> Scalar:

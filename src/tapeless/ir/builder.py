@@ -53,6 +53,7 @@ class Builder:
 
     def __init__(self, span: Span = NOWHERE) -> None:
         self.span = span
+        self.again = False  # what is made now is differentiated once more
         self._scopes: list[list[Stm]] = [[]]
 
     # -- regions

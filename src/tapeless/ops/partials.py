@@ -17,7 +17,8 @@ that is not taken must have finite slopes too, since reverse mode multiplies the
 Note [Choices]
 Where there is no slope, or more than one:
     max, min and their kin   the operand that is the result has slope 1, the other 0; the first one wins ties
-    abs, hypot, atan2        0 at 0
+    abs, hypot, atan2        0 at 0, and so are the derivatives of every order: on the lines through 0, on either side of it,
+                             the second derivatives are 0
     sqrt, cbrt               inf at 0; x ** y likewise for 0 < y < 1; -inf for sqrt at -0.0, whose root is -0.0
     copysign                 1 or -1 as the sign of x is kept or turned, also at 0
     pow                      0 ** 0 has slopes (0, 0); in y the slope is 0 for x == 0, and for x < 0, where y is a
@@ -26,17 +27,28 @@ Where there is no slope, or more than one:
     logaddexp                1/2 each where both operands are the same infinity
     mod, fmod                the slope between jumps
 
+Note [Infinite operands]
+At an infinite operand a slope is its limit, where that exists, and the slopes of slopes are too. The forms below have
+no 0 times infinity there: atan, whose slope 1 / (1 + x^2) has the slope -2 x / (1 + x^2)^2, takes another operand in its place.
+
 Note [Zero times infinity]
 What does not move has no influence, and what nobody asks for passes nothing on, however steep the row is there: where
 the tangent or the adjoint is 0, the product with an infinite factor is 0. So np.where(x > 0, np.sqrt(x), 0.0) has the
 slope 0 at 0. The product is replaced only where it is NaN, so that it can be differentiated everywhere else. This is
-done for the rows of `UNBOUNDED`, which take longer than the two comparisons; products of values are left alone.
+done for the rows of `UNBOUNDED`, which take longer than the two comparisons; products of values are left alone. So in
+forward mode, where every operand has a tangent, x * y with an infinite y has the tangent NaN even if that of x is 0.
+
+Note [Products of slopes]
+A factor of 2 * x ** (2 - 1) is a product too, and so is that factor times a tangent. Where they are differentiated again, what
+holds for slopes holds for them. So where a transform is inside another one (`Builder.again`), products in factors of
+`UNBOUNDED` rows and with them are written `times`: a `mul` that is one of these rows, whose second operand is the tangent.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Protocol
 
 from tapeless.ir.types import Atom, Const, const
@@ -61,6 +73,16 @@ def _choice(b: Scalars, condition: Atom, yes: float, no: float, like: Atom) -> A
 def _unless_zero(b: Scalars, x: Atom) -> Atom:
     """A divisor: x, or 1 where that is 0."""
     return b("select", b("eq", x, 0.0), 1.0, x)
+
+
+def _finite(b: Scalars, x: Atom, instead: float) -> Atom:
+    """x, or another number where that is infinite. Note [Infinite operands]"""
+    return b("select", b("isinf", x), instead, x)
+
+
+def _vanishing(b: Scalars, x: Atom, slope: Callable[[Atom], Atom]) -> Atom:
+    """A slope that is 0, to every order, at infinite x."""
+    return b("select", b("isinf", x), 0.0, slope(_finite(b, x, 1.0)))
 
 
 def _both_zero(b: Scalars, x: Atom, y: Atom) -> Atom:
@@ -94,15 +116,17 @@ def _extremum(name: str) -> Partials:
 def _pow_base(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
     """y * x ** (y - 1), and 0 * x ** 0 at 0 ** 0."""
     if isinstance(y, Const) and y.value != 0:
-        return b("mul", y, b("pow", x, b("sub", y, 1.0)))
-    corner = _both_zero(b, x, y)
+        return b("mul", b("pow", x, b("sub", y, 1.0)), y)
+    corner = b("or", _both_zero(b, x, y), b("and", b("isinf", y), b("eq", r, 0.0)))
     exponent = b("sub", b("select", corner, 1.0, y), 1.0)
-    return b("mul", b("select", corner, 0.0, y), b("pow", x, exponent))
+    return b("mul", b("pow", x, exponent), b("select", corner, 0.0, y))
 
 
 def _pow_exponent(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
-    nothing = b("eq", x, 0.0) if x.type.dtype.is_complex else b("le", x, 0.0)
-    return b("mul", r, b("log", b("select", nothing, 1.0, x)))
+    """x ** y * log(x). A power of 0 stays 0; one that is infinite for x <= 0 counts as 0."""
+    outside = b("eq", x, 0.0) if x.type.dtype.is_complex else b("le", x, 0.0)
+    power = b("select", b("and", outside, b("isinf", r)), 0.0, r)
+    return b("mul", power, b("log", b("select", b("or", outside, b("eq", r, 0.0)), 1.0, x)))
 
 
 # --- circular and hyperbolic functions and their inverses --------------------------------------------------------
@@ -130,8 +154,37 @@ def _tan(b: Scalars, r: Atom, x: Atom) -> Atom:
     return b("add", b("square", r), 1.0)
 
 
+def _one_minus_square(b: Scalars, x: Atom) -> Atom:
+    """As a row of its own, since the slope of (1 - x) (1 + x) by its factors would be 0 times infinity where it is 0."""
+    if x.type.dtype.is_complex:
+        return b("mul", _one_minus(b, x), _plus_one(b, x))
+    return b("one_minus_square", x)
+
+
 def _asin(b: Scalars, r: Atom, x: Atom) -> Atom:
-    return b("reciprocal", b("sqrt", b("mul", _one_minus(b, x), _plus_one(b, x))))
+    return b("reciprocal", b("sqrt", _one_minus_square(b, x)))
+
+
+def _atan(b: Scalars, r: Atom, x: Atom) -> Atom:
+    if x.type.dtype.is_complex:
+        return b("reciprocal", _square_plus_one(b, x))
+    return _vanishing(b, x, lambda x: b("reciprocal", _square_plus_one(b, x)))
+
+
+def _sinc(b: Scalars, r: Atom, x: Atom) -> Atom:
+    """-x j(x) with the even function j(x) = (sin(x) / x - cos(x)) / x^2, which near 0 is the sum of SINC[k] x^(2 k)."""
+    parts = [b("real", x), b("imag", x)] if x.type.dtype.is_complex else [x]
+    near = reduce(lambda p, q: b("and", p, q), [b("lt", b("abs", p), 2.0) for p in parts])
+    small, large = b("square", b("select", near, x, 0.0)), b("select", near, 2.0, x)
+    series: Atom | float = SINC[-1]
+    for c in reversed(SINC[:-1]):
+        series = b("add", b("mul", small, series), c)
+    far = b("div", b("sub", b("div", b("sin", large), large), b("cos", large)), b("square", large))
+    return b("neg", b("mul", x, b("select", near, series, far)))
+
+
+# Of (-1)^k / ((2 k + 3) (2 k + 1)!): so many that some derivatives of the sum have all their digits too.
+SINC = tuple((-1) ** k / ((2 * k + 3) * math.factorial(2 * k + 1)) for k in range(16))
 
 
 def _tanh(b: Scalars, r: Atom, x: Atom) -> Atom:
@@ -147,13 +200,22 @@ def _asinh(b: Scalars, r: Atom, x: Atom) -> Atom:
 
 
 def _acosh(b: Scalars, r: Atom, x: Atom) -> Atom:
-    return b("reciprocal", b("mul", b("sqrt", b("sub", x, 1.0)), b("sqrt", _plus_one(b, x))))
+    if x.type.dtype.is_complex:
+        return b("reciprocal", b("mul", b("sqrt", b("sub", x, 1.0)), b("sqrt", _plus_one(b, x))))
+    return b("mul", b("rsqrt", b("sub", x, 1.0)), b("rsqrt", b("add", x, 1.0)))
 
 
-def _over_square(b: Scalars, x: Atom, y: Atom) -> Atom:
-    """x / (x * x + y * y)."""
-    h = _unless_zero(b, b("hypot", x, y))
-    return b("div", b("div", x, h), h)
+def _over_size(b: Scalars, found: Atom, x: Atom, y: Atom) -> Atom:
+    """A direction over hypot(x, y); at (0, 0) it is 0 already."""
+    return b("div", found, _unless_zero(b, b("hypot", x, y)))
+
+
+def _direction_along(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+    return _over_size(b, b("square", b("direction", y, x)), x, y)
+
+
+def _direction_across(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+    return _over_size(b, b("neg", b("mul", r, b("direction", y, x))), x, y)
 
 
 # --- others ------------------------------------------------------------------------------------------------------
@@ -195,6 +257,7 @@ ARITHMETIC: dict[str, Partials] = {
     "add": (lambda b, r, x, y: 1.0, lambda b, r, x, y: 1.0),
     "sub": (lambda b, r, x, y: 1.0, lambda b, r, x, y: -1.0),
     "mul": (lambda b, r, x, y: y, lambda b, r, x, y: x),
+    "times": (lambda b, r, x, y: y, lambda b, r, x, y: x),
     "div": _QUOTIENT,
     "quotient": _QUOTIENT,
     "floordiv": FLAT2,
@@ -214,7 +277,7 @@ ARITHMETIC: dict[str, Partials] = {
 TRANSCENDENTAL: dict[str, Partials] = {
     "sqrt": (lambda b, r, x: b("quotient", 0.5, r),),
     "rsqrt": (lambda b, r, x: b("quotient", b("mul", r, -0.5), x),),
-    "cbrt": (lambda b, r, x: b("reciprocal", b("mul", b("square", r), 3.0)),),
+    "cbrt": (lambda b, r, x: b("mul", b("square", b("reciprocal", r)), 1 / 3),),
     "exp": (lambda b, r, x: r,),
     "exp2": (lambda b, r, x: b("mul", r, math.log(2)),),
     "expm1": (lambda b, r, x: b("exp", x),),
@@ -227,7 +290,8 @@ TRANSCENDENTAL: dict[str, Partials] = {
     "tan": (_tan,),
     "asin": (_asin,),
     "acos": (lambda b, r, x: b("neg", _asin(b, r, x)),),
-    "atan": (lambda b, r, x: b("reciprocal", _square_plus_one(b, x)),),
+    "atan": (_atan,),
+    "sinc": (_sinc,),
     "sinh": (lambda b, r, x: b("cosh", x),),
     "cosh": (lambda b, r, x: b("sinh", x),),
     "tanh": (_tanh,),
@@ -235,12 +299,14 @@ TRANSCENDENTAL: dict[str, Partials] = {
     "sech2": (lambda b, r, x: b("mul", b("mul", r, -2.0), b("loose_tanh", x)),),
     "asinh": (_asinh,),
     "acosh": (_acosh,),
-    "atanh": (lambda b, r, x: b("reciprocal", b("mul", _one_minus(b, x), _plus_one(b, x))),),
-    "atan2": (lambda b, r, y, x: _over_square(b, x, y), lambda b, r, y, x: b("neg", _over_square(b, y, x))),
-    "hypot": (
-        lambda b, r, x, y: b("div", x, _unless_zero(b, r)),
-        lambda b, r, x, y: b("div", y, _unless_zero(b, r)),
+    "atanh": (lambda b, r, x: b("reciprocal", _one_minus_square(b, x)),),
+    "one_minus_square": (lambda b, r, x: b("mul", x, -2.0),),
+    "atan2": (
+        lambda b, r, y, x: _over_size(b, b("direction", x, y), x, y),
+        lambda b, r, y, x: b("neg", _over_size(b, b("direction", y, x), x, y)),
     ),
+    "hypot": (lambda b, r, x, y: b("direction", x, y), lambda b, r, x, y: b("direction", y, x)),
+    "direction": (_direction_along, _direction_across),
     "logaddexp": (
         lambda b, r, x, y: b("expit", _distance(b, x, y)),
         lambda b, r, x, y: b("expit", b("neg", _distance(b, x, y))),
@@ -252,18 +318,18 @@ TRANSCENDENTAL: dict[str, Partials] = {
 
 
 def _gauss(b: Scalars, x: Atom, factor: float) -> Atom:
-    return b("mul", b("exp", b("neg", b("square", x))), factor)
+    return _vanishing(b, x, lambda x: b("mul", b("exp", b("neg", b("square", x))), factor))
 
 
 SPECIAL_FUNCTIONS: dict[str, Partials] = {
     "erf": (lambda b, r, x: _gauss(b, x, 2 / math.sqrt(math.pi)),),
     "erfc": (lambda b, r, x: _gauss(b, x, -2 / math.sqrt(math.pi)),),
-    "gamma": (lambda b, r, x: b("mul", r, b("digamma", x)),),
+    "gamma": (lambda b, r, x: b("mul", r, b("digamma", _finite(b, x, 2.0))),),
     "gammaln": (lambda b, r, x: b("digamma", x),),
     "digamma": (lambda b, r, x: b("polygamma", 1.0, x),),
     "polygamma": (None, lambda b, r, n, x: b("polygamma", b("add", n, 1.0), x)),
     "expit": (lambda b, r, x: b("mul", r, b("expit", b("neg", x))),),
-    "logit": (lambda b, r, x: b("reciprocal", b("mul", x, b("sub", 1.0, x))),),
+    "logit": (lambda b, r, x: b("add", b("reciprocal", x), b("reciprocal", b("sub", 1.0, x))),),
 }
 
 PARTIALS: dict[str, Partials] = {
@@ -289,8 +355,8 @@ PARTIALS: dict[str, Partials] = {
 
 # Rows whose factor may be infinite or NaN though the operands are finite.
 UNBOUNDED = frozenset({
-    "div", "quotient", "mod", "fmod", "pow", "reciprocal", "sqrt", "rsqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10",
-    "log1p", "tan", "asin", "acos", "sinh", "cosh", "acosh", "atanh", "xlogy", "gamma", "gammaln", "digamma",
+    "times", "div", "quotient", "mod", "fmod", "pow", "reciprocal", "sqrt", "rsqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10",
+    "log1p", "tan", "asin", "acos", "sinh", "cosh", "acosh", "atanh", "atan2", "direction", "xlogy", "gamma", "gammaln", "digamma",
     "polygamma", "logit",
 })  # fmt: skip
 

@@ -27,6 +27,10 @@ program's own values are, so it takes the row that does with less: `quotient` fo
 `loose_tanh` for `tanh`, which has all but a product in common with the slope `sech2`. Where the program's own
 row is there already, `cse` takes that one.
 
+Note [Direction]
+`direction(x, y)` is x / hypot(x, y), the slope of hypot: the cosine of the angle of (x, y). It is 0 at (0, 0). Where one
+of both is infinite it is the limit: 1, -1 or 0. Where both are, there is none: NaN.
+
 Note [Convert]
 `convert` is bound to a variable of the target type, and its `numpy` takes (x, target NumPy dtype). Floats are
 truncated; NaN and floats outside the integer type give its least value. Integers wrap. Complex numbers lose their
@@ -161,6 +165,16 @@ def _polygamma(n: Any, x: Any) -> Any:
     return np.where(known & ~np.isnan(x), np.where(odd, 1, -1) * special.gamma(s) * value, np.nan).astype(dtype)
 
 
+def _sinc(x: Any) -> Any:
+    return np.where(x == 0, np.ones_like(x), np.sin(x) / x)
+
+
+def _direction(x: Any, y: Any) -> Any:
+    size = np.hypot(x, y)
+    ratio = x / np.where(size == 0, np.ones_like(size), size)
+    return np.where(np.isinf(x) & np.isfinite(y), np.sign(x), ratio)
+
+
 def _sech2(x: Any) -> Any:
     e = np.exp(-2 * np.abs(x))  # of the type of x, as 2 is a Python number
     return 4 * e / np.square(1 + e)
@@ -206,6 +220,7 @@ ARITHMETIC = (
     _binary("add", NUMERIC, np.add, Instruction("add", "fadd"), symbol="+", commutative=True),
     _binary("sub", NUMERIC, np.subtract, Instruction("sub", "fsub"), symbol="-"),
     _binary("mul", NUMERIC, np.multiply, Instruction("mul", "fmul"), symbol="*", commutative=True),
+    _binary("times", INEXACT, np.multiply, Instruction("", "fmul")),  # Note [Products of slopes]
     _binary("div", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE, symbol="/"),
     _binary("quotient", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE),  # Note [Loose rows]
     _binary("floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//"),  # Note [Division]
@@ -285,11 +300,14 @@ TRANSCENDENTAL = (
     _libm("tanh", np.tanh, INEXACT),
     _unary("loose_tanh", FLOATS, np.tanh, Special("loose_tanh", vector=True), CALL),  # Note [Loose rows]
     _unary("sech2", FLOATS, _sech2, Special("sech2", vector=True), CALL),  # the slope of tanh
+    _unary("sinc", INEXACT, _sinc, Special("sinc", vector=True), CALL),  # sin(x) / x
     _libm("asinh", np.arcsinh, INEXACT),
     _libm("acosh", np.arccosh, INEXACT),
     _libm("atanh", np.arctanh, INEXACT),
     _binary("atan2", FLOATS, np.arctan2, Libm("atan2", vector=True), CALL),
     _binary("hypot", FLOATS, np.hypot, Libm("hypot", vector=True), CALL, commutative=True),
+    _binary("direction", FLOATS, _direction, Special("direction", vector=True), CALL),  # Note [Direction]
+    _unary("one_minus_square", FLOATS, lambda x: (1 - x) * (1 + x), Special("one_minus_square")),  # no digits are lost
     _binary("logaddexp", FLOATS, np.logaddexp, Special("logaddexp", vector=True), 2 * CALL, commutative=True),
     _binary("xlogy", FLOATS, _special("xlogy"), Special("xlogy", vector=True), CALL),  # 0 where x == 0, unless y is NaN
     _unary("deg2rad", FLOATS, np.deg2rad, Special("deg2rad")),

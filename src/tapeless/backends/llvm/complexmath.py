@@ -43,7 +43,7 @@ def apply_complex(w: Writer, name: str, dtype: DType, args: Sequence[Value]) -> 
             return tuple(w.fp("fneg", kind, a) for a in args[0])
         case "conj":
             return (args[0][0], w.fp("fneg", kind, args[0][1]))
-        case "mul":
+        case "mul" | "times":
             return multiply(w, kind, args[0], args[1])
         case "square":
             return multiply(w, kind, args[0], args[0])
@@ -66,6 +66,10 @@ def apply_complex(w: Writer, name: str, dtype: DType, args: Sequence[Value]) -> 
             return (w.op(join, "i1", *(predicate(w, real, [part], False) for part in args[0])),)
         case "exp":
             return exponential(w, real, args[0])
+        case "sinc":
+            zero = apply_complex(w, "eq", dtype, [args[0], literal(0, dtype)])
+            ratio = divide(w, real, _function(w, "sin", real, args[0]), args[0])
+            return apply_complex(w, "select", dtype, [zero, literal(1, dtype), ratio])
         case "pow":
             return power(w, real, args[0], args[1])
         case _ if name in LIBRARY:

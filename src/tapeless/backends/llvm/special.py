@@ -328,6 +328,27 @@ def _tanh_parts(w: Writer, dtype: DType, x: str) -> tuple[str, str]:
     return s, reciprocal(w, dtype, [w.fp("fadd", kind, s, _number(2, dtype))], False)
 
 
+def sinc(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind, (x,) = REGISTER[dtype], args
+    ratio = w.fp("fdiv", kind, call_libm(w, "sin", dtype, [x]), x)
+    return w.select(w.let(f"fcmp oeq {kind} {x}, {_number(0, dtype)}"), kind, _number(1, dtype), ratio)
+
+
+def one_minus_square(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind, (x,), one = REGISTER[dtype], args, _number(1, dtype)
+    return w.fp("fmul", kind, w.fp("fsub", kind, one, x, exact=True), w.fp("fadd", kind, one, x, exact=True), exact=True)
+
+
+def direction(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    """x / hypot(x, y), with the edges of Note [Direction] of ops/table.py."""
+    kind, (x, y), one = REGISTER[dtype], args, _number(1, dtype)
+    size = call_libm(w, "hypot", dtype, [x, y])
+    nothing = w.let(f"fcmp oeq {kind} {size}, {_number(0, dtype)}")
+    ratio = w.fp("fdiv", kind, x, w.select(nothing, kind, one, size))
+    far = w.op("and", "i1", isinf(w, dtype, [x], reassoc), isfinite(w, dtype, [y], reassoc))
+    return w.select(far, kind, w.intrinsic("copysign", kind, one, x, flags=""), ratio)
+
+
 def logit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     """log(p / (1 - p)); near 1/2, where that is log(1 + something small), log1p((2 p - 1) / (1 - p))."""
     kind, (p,) = REGISTER[dtype], args
@@ -398,7 +419,7 @@ SEQUENCES: dict[str, Sequence_] = {
     "floordiv": floordiv, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
     "identity": identity, "not": invert, "shl": shl, "shr": shr, "bit": bit, "rsqrt": rsqrt, "logaddexp": logaddexp, "xlogy": xlogy,
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
-    "loose_tanh": loose_tanh, "sech2": sech2,
+    "loose_tanh": loose_tanh, "sech2": sech2, "sinc": sinc, "direction": direction, "one_minus_square": one_minus_square,
     "polygamma": polygamma,
     "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "signbit": signbit, "pattern": pattern,
     **{name: _extremum(name) for name in EXTREMA},
