@@ -21,6 +21,9 @@ from tapeless.ops.table import op as row
 from tapeless.passes.sweeps import sum_operator as sum_operator
 
 
+OF_PARTS = {"abs": ("hypot", ("real", "imag")), "angle": ("atan2", ("imag", "real"))}
+
+
 def differentiable(type: Type) -> bool:
     """Whether values of a type have derivatives: integers and truth values have none."""
     return not type.acc and (type.dtype.is_float or type.dtype.is_complex)
@@ -80,6 +83,11 @@ class Emit:
         if factor is None:
             return None
         return self.slope_times(factor, t, guarded or unbounded(name, args), name == "times" and k == 0)
+
+    def of_parts(self, exp: Apply) -> tuple[str, tuple[str, str], list[Atom]]:
+        """The size or angle of a complex number as a row of its parts, so that both have the same slopes everywhere."""
+        name, parts = OF_PARTS[exp.op]
+        return name, parts, [self(p, exp.args[0]) for p in parts]
 
     def note_root(self, v: Var, exp: Apply) -> None:
         if exp.op == "sqrt":

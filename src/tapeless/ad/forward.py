@@ -234,17 +234,9 @@ class Forward:
                 return each(name, first)
             case "complex":
                 return each("complex", self.full_tangent(args[0]), self.full_tangent(args[1]))
-            case "angle":
+            case "angle" | "abs" if args[0].type.dtype.is_complex:
                 assert first is not None
-                turned = each("imag", each("mul", emit("conj", args[0]), first))
-                size = emit("abs", args[0])
-                return each("div", turned, emit("mul", size, size))
-            case "abs" if args[0].type.dtype.is_complex:
-                assert first is not None
-                grown = each("real", each("mul", emit("conj", args[0]), first))
-                zero = emit("eq", v, 0.0)
-                slope = each("div", grown, emit("select", zero, 1.0, v))
-                return each("select", zero, emit.zero(slope.type), slope)
+                return self._of_parts(v, exp, {p: each(p, first) for p in ("real", "imag")})
         emit.note_root(v, exp)
         if (own := emit.own_root(exp)) is not None:
             x, root = own
@@ -259,6 +251,13 @@ class Forward:
                 continue
             total = term if total is None else each("add", total, term)
         return total
+
+    def _of_parts(self, v: Var, exp: Apply, tangents: Mapping[str, Atom]) -> Atom:
+        """That of a row of a complex number that is another one of its parts."""
+        name, parts, args = self.emit.of_parts(exp)
+        terms = [self.emit.term(name, k, v, args, tangents[p]) for k, p in enumerate(parts)]
+        assert terms[0] is not None and terms[1] is not None
+        return self.emit.elementwise("add", terms[0], terms[1])
 
     def _converted(self, t: Atom, dtype: DType) -> Atom:
         if not t.type.shape:

@@ -130,15 +130,12 @@ def _apply(reverse: Reverse, v: Var, exp: Apply, bar: Atom) -> None:
             reverse.add(first, emit("real", bar))
             if reverse.active(args[1]):
                 reverse.add(args[1], emit("neg", emit("imag", bar)))
-        case "abs" if first.type.dtype.is_complex:
-            zero = emit("eq", v, 0.0)
-            size = emit("div", bar, emit("select", zero, 1.0, v))
-            scaled = emit("select", zero, emit.zero(bar.type), size)
-            reverse.add(first, emit("mul", emit("complex", scaled, emit.zero(bar.type)), emit("conj", first)))
-        case "angle":
-            size = emit("abs", first)
-            turned = emit("neg", emit("div", bar, emit("mul", size, size)))
-            reverse.add(first, emit("mul", emit("complex", emit.zero(bar.type), turned), emit("conj", first)))
+        case "angle" | "abs" if first.type.dtype.is_complex:
+            row, parts, numbers = emit.of_parts(exp)
+            bars = {p: emit.term(row, k, v, numbers, bar) for k, p in enumerate(parts)}
+            real, imag = bars["real"], bars["imag"]
+            assert real is not None and imag is not None
+            reverse.add(first, emit("complex", real, emit("neg", imag)))
         case "mul" if (own := emit.own_root(exp)) is not None:
             x, root = own
             guarded = v in reverse.chosen and root in reverse.large
