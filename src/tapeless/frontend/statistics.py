@@ -129,9 +129,14 @@ def average(ctx: Context, a: Value, axis: Value | None = None, weights: Value | 
 # -- exponentials
 
 
-def sum_of_exponentials(ctx: Context, lane: Var, kind: DType) -> tuple[Atom, Atom]:
-    """The largest element (0 where it is not finite), and sum(exp(x - it))."""
+def largest(ctx: Context, lane: Var, kind: DType) -> Atom:
+    """The largest element. What is made with it below does not depend on it, so it counts as constant."""
     top = fold(ctx, "maximum", [lane], lambda x: convert(ctx, x, kind))
+    return apply(ctx, "stop_gradient", top) if ctx.transforms else top
+
+
+def sum_of_exponentials(ctx: Context, lane: Var, kind: DType, top: Atom) -> tuple[Atom, Atom]:
+    """The largest element (0 where it is not finite), and sum(exp(x - it))."""
     top = select(ctx, apply(ctx, "isfinite", top), top, zero_of(kind))
     total = fold(ctx, "add", [lane], lambda x: apply(ctx, "exp", apply(ctx, "sub", convert(ctx, x, kind), top)))
     return top, total
@@ -145,10 +150,25 @@ def logsumexp(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Va
     kind = float_dtype(value.type.dtype)
 
     def lane(row: Var) -> list[Atom]:
-        top, total = sum_of_exponentials(ctx, row, kind)
-        return [apply(ctx, "add", top, apply(ctx, "log", total))]
+        top = largest(ctx, row, kind)
+        near, total = sum_of_exponentials(ctx, row, kind, top)
+        usual = apply(ctx, "add", near, apply(ctx, "log", total))
+        return [_shared(ctx, row, kind, top, usual) if ctx.transforms else usual]
 
     return over_lanes(ctx, name, value, axes(ctx, name, axis, value.type.rank), keepdims, lane)
+
+
+def _shared(ctx: Context, lane: Var, kind: DType, top: Atom, usual: Atom) -> Atom:
+    """Where the largest element is infinite, the mean of those that are equal to it: they share the slope, as in
+    `logaddexp`. The exponentials have 0 times infinity there.
+    """
+
+    def those(x: Atom, y: Atom) -> Atom:
+        return select(ctx, apply(ctx, "eq", x, top), y, zero_of(kind))
+
+    total = fold(ctx, "add", [lane], lambda x: those(convert(ctx, x, kind), convert(ctx, x, kind)))
+    count = fold(ctx, "add", [lane], lambda x: those(convert(ctx, x, kind), one_of(kind)))
+    return select(ctx, apply(ctx, "isinf", top), apply(ctx, "div", total, count), usual)
 
 
 def _normalised(name: str, finish: Callable[[Context, Atom, Atom], Atom]) -> None:
@@ -162,7 +182,7 @@ def _normalised(name: str, finish: Callable[[Context, Atom, Atom], Atom]) -> Non
         kind = float_dtype(value.type.dtype)
 
         def lane(row: Var) -> Atom:
-            top, total = sum_of_exponentials(ctx, row, kind)
+            top, total = sum_of_exponentials(ctx, row, kind, largest(ctx, row, kind))
 
             def element(v: Scalar) -> Scalar:
                 return Scalar(finish(ctx, apply(ctx, "sub", convert(ctx, v.atom, kind), top), total))
