@@ -63,6 +63,7 @@ def jvp_body(
 class Forward:
     def __init__(self, b: Builder, tangents: dict[Var, Atom], varied: set[Var], lanes: tuple[Dim, ...] = ()) -> None:
         self.b, self.emit, self.tangents, self.varied, self.lanes = b, Emit(b), tangents, varied, lanes
+        self.guarded = False  # in the operator of a product: infinite factors are left out where the others do not move
 
     # -- lanes
 
@@ -246,7 +247,7 @@ class Forward:
             tangent = self.tangent(a)
             if tangent is None:
                 continue
-            term = emit.term(name, k, v, args, tangent)
+            term = emit.term(name, k, v, args, tangent, self.guarded)
             if term is None:
                 continue
             total = term if total is None else each("add", total, term)

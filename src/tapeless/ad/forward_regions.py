@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tapeless.ad.emit import differentiable, whole
 from tapeless.ad.forward import Forward
-from tapeless.ad.operators import EXTREMA, is_infinite, is_sum, single_row
+from tapeless.ad.operators import EXTREMA, is_infinite, is_product, is_sum, single_row
 from tapeless.ir.core import (
     At,
     Body,
@@ -39,9 +39,12 @@ def _twins(forward: Forward, params: Sequence[Var], wanted: Sequence[bool]) -> T
     return {p: forward.twin(p) for p, w in zip(params, wanted, strict=True) if w}
 
 
-def _with_tangents(forward: Forward, body: Body, twins: Twins, wanted: Sequence[bool]) -> Body:
+def _with_tangents(
+    forward: Forward, body: Body, twins: Twins, wanted: Sequence[bool], guarded: bool = False
+) -> Body:
     """The body, with the tangents of its wanted results as further results."""
     inner = forward.inside(twins)
+    inner.guarded = guarded
     with forward.b.region() as stms:
         inner.run(body)
         more = [inner.full_tangent(r) for r in _chosen(body.results, wanted)]
@@ -84,7 +87,7 @@ def _pairs(forward: Forward, reduction: Reduction, wanted: Sequence[bool], start
     k = len(reduction.neutral)
     op = reduction.op
     left, right = _twins(forward, op.params[:k], wanted), _twins(forward, op.params[k:], wanted)
-    body = _with_tangents(forward, op.body, {**left, **right}, wanted)
+    body = _with_tangents(forward, op.body, {**left, **right}, wanted, is_product(reduction))
     params = (*op.params[:k], *left.values(), *op.params[k:], *right.values())
     return Reduction(Lambda(params, body), (*reduction.neutral, *starts), reduction.commutative)
 

@@ -19,6 +19,7 @@ Where there is no slope, or more than one:
     max, min and their kin   the operand that is the result has slope 1, the other 0; the first one wins ties
     abs, hypot, atan2        0 at 0, and so are the derivatives of every order: on the lines through 0, on either side of it,
                              the second derivatives are 0
+                             hypot has slope 1 or -1 by an infinite operand, 0 by a finite one beside it
     sqrt, cbrt               inf at 0; x ** y likewise for 0 < y < 1; -inf for sqrt at -0.0, whose root is -0.0
     copysign                 1 or -1 as the sign of x is kept or turned, also at 0
     pow                      0 ** 0 has slopes (0, 0); in y the slope is 0 for x == 0, and for x < 0, where y is a

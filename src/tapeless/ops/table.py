@@ -28,8 +28,8 @@ program's own values are, so it takes the row that does with less: `quotient` fo
 row is there already, `cse` takes that one.
 
 Note [Direction]
-`direction(x, y)` is x / hypot(x, y), the slope of hypot: the cosine of the angle of (x, y). It is 0 at (0, 0). Where one
-of both is infinite it is the limit: 1, -1 or 0. Where both are, there is none: NaN.
+`direction(x, y)` is x / hypot(x, y), the slope of hypot: the cosine of the angle of (x, y). It is 0 at (0, 0). For an
+infinite x it is 1 or -1, for an infinite y beside a finite x it is 0: that is the limit, unless both are infinite.
 
 Note [Convert]
 `convert` is bound to a variable of the target type, and its `numpy` takes (x, target NumPy dtype). Floats are
@@ -172,7 +172,7 @@ def _sinc(x: Any) -> Any:
 def _direction(x: Any, y: Any) -> Any:
     size = np.hypot(x, y)
     ratio = x / np.where(size == 0, np.ones_like(size), size)
-    return np.where(np.isinf(x) & np.isfinite(y), np.sign(x), ratio)
+    return np.where(np.isinf(x), np.sign(x), ratio)
 
 
 def _sech2(x: Any) -> Any:

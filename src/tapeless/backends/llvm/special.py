@@ -345,8 +345,8 @@ def direction(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     size = call_libm(w, "hypot", dtype, [x, y])
     nothing = w.let(f"fcmp oeq {kind} {size}, {_number(0, dtype)}")
     ratio = w.fp("fdiv", kind, x, w.select(nothing, kind, one, size))
-    far = w.op("and", "i1", isinf(w, dtype, [x], reassoc), isfinite(w, dtype, [y], reassoc))
-    return w.select(far, kind, w.intrinsic("copysign", kind, one, x, flags=""), ratio)
+    sign = w.intrinsic("copysign", kind, one, x, flags="")
+    return w.select(isinf(w, dtype, [x], reassoc), kind, sign, ratio)
 
 
 def logit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
