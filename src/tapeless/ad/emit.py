@@ -82,7 +82,8 @@ class Emit:
         factor = self.partial(name, k, result, args)
         if factor is None:
             return None
-        return self.slope_times(factor, t, guarded or unbounded(name, args), name == "times" and k == 0)
+        moving = name == "times" and k == 0 and args[0] != args[1]
+        return self.slope_times(factor, t, guarded or unbounded(name, args), moving)
 
     def of_parts(self, exp: Apply) -> tuple[str, tuple[str, str], list[Atom]]:
         """The size or angle of a complex number as a row of its parts, so that both have the same slopes everywhere."""

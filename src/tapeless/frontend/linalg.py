@@ -21,12 +21,12 @@ from tapeless.frontend.indexing import get_item
 from tapeless.frontend.matrices import diagonal, index_of
 from tapeless.frontend.reductions import fold, max_, min_, over_lanes, sum_, widened
 from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, optional_number
-from tapeless.frontend.scalars import apply, convert, select
+from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.shapes import flat, reshaped, stack
-from tapeless.frontend.statistics import absolute_square, root
+from tapeless.frontend.statistics import absolute_square, flat_at_ends, root
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.core import Library
-from tapeless.ir.types import Atom, DType, Var, const, one_of, zero_of
+from tapeless.ir.types import Atom, DType, Var, const
 from tapeless.ops.library import library_op
 from tapeless.ops.promotion import float_dtype
 
@@ -236,52 +236,22 @@ Norm = Callable[[Context, Var, DType], Atom]
 
 
 def _euclidean(ctx: Context, lane: Var, kind: DType) -> Atom:
-    return _far(ctx, lane, kind, lambda x: root(ctx, fold(ctx, "add", [lane], lambda e: absolute_square(ctx, x(e)))))
+    """An infinite norm has the slope 0 by each element, which `times` does not multiply by infinity."""
+    product = "times" if ctx.transforms else "mul"
+    return root(ctx, fold(ctx, "add", [lane], lambda x: absolute_square(ctx, convert(ctx, x, kind), product)))
 
 
 def _size(ctx: Context, x: Atom, kind: DType) -> Atom:
     return apply(ctx, "abs", convert(ctx, x, kind))
 
 
-def _far(ctx: Context, lane: Var, kind: DType, norm: Callable[[Callable[[Atom], Atom]], Atom]) -> Atom:
-    """A norm, given how to take its elements. Beside an infinite element, whose slope is 1 or -1, the finite ones have
-    the slope 0, as in `hypot`: there the norm is the sum of the infinite sizes. In its own form it has 0 times infinity.
-    """
-    if not ctx.transforms:
-        return norm(lambda e: convert(ctx, e, kind))
-
-    def where_infinite(e: Atom, yes: Atom, no: Atom) -> Atom:
-        return select(ctx, apply(ctx, "isinf", convert(ctx, e, kind)), yes, no)
-
-    zero = zero_of(kind.real)
-    far = fold(ctx, "add", [lane], lambda e: where_infinite(e, _size(ctx, e, kind), zero))
-    near = norm(lambda e: where_infinite(e, zero_of(kind), convert(ctx, e, kind)))
-    both = apply(ctx, "add", far, apply(ctx, "stop_gradient", near))  # NaN if an element is
-    return select(ctx, apply(ctx, "isinf", far), both, near)
-
-
 def _of_order(order: float) -> Norm:
-    """Like |x|, a norm and each of its terms has slope 0 where it is 0; the powers alone would have inf times 0."""
-
     def norm(ctx: Context, lane: Var, kind: DType) -> Atom:
-        p, inverse = const(order, kind.real), const(1 / order, kind.real)
-        one, zero, end = one_of(kind.real), zero_of(kind.real), const(0.0 if order > 0 else math.inf, kind.real)
+        def power(x: Atom, exponent: float) -> Atom:
+            return flat_at_ends(ctx, x, exponent > 0, lambda y: apply(ctx, "pow", y, const(exponent, kind.real)))
 
-        def term(e: Atom) -> Atom:
-            size = apply(ctx, "abs", e)
-            if not ctx.transforms:
-                return apply(ctx, "pow", size, p)
-            nothing = apply(ctx, "eq", size, zero)
-            return select(ctx, nothing, end, apply(ctx, "pow", select(ctx, nothing, one, size), p))
-
-        def whole(x: Callable[[Atom], Atom]) -> Atom:
-            total = fold(ctx, "add", [lane], lambda e: term(x(e)))
-            if not ctx.transforms:
-                return apply(ctx, "pow", total, inverse)
-            nothing = apply(ctx, "eq", total, end)
-            return select(ctx, nothing, zero, apply(ctx, "pow", select(ctx, nothing, one, total), inverse))
-
-        return _far(ctx, lane, kind, whole) if order > 0 else whole(lambda e: convert(ctx, e, kind))
+        total = fold(ctx, "add", [lane], lambda x: power(_size(ctx, x, kind), order))
+        return power(total, 1 / order)
 
     return norm
 

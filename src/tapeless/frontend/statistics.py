@@ -70,20 +70,26 @@ def variance(ctx: Context, lane: Var, kind: DType, ddof: float) -> Atom:
     return apply(ctx, "div", total, count)
 
 
-def root(ctx: Context, squares: Atom) -> Atom:
-    """The square root of a sum of squares. Like |x|, it has slope 0 where that is 0; `sqrt` alone would have inf times 0."""
+def flat_at_ends(ctx: Context, x: Atom, rising: bool, power: Callable[[Atom], Atom]) -> Atom:
+    """A power of a number from 0 to infinity. Like |x|, it has slope 0 where that is 0, and where it is infinite too; the
+    power alone would have inf times 0 with the slopes of what it is taken of.
+    """
     if not ctx.transforms:
-        return apply(ctx, "sqrt", squares)
-    dtype = squares.type.dtype
-    zero = apply(ctx, "eq", squares, zero_of(dtype))
-    return select(ctx, zero, zero_of(dtype), apply(ctx, "sqrt", select(ctx, zero, one_of(dtype), squares)))
+        return power(x)
+    end = apply(ctx, "or", apply(ctx, "eq", x, zero_of(x.type.dtype)), apply(ctx, "isinf", x))
+    there = apply(ctx, "stop_gradient", x if rising else apply(ctx, "reciprocal", x))
+    return select(ctx, end, there, power(select(ctx, end, one_of(x.type.dtype), x)))
 
 
-def absolute_square(ctx: Context, x: Atom) -> Atom:
-    if x.type.dtype.is_complex:
-        parts = [apply(ctx, p, x) for p in ("real", "imag")]
-        return apply(ctx, "add", *(apply(ctx, "mul", p, p) for p in parts))
-    return apply(ctx, "mul", x, x)
+def root(ctx: Context, squares: Atom) -> Atom:
+    """The square root of a sum of squares."""
+    return flat_at_ends(ctx, squares, True, lambda x: apply(ctx, "sqrt", x))
+
+
+def absolute_square(ctx: Context, x: Atom, product: str = "mul") -> Atom:
+    parts = [apply(ctx, p, x) for p in ("real", "imag")] if x.type.dtype.is_complex else [x]
+    squares = [apply(ctx, product, p, p) for p in parts]
+    return squares[0] if len(squares) == 1 else apply(ctx, "add", *squares)
 
 
 def _spread(name: str, finish: Callable[[Context, Atom], Atom]) -> Callable[..., Value]:
