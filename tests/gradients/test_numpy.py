@@ -256,11 +256,6 @@ def test_determinants_of_singular_matrices(a):
     np.testing.assert_allclose(tp.hessian(lambda a: np.linalg.det(a))(a), expected, atol=1e-13)
 
 
-def test_large_singular_matrices_are_refused():
-    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
-        tp.grad(np.linalg.det)(np.zeros((9, 9)))
-
-
 @case(S, jacobian=np.vstack([np.zeros(9), INVERSE.T.ravel()]))
 def logarithm_of_the_determinant(a):
     return np.linalg.slogdet(a)

@@ -4,26 +4,28 @@ Adjoints pair with tangents by the real part of the product, without conjugation
 conjugate. `cholesky` depends on the lower triangle of its operand only, and so does its derivative.
 
 Note [Singular determinants]
-The adjugate of A is det(A) A^-1, and a polynomial of A where that does not exist. By Faddeev and LeVerrier it is, up to
-its sign, the last of M = A M + c I, c = -tr(A M) / k for k = 1 to n, from M = 0 and c = 1: right for every rank and to
-every order, but its sums cancel as n grows. So it serves small singular matrices; for large ones `inv` raises.
+The gradient of det(A) is det(A) A^-T, and the matrix of cofactors where there is no inverse. Near a singular matrix the former
+is still right, as determinant and inverse are those of one and the same neighbour of A, but its derivative is not. So what is
+differentiated again is made of cofactors (`ad.cofactors`) where the determinant is small against the product of the
+largest elements of the rows, which bounds the condition of A with its rows scaled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tapeless.ad.cofactors import cofactors
 from tapeless.ad.emit import Emit
 from tapeless.ir.core import At, Body, Library
-from tapeless.ir.types import Atom, DType, Type, Var, dim_atom, one_of
+from tapeless.ir.types import Atom, DType, Type, Var, const, dim_atom, zero_of
 
 if TYPE_CHECKING:
     from tapeless.ad.forward import Forward
     from tapeless.ad.reverse import Reverse
 
 
-SMALL = 8  # rows of a matrix whose adjugate is a polynomial where it is singular
+SMALL = 0.01  # a determinant, against the product of the largest elements of the rows
 
 
 class Matrices:
@@ -56,41 +58,34 @@ class Matrices:
     def inverse(self, a: Var) -> Var:
         return self.library("inv", a, type=a.type)
 
-    def adjugate(self, a: Var, det: Atom) -> Var:
+    def cofactors(self, a: Var, det: Atom) -> Var:
         """Note [Singular determinants]."""
         emit, b = self.emit, self.b
-        n = dim_atom(a.type.shape[0])
-        singular = emit("and", emit("eq", det, emit.zero(det.type)), emit("le", n, SMALL))
-        with b.region() as polynomial:
-            first = self._faddeev(a, n)
-        with b.region() as quotient:
-            second = _var(emit.scale(det, self.inverse(a)))
-        arms = Body(tuple(polynomial), (first,)), Body(tuple(quotient), (second,))
-        return b.if_(singular, *arms, [Var("adjugate", a.type)])[0]
+        with b.region() as slow:
+            first = cofactors(emit, a)
+        with b.region() as fast:
+            second = _var(emit.scale(det, self.turn(self.inverse(a))))
+        arms = Body(tuple(slow), (first,)), Body(tuple(fast), (second,))
+        return b.if_(self._singular(a, det), *arms, [Var("cofactors", a.type)])[0]
 
-    def _faddeev(self, a: Var, n: Atom) -> Var:
-        emit, dtype = self.emit, a.type.dtype
-        zero, one = emit.zero(Type(dtype)), one_of(dtype)
+    def _singular(self, a: Var, det: Atom) -> Atom:
+        emit, b, real = self.emit, self.b, a.type.dtype.real
+        if not b.again:
+            return emit("eq", det, emit.zero(det.type))
 
-        def step(k: Var, m: Var, c: Var, sign: Var) -> tuple[Atom, ...]:
-            plus = emit.add(self.product(a, m), self.scaled_identity(a.type, c))
-            trace = self.trace_of_product(a, _var(plus))
-            count = emit.convert(emit("add", k, 1), dtype)
-            return plus, emit("neg", emit("div", trace, count)), emit("neg", sign)
+        def larger(row: Var) -> Callable[[Var, Var], tuple[Atom, ...]]:
+            return lambda j, most: (emit("max", most, self._size(b.index(row, [At(j)]))),)
 
-        start = self.b.full(a.type.shape, zero, dtype)
-        m, _, sign = self.b.for_(n, [start, one, emit("neg", one)], step, ["m", "c", "sign"])
-        return _var(emit.scale(sign, m))
+        def product(i: Var, bound: Var) -> tuple[Atom, ...]:
+            row = b.row(a, i)
+            most = b.for_(dim_atom(a.type.shape[1]), [zero_of(real)], larger(row), ["most"])[0]
+            return (emit("mul", bound, most),)
 
-    def scaled_identity(self, type: Type, c: Atom) -> Var:
-        zero = self.emit.zero(Type(type.dtype))
+        bound = b.for_(dim_atom(a.type.shape[0]), [const(SMALL, real)], product, ["bound"])[0]
+        return emit("not", emit("gt", self._size(det), bound))
 
-        def row(i: Var) -> tuple[Var, ...]:
-            return self.b.map(
-                type.shape[1], [], lambda j: (self.emit("select", self.emit("eq", i, j), c, zero),)
-            )  # fmt: skip
-
-        return self.b.map(type.shape[0], [], row)[0]
+    def _size(self, x: Atom) -> Atom:
+        return self.emit("abs", self.emit("stop_gradient", x))
 
     def outer(self, x: Var, y: Var) -> Var:
         """x y^T of vectors."""
@@ -165,7 +160,7 @@ def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]
         case "inv":
             return [emit.negate(m.product(out, _var(t[0]), out))]
         case "det":
-            return [m.trace_of_product(m.adjugate(args[0], out), _var(t[0]))]
+            return [m.trace_of_product(m.turn(m.cofactors(args[0], out)), _var(t[0]))]
         case "slogdet":
             grown = m.trace_of_product(m.inverse(args[0]), _var(t[0]))
             if not out.type.dtype.is_complex:
@@ -210,7 +205,7 @@ def vjp_library(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
             turned = m.turn(out)
             reverse.add(args[0], emit.negate(m.product(turned, _var(bar), turned)))
         case "det":
-            reverse.add(args[0], emit.scale(bar, m.turn(m.adjugate(args[0], out))))
+            reverse.add(args[0], emit.scale(bar, m.cofactors(args[0], out)))
         case "cholesky":
             inner = m.half_lower(m.product(m.turn(out), m.by_place(_var(bar), 1.0, 1.0, 0.0)))
             left = m.solve(m.turn(out), inner)
