@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from tapeless.frontend.context import Options
-from tapeless.frontend.entry import Argument, Known, Leaf, Tree, trace
+from tapeless.frontend.entry import trace
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.passes.verify import verify
+from tapeless.testing.stages import assemble
 
 TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.complex64): 2e-5}
 
@@ -30,24 +31,7 @@ def run(function: Any, args: tuple[Any, ...], options: Options | None = None) ->
     for position, value in zip(traced.core.written, results[kept:], strict=True):
         if position < len(traced.arguments):
             after[traced.arguments[position]] = value
-    return _assemble(traced.output, results, after), after
-
-
-def _assemble(output: Any, results: tuple[Any, ...], after: list[Any]) -> Any:
-    match output:
-        case Leaf(k=k, python=python):
-            return results[k].item() if python else results[k]
-        case Argument(position=position):
-            return after[position]
-        case Known(value=value):
-            return value
-        case Tree(kind=kind, items=items, keys=keys, cls=cls):
-            parts = [_assemble(i, results, after) for i in items]
-            if kind == "dict":
-                return dict(zip(keys, parts, strict=True))
-            if kind in ("namedtuple", "dataclass"):
-                return cls(*parts)
-            return tuple(parts) if kind == "tuple" else parts
+    return assemble(traced, results, after), after
 
 
 def check(function: Any, *args: Any) -> None:

@@ -105,7 +105,7 @@ def _interpret(traced: Traced, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     plain = len(results) - len(core.written)
     for k, value in zip(core.written, results[plain:], strict=True):
         values[k][...] = value
-    return assemble(traced.output, results, leaves)
+    return assemble(traced, results, leaves)
 
 
 def _compare(a: tuple[Any, ...], b: tuple[Any, ...], kinds: bool) -> str:

@@ -91,7 +91,7 @@ def reduction(m):
 
 
 def slices(x):
-    return x[1:-1]
+    return x[1:-1].copy()
 
 
 def negative_index(x, i):

@@ -255,15 +255,15 @@ def test_a_change_after_a_recall_is_noticed(session):
     assert f(0.7) == pytest.approx(program.f(0.7), rel=1e-12)
 
 
-def test_a_source_edited_under_a_loaded_module_is_compiled_as_before(session):
-    """Functions are compiled from the file as it is, so a recalled one must not be of the file as it was."""
+def test_a_source_edited_under_a_loaded_module_is_refused(session):
+    """The file does not say what the function does: neither that text nor what is recalled of the other will do."""
     session.load()
     program = session.load()
     check(program.f, False)
     path = session.directory / "recall_program.py"
     path.write_text(PROGRAM.replace("total += x * x\n", "total += 3 * x * x\n"), encoding="utf-8")
-    f = tp.function(program.f)
-    assert not recalled(f, 0.7)
+    with pytest.raises(tp.CompileError, match="TP107"):
+        tp.function(program.f)(0.7)
 
 
 def test_arguments_decide(session):

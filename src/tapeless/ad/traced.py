@@ -15,6 +15,7 @@ from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ad.forward import jvp_body
 from tapeless.ad.policy import DEFAULT, NoRecovery, Policy
 from tapeless.ad.reverse import vjp_body
+from tapeless.ad.sharing import keep_apart
 from tapeless.ad.transform import prepared
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
@@ -124,13 +125,19 @@ def trace(
     inputs: list[Scalar | Array] = []
     new_args: list[Value] = []
     cells: dict[Cell, Array] = {}
+    references: list[Cell] = []
+
+    def reference(var: Var, leaf: Array) -> Array:
+        made = ctx.new_cell(var, leaf.cell.name, stands_for=leaf.cell)
+        references.append(made.cell)
+        return made
 
     def apart(leaf: Value) -> Value:
         """A reference of its own to an array."""
         if not isinstance(leaf, Array):
             return leaf
         if leaf.view or leaf.cell not in cells:
-            made = ctx.new_cell(read(ctx, leaf), leaf.cell.name)
+            made = reference(read(ctx, leaf), leaf)
             if leaf.view:
                 return made
             cells[leaf.cell] = made
@@ -153,20 +160,22 @@ def trace(
             return Scalar(p, found.weak)
         p = ctx.b.index(read(ctx, found), whole(type), found.cell.name)
         params.append(p)
-        return ctx.new_cell(p, found.cell.name)
+        return reference(p, found)
 
-    state, written = ctx.state.copy(), set(ctx.written_cells)
+    state, written, seen = ctx.state.copy(), ctx.written_cells, ctx.read_cells
     ctx.transforms += 1
     for k, arg in enumerate(args):
         named = zip(leaves_of(arg), paths_of(arg, f"argument {k + 1}"), strict=True)
         made = [fresh(leaf, name) if k in wrt else apart(leaf) for leaf, name in named]
         new_args.append(rebuilt(arg, made))
     new_keywords = {k: rebuilt(v, [apart(leaf) for leaf in leaves_of(v)]) for k, v in keywords.items()}
+    ctx.written_cells, ctx.read_cells = set(), set()
     with ctx.b.region() as stms:
         result = call_value(ctx, function, new_args, new_keywords)
         leaves = leaves_of(result)
         atoms = [atom_of(ctx, leaf) for leaf in leaves if isinstance(leaf, Scalar | Array)]
-    ctx.state, ctx.written_cells = state, written
+    keep_apart(ctx, references, ctx.read_cells, ctx.written_cells)
+    ctx.state, ctx.written_cells, ctx.read_cells = state, written, seen | ctx.read_cells
     ctx.transforms -= 1
     lam = prepared(Lambda(tuple(params), Body(tuple(stms), tuple(atoms))))
     return Traced(ctx, lam, params, inputs, result, leaves, policy)

@@ -13,13 +13,15 @@ from typing import Any, Self
 import numpy as np
 
 from tapeless.ad import calls, custom_calls
-from tapeless.api.function import MEMORY, Function, asked, default_threads
+from tapeless.api.function import MEMORY, Function, asked, default_threads, in_short
 from tapeless.api.operators import check_recover
 from tapeless.api.shared import shared
+from tapeless.errors import ArgumentError
 from tapeless.frontend.context import Context
 from tapeless.frontend.marks import Keys
 from tapeless.frontend.names import from_python
 from tapeless.frontend.parallel import OPERATORS
+from tapeless.frontend.plain import refused
 from tapeless.frontend.values import Value
 from tapeless.ir import pytree
 from tapeless.runtime.peak import peak_of
@@ -175,25 +177,86 @@ def _once(name: str, f: Callable[..., Any], direct: bool = False, plans: dict[st
 def _kept(primals: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments as they are now: the caller may write his arrays before the derivative is asked for."""
     leaves, tree = pytree.flatten(primals)
-    kept: tuple[Any, ...] = pytree.unflatten(tree, [v.copy() if isinstance(v, np.ndarray) else v for v in leaves])
+    copies = {id(v): v.copy() for v in leaves if isinstance(v, np.ndarray)}  # one array passed twice stays one
+    kept: tuple[Any, ...] = pytree.unflatten(tree, [copies.get(id(v), v) for v in leaves])
     return kept
+
+
+class Frozen:
+    """A derivative of one run, to be called with tangents or adjoints: arguments and surroundings are as they were then.
+
+    The code is chosen now, for tangents or adjoints `like` these values, and arrays of the surroundings are copied.
+    """
+
+    def __init__(self, run: Derived, primals: tuple[Any, ...], like: Any) -> None:
+        leaves, tree = pytree.flatten(like)
+        self.like = pytree.unflatten(tree, [_stand_in(v) for v in leaves])
+        self.run, self.primals = run, primals
+        caller = run.caller(primals, self.like)
+        self.surroundings = [np.array(c.get()) for c in caller.captured]
+        self.caller = caller.with_surroundings(self.surroundings)
+
+    def __call__(self, given: Any) -> Any:
+        fitted = _in_form(given, self.like)
+        if fitted is not None:
+            return in_short(lambda: self.caller(pytree.flatten(((self.primals, fitted), {}))[0]))
+        found = self.run(self.primals, given)  # mostly an error that says what does not fit
+        now = [c.get() for c in self.caller.captured]
+        same = all(np.array_equal(a, b, a.dtype.kind in "fc") for a, b in zip(now, self.surroundings, strict=True))
+        if not same or not self.caller.unchanged():
+            raise ArgumentError(
+                "what the function reads from outside has changed since: pass arrays of the value's types"
+            )
+        return found
+
+
+def _stand_in(leaf: Any) -> Any:
+    """An array of the same kind, different from all others."""
+    return np.empty(leaf.shape, leaf.dtype) if isinstance(leaf, np.ndarray) else leaf
+
+
+def _in_form(given: Any, like: Any) -> Any:
+    """Tangents or adjoints in the structure, the types and the memory order of `like`; None where they do not fit."""
+    wanted, tree = pytree.flatten(like)
+    leaves, found = pytree.flatten(pytree.ordered_like(given, tree))
+    if found != tree:
+        return None
+    fitted = [_leaf_in_form(leaf, model) for leaf, model in zip(leaves, wanted, strict=True)]
+    return None if any(leaf is None for leaf in fitted) else pytree.unflatten(tree, fitted)
+
+
+def _leaf_in_form(leaf: Any, model: Any) -> Any:
+    numbers = np.ndarray | np.generic | int | float | complex
+    if not isinstance(model, numbers) or not isinstance(leaf, numbers) or refused(leaf):
+        return leaf if leaf is model else None
+    kind = np.asarray(model).dtype
+    if kind.kind in "iub":  # has no tangents or adjoints
+        return model
+    if np.shape(leaf) != np.shape(model) or not np.can_cast(np.asarray(leaf).dtype, kind, "same_kind"):
+        return None
+    array = np.asarray(leaf, kind, order="C")
+    return (
+        array if isinstance(model, np.ndarray) else kind.type(array) if isinstance(model, np.generic) else array.item()
+    )
 
 
 class Pullback:
     """Takes the adjoint of a result to those of the arguments; may be called many times."""
 
-    def __init__(self, run: Derived, primals: tuple[Any, ...]) -> None:
-        self.run, self.primals = run, _kept(primals)
+    def __init__(self, run: Frozen) -> None:
+        self.run = run
 
     def __call__(self, adjoint: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self.run(self.primals, adjoint)
+        found: tuple[Any, ...] = self.run(adjoint)
         return found
 
 
 def vjp(f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto") -> tuple[Any, Pullback]:
     """(f(*primals), pullback): `pullback(adjoint of the result)` gives the adjoints of the arguments."""
     run = _once("pull", _check("vjp", f), plans=_plans(memory, recover))
-    return _once("value", f)(*primals), Pullback(run, primals)
+    kept = _kept(primals)
+    out = _once("value", f)(*primals)
+    return out, Pullback(Frozen(run, kept, out))
 
 
 def _tuples(name: str, primals: Any, tangents: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -233,11 +296,13 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     """(f(*primals), the linear map from tangents of the arguments to that of the result)."""
     run = _once("jvp", _check("linearize", f), True)
     kept = _kept(primals)
+    out = _once("value", f)(*primals)
+    both = Frozen(run, kept, kept)
 
     def linear(*tangents: Any) -> Any:
-        return run(kept, tangents)[1]
+        return both(tangents)[1]
 
-    return _once("value", f)(*primals), linear
+    return out, linear
 
 
 class _Custom:

@@ -21,9 +21,10 @@ import numpy as np
 from tapeless.api.operators import Vmapped
 from tapeless.api.shared import Shareable, shared
 from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
-from tapeless.frontend.context import Options, Watch, object_text
+from tapeless.frontend.context import Options, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
-from tapeless.frontend.origins import UNREADABLE
+from tapeless.frontend.guards import Guard
+from tapeless.frontend.plain import refused
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.compile import Compiled, compile_specs
@@ -33,8 +34,9 @@ from tapeless.runtime.forks import steady
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_Entry = tuple[Callable[[Any], Any], list[Watch], Caller]
+_Entry = tuple[Callable[[Any], Any], Guard, Caller]
 MOST_KINDS = 256  # of arguments, for one function
+T = TypeVar("T")
 
 
 def default_threads() -> int:
@@ -88,7 +90,7 @@ class Function(Shareable, Generic[P, R]):
         try:
             if not kwargs:
                 for entry in self._fast.get(_fast_key(args), ()):
-                    if not entry[1] or _unchanged(entry[1]):
+                    if entry[1]():
                         result = entry[0](args)
                         if result is not MISFIT:
                             return result  # type: ignore[no-any-return]
@@ -115,7 +117,7 @@ class Function(Shareable, Generic[P, R]):
             if caller.captured:  # arrays of the surroundings may have been replaced by others
                 fast = call
                 call = lambda args: fast(args) if _captures_fit(caller) else self._again(args)  # noqa: E731
-            self._fast[key] = (*known, (call, caller.compiled.signature.watches, caller))
+            self._fast[key] = (*known, (call, caller.unchanged, caller))
 
     def _again(self, args: tuple[Any, ...]) -> Any:
         return self._slow_call(args, {})
@@ -132,9 +134,9 @@ class Function(Shareable, Generic[P, R]):
             versions = self._versions.setdefault(key, [])
             labels = [s.labels if isinstance(s, ArraySpec) else () for s in specs]
             for required, caller in versions:
-                if _holds(required, labels) and _unchanged(caller.compiled.signature.watches) and _captures_fit(caller):
+                if _holds(required, labels) and caller.unchanged() and _captures_fit(caller):
                     return caller, leaves
-            versions[:] = [(r, c) for r, c in versions if _unchanged(c.compiled.signature.watches) and _captures_fit(c)]
+            versions[:] = [(r, c) for r, c in versions if c.unchanged() and _captures_fit(c)]
             self._forget()
             if versions:  # only what held for an earlier call too is assumed
                 specs = _weaken(specs, versions[-1][0])
@@ -157,14 +159,13 @@ class Function(Shareable, Generic[P, R]):
 
     # -- looking inside
 
+    def caller(self, *args: P.args, **kwargs: P.kwargs) -> Caller:
+        """What calls the specialisation for these arguments."""
+        return in_short(lambda: self._caller(args, kwargs)[0])
+
     def compiled(self, *args: P.args, **kwargs: P.kwargs) -> Compiled:
         """The specialisation for these arguments, without running it."""
-        try:
-            return self._caller(args, kwargs)[0].compiled
-        except TapelessError as problem:
-            if is_for_the_user(problem):
-                raise problem.with_traceback(None) from None
-            raise
+        return self.caller(*args, **kwargs).compiled
 
     def ir(self, *args: Any, stage: str = "core", **kwargs: Any) -> str:
         """The program as text: "core", "optimized", "loops", "llvm", "asm" or "ptx"."""
@@ -196,6 +197,16 @@ class Function(Shareable, Generic[P, R]):
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+
+def in_short(run: Callable[[], T]) -> T:
+    """What `run` gives; errors that say all there is to say come without our part of the traceback."""
+    try:
+        return run()
+    except Exception as problem:
+        if is_for_the_user(problem):
+            raise problem.with_traceback(None) from None
+        raise
 
 
 @overload
@@ -323,12 +334,10 @@ def _loose(spec: Spec) -> Any:
     match spec:
         case ArraySpec(labels=labels):
             return replace(spec, labels=tuple(x == 1 for x in labels))
-        case StaticSpec(value=value):
-            try:
-                hash(value)
-            except TypeError:
-                return ("unhashable", id(value))
-            return value
+        case StaticSpec(value=str() | bytes() | np.dtype() | types.MethodType() | types.BuiltinFunctionType() as value):
+            return (type(value), value)
+        case StaticSpec(value=value):  # what is equal to it may still have other attributes
+            return ("object", id(value))
         case _:
             return spec
 
@@ -358,31 +367,20 @@ def _weaken(specs: list[Spec], earlier: tuple[Any, ...]) -> list[Spec]:
     return new
 
 
-def _unchanged(watches: list[Watch]) -> bool:
-    """Whether what was read from outside is still the same."""
-    for w in watches:
-        try:
-            now = w.get()
-        except UNREADABLE:
-            return False
-        if now is w.seen:
-            continue
-        if type(now) is not type(w.seen) or not isinstance(now, int | float | complex | str | tuple | np.generic):
-            return False  # other objects count as changed when they are not the very same
-        if now != w.seen and not (now != now and w.seen != w.seen):
-            return False
-    return True
-
-
 def _captures_fit(caller: Caller) -> bool:
     """Whether the arrays of the surroundings still have the types they were compiled for."""
     for c in caller.captured:
         try:
             now = c.get()
-        except UNREADABLE:
+        except Exception:  # whatever a foreign object does when it is read
             return False
         shape = c.param.type.shape
-        if not isinstance(now, np.ndarray) or now.ndim != len(shape) or now.dtype != c.param.type.dtype.numpy:
+        if (
+            not isinstance(now, np.ndarray)
+            or refused(now)
+            or now.ndim != len(shape)
+            or now.dtype != c.param.type.dtype.numpy
+        ):
             return False
         if any((d == 1) != (n == 1) for d, n in zip(shape, now.shape, strict=True)):
             return False

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tapeless.frontend import layout, scalars
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.values import Array, Cell, Reshaped, Scalar, Sequence_, Strided, Value, parts_of
+from tapeless.frontend.values import Array, Borrowed, Cell, Reshaped, Scalar, Sequence_, Strided, Value, parts_of
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import At, Axis, Body, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64, zero_of
@@ -27,6 +27,7 @@ def read(ctx: Context, array: Array) -> Var:
     cell = array.cell
     if cell in ctx.state.stale:
         ctx.fail("TP105", ctx.state.stale[cell], "copy the array (.copy()) where the name is bound.")
+    ctx.read_cells.add(cell)
     var = ctx.state.cells[cell]
     for step in array.view:
         if (var, step) not in ctx.state.views:
@@ -152,7 +153,7 @@ def in_order(ctx: Context, array: Array) -> bool:
     return layout.contiguous(*_strides(ctx, array))
 
 
-def separate(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
+def separate(ctx: Context, array: Array, shape: Sequence[Dim], how: Borrowed | None = None) -> Array:
     """What NumPy copies to bring it into this shape, as its elements do not lie in order: only a transposed array is
     certain not to, others may be parts that happen to be whole."""
     complete = all(isinstance(s, Strided) and all(isinstance(a, Range) for a in s.axes) for s in array.view)
@@ -163,17 +164,19 @@ def separate(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
         and all(d != 1 and (isinstance(d, int) or d in ctx.sizes) for d in map(ctx.canon, array.type.shape))
     )
     if array.cell.scattered or not whole:
-        return perhaps_view(ctx, array, shape)
+        return perhaps_view(ctx, array, shape, how)
     return ctx.new_cell(ctx.b.copy(ctx.b.reshape(read(ctx, array), shape)), array.cell.name)
 
 
-def perhaps_view(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
-    """The elements in another shape, where it shows only at run time whether NumPy copies them."""
+def perhaps_view(ctx: Context, array: Array, shape: Sequence[Dim], how: Borrowed | None = None) -> Array:
+    """The elements in another shape, where it shows only at run time whether NumPy copies them. `how`: by another way than
+    by reshaping.
+    """
     what = "order in memory" if array.cell.scattered else "sizes"
     reason = (
         f"whether this reshaped array is a view depends on its {what}, so it is not known what a write would change"
     )
-    cell = Cell(array.cell.name, array.cell.possible, reason)
+    cell = Cell(array.cell.name, array.cell.possible, reason, seen_through=(array, how or Reshaped(tuple(shape))))
     ctx.state.cells[cell] = ctx.b.reshape(read(ctx, array), shape)
     return Array(cell, array.type.with_shape(shape))
 

@@ -97,9 +97,14 @@ def python_function(ctx: Context, origin: Origin) -> Closure:
     ctx.reads.remember(origin)
     names = _positional(node)
     defaults: dict[str, Value] = {}
-    from tapeless.frontend.names import from_python
+    from tapeless.frontend.names import from_python, watch
 
+    watch(ctx, ctx.reads.step(origin, "code"), f"{function.__name__}.__code__")
     given = function.__defaults__ or ()
+    if given:  # without any, none can have been used
+        watch(ctx, ctx.reads.step(origin, "defaults"), f"{function.__name__}.__defaults__")
+    if function.__kwdefaults__:
+        watch(ctx, ctx.reads.step(origin, "keyword defaults"), f"{function.__name__}.__kwdefaults__")
     for k, name in enumerate(names[len(names) - len(given) :]):
         defaults[name] = from_python(ctx, ctx.reads.step(origin, "default", k), f"{function.__name__}.{name}")
     for name in function.__kwdefaults__ or {}:

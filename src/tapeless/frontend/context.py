@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from tapeless.errors import CompileError, RecoveryError, ShapeError
 from tapeless.frontend.liveness import Liveness
+from tapeless.frontend.marks import peek
 from tapeless.frontend.origins import Origin, Reads
 from tapeless.frontend.source import Source
 from tapeless.frontend.values import Array, Cell, Conflict, Key, MaybeUndefined, Scalar, State, Value
@@ -29,9 +30,16 @@ from tapeless.ir.types import I64, Atom, Const, Dim, Var, atom_dim
 class Watch:
     """A value read from outside while compiling: `get` reads it again, `seen` is what it was."""
 
-    get: Callable[[], Any]
-    seen: Any
+    origin: Origin
     name: str
+
+    @property
+    def get(self) -> Callable[[], Any]:
+        return self.origin.get
+
+    @property
+    def seen(self) -> Any:
+        return self.origin.value
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ class Context:
     span: Span = NOWHERE
     returned: Span = NOWHERE  # the last `return` seen, where results are refused
     reads: Reads = field(default_factory=Reads)
-    watches: dict[tuple[int, str], Watch] = field(default_factory=dict)
+    watches: dict[tuple[Any, ...], Watch] = field(default_factory=dict)
     captured: dict[int, Captured] = field(default_factory=dict)
     sizes: list[Var] = field(default_factory=list)
     budget: Budget | None = None
@@ -102,6 +110,8 @@ class Context:
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
     calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
     written_cells: set[Cell] = field(default_factory=set)
+    read_cells: set[Cell] = field(default_factory=set)
+    apart: set[tuple[Cell, Cell]] = field(default_factory=set)  # Note [Shared arrays] in ad/sharing.py
     inside_prelude: int = 0
     transforms: int = 0  # derivatives that are being taken of what is traced now
     rules: list[Any] = field(default_factory=list)  # of functions with derivatives of their own, being traced
@@ -292,7 +302,7 @@ def type_text(value: Value) -> str:
 
 def object_text(known: object) -> str:
     """A Python object that is not a number, as its author would call it."""
-    name = getattr(known, "__name__", None)
+    name = peek(known, "__name__")
     match known:
         case None:
             return "None"

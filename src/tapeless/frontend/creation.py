@@ -15,7 +15,7 @@ from tapeless.frontend.arrays import broadcast_to, cast, elementwise, in_order, 
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.registry import array, dtype, dtype_of, flag, integer, known, numeric, register, text
 from tapeless.frontend.scalars import apply, convert, select
-from tapeless.frontend.values import Array, RangeValue, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.values import Array, Borrowed, RangeValue, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import FROM_NUMPY, Atom, Const, Dim, DType, Var, const, i64, one_of, zero_of
 from tapeless.ops.promotion import float_dtype, promote
 
@@ -165,7 +165,8 @@ def _spread(ctx: Context, value: Value) -> Value:
 def _ascontiguousarray(ctx: Context, a: Value, dtype: Value | None = None) -> Value:
     made = _asarray(ctx, a, dtype_argument(ctx, dtype))
     if isinstance(made, Array):
-        return made if in_order(ctx, made) else separate(ctx, made, made.type.shape)
+        how = Borrowed("ascontiguousarray")
+        return made if in_order(ctx, made) else separate(ctx, made, made.type.shape, how)
     return at_least(ctx, made, 1)
 
 

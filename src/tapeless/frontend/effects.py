@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Sequence
 
 from tapeless.frontend.arrays import read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.expressions import evaluate, truth_of
+from tapeless.frontend.names import lookup
 from tapeless.frontend.values import (
     Array,
     Scalar,
@@ -37,9 +39,9 @@ def run_raise(ctx: Context, s: ast.Raise) -> None:
             error = name
         case _:
             ctx.fail("TP101", "only 'raise SomeError(\"constant message\")' can be compiled")
-    import builtins
-
-    if not (isinstance(getattr(builtins, error, None), type) and issubclass(getattr(builtins, error), Exception)):
+    known = lookup(ctx, error)
+    raised = known.value if isinstance(known, Static) else None
+    if not (isinstance(raised, type) and issubclass(raised, Exception) and getattr(builtins, error, None) is raised):
         ctx.fail("TP101", f"'{error}' is not a built-in exception", "raise ValueError, RuntimeError or the like.")
     ctx.check(Const(False, DType.bool), error, _escape(message))
 

@@ -21,7 +21,7 @@ from tapeless.frontend.elementwise import (
 )
 from tapeless.frontend.registry import flag, integer, known, numeric, optional_number
 from tapeless.frontend.scalars import apply, convert, select
-from tapeless.frontend.values import Array, Cell, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.values import Array, Borrowed, Cell, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import Atom, DType, const, zero_of
 from tapeless.ops.op import FLOATS
 
@@ -211,12 +211,13 @@ def _part(ctx: Context, value: Value, name: str, rule: ScalarRule) -> Value:
         return operand
     part = elementwise(ctx, lambda s: rule(ctx, s), [operand], f"np.{name}")
     assert isinstance(part, Array)
-    return borrowed(ctx, part, operand, f"'.{name}' of an array cannot be written in compiled code")
+    how = Borrowed(name) if operand.type.dtype.is_complex else None  # other numbers have imaginary parts of their own
+    return borrowed(ctx, part, operand, f"'.{name}' of an array cannot be written in compiled code", how)
 
 
-def borrowed(ctx: Context, made: Array, source: Array, reason: str) -> Array:
+def borrowed(ctx: Context, made: Array, source: Array, reason: str, how: Borrowed | None) -> Array:
     """`made` as what NumPy would have as a view of `source`: read-only, and stale once `source` is written."""
-    cell = Cell(source.cell.name, source.cell.possible, reason)
+    cell = Cell(source.cell.name, source.cell.possible, reason, seen_through=None if how is None else (source, how))
     ctx.state.cells[cell] = read(ctx, made)
     return Array(cell, made.type)
 

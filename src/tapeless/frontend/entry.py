@@ -17,14 +17,15 @@ import numpy as np
 from tapeless.errors import CompileError
 from tapeless.frontend import calls, functions, parallel, statements
 from tapeless.frontend import source as sources
-from tapeless.frontend.arrays import read
-from tapeless.frontend.context import Captured, Context, Options, Watch, type_text
+from tapeless.frontend.context import Captured, Context, Options, Watch
+from tapeless.frontend.marks import peek
 from tapeless.frontend.names import NewCapture, capture, from_python, transform_of
 from tapeless.frontend.origins import Reads
+from tapeless.frontend.plain import plain_hint, refused
+from tapeless.frontend.returned import Output, output_of
 from tapeless.frontend.values import (
     Array,
     Cell,
-    RangeValue,
     Scalar,
     Sequence_,
     Static,
@@ -33,7 +34,7 @@ from tapeless.frontend.values import (
 from tapeless.ir import pytree
 from tapeless.ir.core import Body, Function
 from tapeless.ir.span import Span
-from tapeless.ir.types import FROM_NUMPY, LARGEST_SIZE, SCALAR, Atom, Dim, DType, Type, Var
+from tapeless.ir.types import FROM_NUMPY, LARGEST_SIZE, SCALAR, Dim, DType, Type, Var
 
 
 @dataclass(frozen=True)
@@ -69,37 +70,6 @@ ONE = 1
 FIRST_LABEL = 2
 
 
-@dataclass(frozen=True)
-class Leaf:
-    """A result: number `k` of the Core results; `python` for a Python number, else a NumPy one."""
-
-    k: int
-    python: bool = False
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A result that is the caller's own array."""
-
-    position: int
-
-
-@dataclass(frozen=True)
-class Known:
-    value: Any
-
-
-@dataclass(frozen=True)
-class Tree:
-    kind: str
-    items: tuple[Output, ...]
-    keys: tuple[Any, ...] = ()
-    cls: Any = None
-
-
-Output = Leaf | Argument | Known | Tree
-
-
 @dataclass
 class Signature:
     """How a traced function is called, without the function."""
@@ -112,6 +82,7 @@ class Signature:
     captured: list[Captured] = field(default_factory=list)  # hidden parameters after those
     watches: list[Watch] = field(default_factory=list)
     memory: tuple[int, int] | None = None  # budgets: the last parameter is found by `runtime/budgets.py`
+    apart: tuple[tuple[int, int], ...] = ()  # parameters that must not share memory, beside the written ones
 
 
 @dataclass
@@ -146,8 +117,8 @@ def specs_of(leaves: Sequence[Any], function: Any = None, tree: Any = None) -> l
             dtype = FROM_NUMPY.get(leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("="))
             if dtype is None:
                 raise _unsupported(function, tree, k, f"an array of {leaf.dtype}", DTYPES)
-            if isinstance(leaf, np.matrix | np.ma.MaskedArray):  # their operators mean something else
-                raise _unsupported(function, tree, k, f"a {type(leaf).__name__}", "pass np.asarray(...) of it.")
+            if refused(leaf):
+                raise _unsupported(function, tree, k, refused(leaf), plain_hint(leaf))
             if leaf.size > LARGEST_SIZE or max(leaf.shape, default=0) > LARGEST_SIZE:  # range analysis counts on it
                 raise _unsupported(function, tree, k, "an array of more than 2**60 elements", "pass a smaller array.")
             axes = tuple(ONE if d == 1 else labels.setdefault(d, FIRST_LABEL + len(labels)) for d in leaf.shape)
@@ -167,7 +138,7 @@ DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
 def _unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> CompileError:
     """The refusal of an argument, pointing at its parameter where the source is known."""
     label, where = f"argument {k + 1}", {}
-    python = written_function(getattr(function, "python", function))
+    python = written_function(function)
     if isinstance(python, types.FunctionType) and tree is not None:
         try:
             source, node = sources.find(python)
@@ -191,6 +162,8 @@ def _unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> Comp
 
 
 def _scalar_spec(leaf: Any, function: Any, tree: Any, k: int) -> Spec:
+    if refused(leaf):
+        raise _unsupported(function, tree, k, refused(leaf), plain_hint(leaf))
     match leaf:
         case np.generic():
             dtype = FROM_NUMPY.get(leaf.dtype)
@@ -271,13 +244,13 @@ def _trace(
     else:
         with ctx.at_span(_header(ctx, source, node) if isinstance(written, types.FunctionType) else ctx.span):
             result = calls.call_value(ctx, transform, positional, keywords)
-    return _finish(ctx, python.__name__, result, params, arguments, cells)
+    return _finish(ctx, python.__name__, result, params, arguments, cells, len(specs))
 
 
 def written_function(function: Any) -> Any:
     """The function that was written, under transforms and tp.function."""
-    function = getattr(function, "python", function)
-    transform = getattr(function, "__tapeless_transform__", None)
+    function = peek(function, "python") or function
+    transform = peek(function, "__tapeless_transform__")
     return function if transform is None else written_function(transform.function)
 
 
@@ -366,6 +339,8 @@ def _value(tree: Any) -> Value:
         case None:
             return Static(None)
         case tuple() if hasattr(tree, "_fields"):
+            if refused(tree):
+                raise CompileError(f"an argument is {refused(tree)}, which is not supported", code="TP109")
             return Sequence_(tuple(_value(v) for v in tree), "namedtuple", tuple(tree._fields), type(tree))
         case tuple():
             return Sequence_(tuple(_value(v) for v in tree))
@@ -384,35 +359,12 @@ def _finish(
     params: list[Var],
     arguments: list[int],
     cells: dict[int, Cell],
+    leaves: int,
 ) -> Traced:
-    results: list[Atom] = []
-    whole = {cell: k for k, cell in cells.items()}
-    made: dict[tuple[Cell, Any], int] = {}
-
-    def output(value: Value) -> Output:
-        match value:
-            case Scalar(atom=atom, weak=is_weak):
-                results.append(atom)
-                return Leaf(len(results) - 1, is_weak)
-            case Array(cell=cell, view=view):
-                if not view and cell in whole:
-                    return Argument(whole[cell])
-                if (cell, view) not in made:
-                    results.append(read(ctx, value))
-                    made[cell, view] = len(results) - 1
-                return Leaf(made[cell, view])
-            case Sequence_(items=items, kind=kind, keys=keys, cls=cls):
-                return Tree(kind, tuple(output(v) for v in items), keys, cls)
-            case Static(value=known) if known is None or isinstance(known, str | bool | int | float):
-                return Known(known)
-            case RangeValue():
-                ctx.fail("TP109", "a range cannot be returned", "return an array: np.arange.")
-            case _:
-                ctx.fail("TP109", f"{type_text(value)} cannot be returned from a compiled function")
-
-    with ctx.at_span(ctx.returned):
-        out = output(result)
     captured = list(ctx.captured.values())
+    outside = {c.cell: leaves + j for j, c in enumerate(captured)}
+    with ctx.at_span(ctx.returned):
+        out, results = output_of(ctx, result, {cell: k for k, cell in cells.items()} | outside)
     budget = ctx.budget
     everything = [*params, *(c.param for c in captured), *([] if budget is None else [budget.room])]
     all_cells: list[tuple[int, Cell]] = [(arguments.index(k), cell) for k, cell in cells.items()]
@@ -423,7 +375,11 @@ def _finish(
     core = Function(name, tuple(ctx.sizes), tuple(everything), body, tuple(k for k, _ in written))
     watches = list(ctx.watches.values())
     memory = None if budget is None else (budget.first, budget.smallest)
-    signature = Signature(core.sizes, core.params, core.written, out, arguments, captured, watches, memory)
+    numbers = {cell: k for k, cell in all_cells}
+    apart = sorted((numbers[a], numbers[b]) for a, b in ctx.apart if a in numbers and b in numbers)
+    signature = Signature(
+        core.sizes, core.params, core.written, out, arguments, captured, watches, memory, tuple(apart)
+    )
     return Traced(core, signature, ctx.reads)
 
 

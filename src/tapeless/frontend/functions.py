@@ -29,6 +29,7 @@ from tapeless.frontend import (  # noqa: F401  (they register their functions)
 )
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import total_size
+from tapeless.frontend.marks import peek
 from tapeless.frontend.methods import ARRAY_METHODS, call_method
 from tapeless.frontend.origins import made_here
 from tapeless.frontend.registry import BY_NAME, Handler, axis, handler_of, known, numeric, register
@@ -75,11 +76,11 @@ def find_handler(obj: Any) -> Handler | None:
     found = handler_of(obj)
     if found is not None:
         return found
-    made = getattr(obj, "__tapeless_handler__", None)
+    made = peek(obj, "__tapeless_handler__")
     if made is not None and not isinstance(obj, type):
         own: Handler = made()
         return own
-    mark = getattr(obj, "__tapeless__", None)
+    mark = peek(obj, "__tapeless__")
     if isinstance(mark, str):
         from tapeless.frontend.parallel import OPERATORS
 
@@ -105,13 +106,13 @@ def call_known(ctx: Context, target: Any, args: list[Value], keywords: dict[str,
 
 def display_name(target: Any) -> str:
     """As people write it: np.unique, math.fsum, sorted."""
-    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+    name = peek(target, "__qualname__") or peek(target, "__name__")
     if isinstance(target, np.ufunc):
         return f"np.{target.__name__}"
     if name is None:
         return f"an object of type {type(target).__name__}"
-    owner = getattr(target, "__self__", None)
-    module = getattr(target, "__module__", None) or type(owner).__module__
+    owner = peek(target, "__self__")
+    module = peek(target, "__module__") or type(owner).__module__
     if module in (None, "builtins"):
         return str(name)
     if module.startswith("numpy"):

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from tapeless.frontend import source as sources
+from tapeless.frontend.codes import fingerprint
+from tapeless.frontend.plain import refused
 from tapeless.ir.pytree import TreeDef
 
 Mark = tuple[Any, ...]
@@ -30,6 +32,14 @@ class Keys(tuple[Any, ...]):
     """The keys of a dict, which are compared as a whole."""
 
 
+def peek(value: Any, name: str) -> Any:
+    """An attribute of a foreign object, None when it has none or will not tell."""
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        return None
+
+
 def by_identity(mark: Mark) -> bool:
     return mark[0] in IDENTITY
 
@@ -39,6 +49,8 @@ def mark_of(value: Any, text: str | None = None) -> Mark:
     kind = type(value)
     if kind in PLAIN:
         return (kind.__name__, repr(value))
+    if refused(value):
+        raise Unknown(refused(value))
     match value:
         case np.generic():
             return ("number", value.dtype.str, value.tobytes())
@@ -58,16 +70,18 @@ def mark_of(value: Any, text: str | None = None) -> Mark:
             return _named(value)
         case types.FunctionType():
             return _function(value, text)
+        case types.CodeType():
+            return ("code", fingerprint(value, places=True))
         case Keys():
             return ("keys", *(mark_of(key) for key in value))
         case tuple() | list() | dict():
             return ("container", _class(kind))
     if dataclasses.is_dataclass(value):
         return ("container", _class(kind))
-    own = getattr(value, "__tapeless_mark__", None)
+    own = peek(value, "__tapeless_mark__")
     if own is not None:
         return ("known", _class(kind), *(mark_of(part) for part in own()))
-    if callable(value) and hasattr(value, "__name__") and _root(value) in FIXED:  # NumPy's functions are objects
+    if callable(value) and peek(value, "__name__") and _root(value) in FIXED:  # NumPy's functions are objects
         return _named(value)
     raise Unknown(f"an object of type {kind.__name__}")
 
@@ -83,14 +97,12 @@ def _function(function: types.FunctionType, text: str | None) -> Mark:
     if not text:
         raise Unknown(f"the source of '{function.__name__}'")
     code = function.__code__
-    return (
-        "function", code.co_filename, code.co_firstlineno, code.co_name, code.co_code, code.co_linetable, code.co_names,
-        code.co_varnames, code.co_freevars, len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ()), text,
-    )  # fmt: skip
+    defaults = len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ())
+    return ("function", code.co_filename, fingerprint(code, places=True), *defaults, text)
 
 
 def _root(value: Any) -> str:
-    return str(getattr(value, "__module__", None) or "").partition(".")[0]
+    return str(peek(value, "__module__") or "").partition(".")[0]
 
 
 def _named(value: Any) -> Mark:

@@ -15,7 +15,7 @@ from tapeless.frontend.creation import dim_of
 from tapeless.frontend.elementwise_options import borrowed
 from tapeless.frontend.registry import array, dtype, known, text
 from tapeless.frontend.scalars import apply, select
-from tapeless.frontend.values import Array, Scalar, Sequence_, Value
+from tapeless.frontend.values import Array, Borrowed, Scalar, Sequence_, Value
 from tapeless.ir.core import At
 from tapeless.ir.types import Atom, Dim, DType, Var, i64, one_of, zero_of
 
@@ -145,7 +145,8 @@ def diagonal(ctx: Context, matrix: Array, offset: Atom) -> Array:
         return [ctx.b.index(var, [At(r), At(c)])]
 
     made = ctx.new_cell(ctx.b.map(ctx.atom_dim(count), [], element, "m")[0])
-    return borrowed(ctx, made, matrix, "a diagonal taken from a matrix cannot be written")
+    how = Borrowed("diagonal", (offset,))
+    return borrowed(ctx, made, matrix, "a diagonal taken from a matrix cannot be written", how)
 
 
 @known("np.meshgrid")

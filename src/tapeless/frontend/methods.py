@@ -178,6 +178,8 @@ def call_method(ctx: Context, receiver: Value, name: str, args: list[Value], key
         result = BY_NAME[AS_FUNCTION[name]](ctx, [receiver, *args], keywords)
         if name in ("conj", "conjugate") and isinstance(result, Scalar) and isinstance(receiver, Scalar):
             return Scalar(result.atom, receiver.weak)
+        if name in ("conj", "conjugate") and isinstance(receiver, Array) and not receiver.type.dtype.is_complex:
+            return receiver  # the method gives a real array itself, np.conj a new one
         return result
     ctx.fail("TP103", f"{type_text(receiver)} has no method '{name}' that can be compiled")
 

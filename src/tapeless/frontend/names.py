@@ -5,7 +5,6 @@ Values of the surroundings are read at compile time and watched; arrays of the s
 
 from __future__ import annotations
 
-import builtins
 import dataclasses
 import types
 from typing import Any
@@ -13,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from tapeless.frontend.arrays import transpose
-from tapeless.frontend.context import Captured, Context, Watch, type_text
-from tapeless.frontend.origins import UNRECORDED, Origin
+from tapeless.frontend.context import Captured, Context, Watch, object_text, type_text
+from tapeless.frontend.marks import peek
+from tapeless.frontend.origins import Origin
+from tapeless.frontend.plain import plain_hint, refused
 from tapeless.frontend.values import (
     Array,
     Cell,
@@ -26,8 +27,6 @@ from tapeless.frontend.values import (
     weak,
 )
 from tapeless.ir.types import FROM_NUMPY, DType, Type, Var, const
-
-STABLE = ("numpy", "scipy", "math", "cmath", "tapeless")  # modules whose contents nobody replaces
 
 
 def lookup(ctx: Context, name: str) -> Value:
@@ -48,29 +47,26 @@ def lookup(ctx: Context, name: str) -> Value:
         except ValueError:
             ctx.fail("TP102", f"'{name}' has no value yet in the enclosing function")
         return from_python(ctx, found, name)
-    if name in function.value.__globals__:
-        return from_python(ctx, ctx.reads.step(function, "global", name), name)
-    if hasattr(builtins, name):
-        ctx.reads.saw(ctx.reads.step(function, "is global", name))
-        found = ctx.reads.root("builtin", name, getattr(builtins, name))
-        ctx.reads.saw(found)
-        return Static(found.value)
-    ctx.fail("TP102", f"the name '{name}' is not defined")
+    try:
+        found = ctx.reads.step(function, "global", name)
+    except KeyError:
+        ctx.fail("TP102", f"the name '{name}' is not defined")
+    return from_python(ctx, found, name)
 
 
 def from_python(ctx: Context, origin: Origin, name: str) -> Value:
     """A value of the surroundings."""
     value, reads = origin.value, ctx.reads
+    if refused(value):  # Note [Subclasses] in plain.py
+        ctx.fail("TP109", f"'{name}' is {refused(value)}, which is not supported", plain_hint(value))
     match value:
         case None | str() | types.ModuleType() | type() | types.BuiltinFunctionType() | np.ufunc():
-            reads.saw(origin)
-            if not isinstance(value, types.ModuleType) and name.partition(".")[0] not in STABLE:
-                _watch(ctx, origin, name)
+            watch(ctx, origin, name)
             return _static(ctx, origin)
         case bool() | int() | float() | complex():
             if isinstance(value, np.generic):  # np.float64 is a float
                 return _numpy_scalar(ctx, origin, name)
-            _watch(ctx, origin, name)
+            watch(ctx, origin, name)
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
                 ctx.fail("TP109", f"'{name}' = {value} does not fit into 64 bits", "make it a float.")
             return weak(value)
@@ -82,35 +78,35 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
             from tapeless.frontend.calls import python_function
 
             if getattr(value, "__tapeless__", None) or _known(value):
-                reads.saw(origin)
+                watch(ctx, origin, name)
                 return _static(ctx, origin)
-            _watch(ctx, origin, name)
+            watch(ctx, origin, name)
             return python_function(ctx, origin)
         case tuple() | list():
-            reads.saw(origin)
+            _watch_type(ctx, origin, name)
             items = tuple(from_python(ctx, reads.step(origin, "item", k), f"{name}[{k}]") for k in range(len(value)))
-            _watch(ctx, reads.step(origin, "length"), f"len({name})")
+            watch(ctx, reads.step(origin, "length"), f"len({name})")
             if hasattr(value, "_fields"):
                 return Sequence_(items, "namedtuple", tuple(value._fields), type(value))
             return Sequence_(items, "tuple" if isinstance(value, tuple) else "list")
         case dict():
-            reads.saw(origin)
+            _watch_type(ctx, origin, name)
             keys = tuple(value)
-            _watch(ctx, reads.step(origin, "keys"), f"keys of {name}")
+            watch(ctx, reads.step(origin, "keys"), f"keys of {name}")
             items = tuple(from_python(ctx, reads.step(origin, "item", k), f"{name}[{k!r}]") for k in keys)
             return Sequence_(items, "dict", keys)
     if dataclasses.is_dataclass(value):
-        reads.saw(origin)
+        _watch_type(ctx, origin, name)
         fields = tuple(f.name for f in dataclasses.fields(value))
         items = tuple(from_python(ctx, reads.step(origin, "field", f), f"{name}.{f}") for f in fields)
         return Sequence_(items, "dataclass", fields, type(value))
-    _watch(ctx, origin, name)
-    if isinstance(getattr(value, "python", None), types.FunctionType):  # a tp.function
+    watch(ctx, origin, name)
+    if isinstance(peek(value, "python"), types.FunctionType):  # a tp.function
         from tapeless.frontend.calls import python_function
 
         python = reads.step(origin, "attribute", "python")
         return transform_of(ctx, python) or python_function(ctx, python)
-    if getattr(value, "__tapeless__", None) == "vmapped":
+    if peek(value, "__tapeless__") == "vmapped":
         return _vmapped(ctx, origin, name)
     return _static(ctx, origin)
 
@@ -147,12 +143,18 @@ def _known(value: Any) -> bool:
     return find_handler(value) is not None
 
 
-def _watch(ctx: Context, origin: Origin, name: str) -> None:
+def _watch_type(ctx: Context, origin: Origin, name: str) -> None:
+    """A container may be replaced by one like it; one of another type is something else."""
+    ctx.reads.saw(origin)
+    watch(ctx, ctx.reads.step(origin, "type"), f"type({name})")
+
+
+def watch(ctx: Context, origin: Origin, name: str) -> None:
+    """Whatever was resolved by name is compared at each call (`frontend.guards`)."""
     ctx.reads.saw(origin)
     if not ctx.inside_prelude:
         ctx.reads.watch(origin, name)
-        key = (origin.number, name if origin.number == UNRECORDED else "")
-        ctx.watches.setdefault(key, Watch(origin.get, origin.value, name))
+        ctx.watches.setdefault(origin.path, Watch(origin, name))
 
 
 def _numpy_scalar(ctx: Context, origin: Origin, name: str) -> Value:
@@ -160,7 +162,7 @@ def _numpy_scalar(ctx: Context, origin: Origin, name: str) -> Value:
     dtype = FROM_NUMPY.get(kind)
     if dtype is None:
         ctx.fail("TP109", f"'{name}' has the element type {kind}, which is not supported", _dtype_hint())
-    _watch(ctx, origin, name)
+    watch(ctx, origin, name)
     return Scalar(const(origin.value, dtype))
 
 
@@ -169,6 +171,9 @@ def _captured_array(ctx: Context, origin: Origin, name: str) -> Value:
     ctx.reads.saw(origin)
     found = ctx.captured.get(id(value))
     if found is not None:
+        if origin.path != found.origin.path:  # one array by two names, as long as both refer to it
+            watch(ctx, found.origin, found.name)
+            watch(ctx, origin, name)
         return Array(found.cell, found.param.type)
     if value.ndim == 0:
         return _numpy_scalar(ctx, ctx.reads.step(origin, "number"), name)
@@ -215,11 +220,11 @@ def _dtype_hint() -> str:
 def attribute(ctx: Context, base: Value, name: str) -> Value:
     match base:
         case Static(value=types.ModuleType() as module):
-            if not hasattr(module, name):
+            if not _has(ctx, module, name):
                 ctx.fail("TP103", f"module '{module.__name__}' has no attribute '{name}'")
             holder = ctx.reads.module(module)
             return from_python(ctx, ctx.reads.step(holder, "attribute", name), f"{module.__name__}.{name}")
-        case Static(value=type() as cls) if hasattr(cls, name):
+        case Static(value=type() as cls) if _has(ctx, cls, name):
             return from_python(ctx, _part(ctx, cls, name), f"{cls.__name__}.{name}")
         case Array():
             return _array_attribute(ctx, base, name)
@@ -229,7 +234,7 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             return base.items[keys.index(name)]
         case Sequence_(kind="dict") if name in ("keys", "values", "items", "get"):
             return Method(base, name)
-        case Static(value=obj) if obj is not None and not isinstance(obj, str) and hasattr(obj, name):
+        case Static(value=obj) if obj is not None and not isinstance(obj, str) and _has(ctx, obj, name):
             return from_python(ctx, _part(ctx, obj, name), f"{type(obj).__name__}.{name}")
     if isinstance(base, Sequence_) and base.kind == "list" and name in ("append", "extend", "insert", "pop"):
         ctx.fail(
@@ -238,6 +243,13 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             "allocate an array with np.empty and keep a count.",
         )
     ctx.fail("TP103", f"{type_text(base)} has no attribute '{name}' that can be compiled")
+
+
+def _has(ctx: Context, holder: Any, name: str) -> bool:
+    try:
+        return hasattr(holder, name)
+    except Exception as problem:
+        ctx.fail("TP103", f"reading '{name}' of {object_text(holder)} raises {type(problem).__name__}: {problem}")
 
 
 def _part(ctx: Context, holder: Any, name: str) -> Origin:

@@ -7,7 +7,6 @@ the same steps with `recalled`; it gets its own origins, or None when anything i
 
 from __future__ import annotations
 
-import builtins
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -22,11 +21,21 @@ UNRECORDED = -1
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """A value, how to read it again, and its row in the record."""
+    """A value, how to read it again, and its row in the record. `kind` and `key` are the last step, from `parent`."""
 
     number: int
     value: Any
     get: Get
+    parent: Origin | None = None
+    kind: str = ""
+    key: Any = None
+
+    @property
+    def path(self) -> tuple[Any, ...]:
+        """What tells it from others: where it begins and all steps from there."""
+        if self.parent is None:
+            return (id(self.value),)
+        return (*self.parent.path, self.kind, self.key)
 
 
 def made_here(value: Any) -> Origin:
@@ -54,13 +63,9 @@ def _cell(origin: Origin, name: str) -> Get:
 
 
 def _global(origin: Origin, name: str) -> Get:
-    table = origin.value.__globals__
-    return lambda: table[name]
-
-
-def _is_global(origin: Origin, name: str) -> Get:
-    table = origin.value.__globals__
-    return lambda: name in table
+    """A global, or else a builtin, as Python looks it up: the one may hide the other at any time."""
+    table, builtin = origin.value.__globals__, origin.value.__builtins__
+    return lambda: table[name] if name in table else builtin[name]
 
 
 def _default(origin: Origin, k: int) -> Get:
@@ -82,7 +87,6 @@ def _attribute(origin: Origin, name: str) -> Get:
 STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "cell": _cell,
     "global": _global,
-    "is global": _is_global,
     "default": _default,
     "keyword default": _keyword_default,
     "attribute": _attribute,
@@ -91,13 +95,14 @@ STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "length": lambda origin, _: lambda: len(origin.get()),
     "keys": lambda origin, _: lambda: Keys(origin.get()),
     "number": lambda origin, _: lambda: origin.get()[()],
+    "type": lambda origin, _: lambda: type(origin.get()),
+    "code": lambda origin, _: lambda: origin.value.__code__,
+    "defaults": lambda origin, _: lambda: origin.value.__defaults__,
+    "keyword defaults": lambda origin, _: lambda: Keys(origin.value.__kwdefaults__),
 }
 ROOTS: Mapping[str, Callable[[str], Any]] = {
     "module": lambda name: sys.modules[name],
-    "builtin": lambda name: getattr(builtins, name),
 }
-UNREADABLE = (KeyError, AttributeError, ValueError, IndexError, TypeError)  # what reading a value again may raise
-
 
 # -- the record
 
@@ -118,7 +123,8 @@ class Reads:
     def step(self, origin: Origin, kind: str, key: Any = None) -> Origin:
         get = STEPS[kind](origin, key)
         recorded = origin.number != UNRECORDED
-        return Origin(self._number(origin.number, kind, key) if recorded else UNRECORDED, get(), get)
+        number = self._number(origin.number, kind, key) if recorded else UNRECORDED
+        return Origin(number, get(), get, origin, kind, key)
 
     def _number(self, parent: int, kind: str, key: Any) -> int:
         found = self._numbers.setdefault((parent, kind, key), len(self.rows))
@@ -181,8 +187,9 @@ def recalled(rows: Iterable[Row], roots: Mapping[str, Callable[[Any], Any]]) -> 
                 value = known[row.kind](row.key)
                 origin = Origin(k, value, lambda value=value: value)  # type: ignore[misc]
             else:
-                get = STEPS[row.kind](found[row.parent], row.key)
-                origin = Origin(k, get(), get)
+                parent = found[row.parent]
+                get = STEPS[row.kind](parent, row.key)
+                origin = Origin(k, get(), get, parent, row.kind, row.key)
             found.append(origin)
             if row.mark is not None:
                 mark = mark_of(origin.value)

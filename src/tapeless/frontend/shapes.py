@@ -19,7 +19,7 @@ from tapeless.frontend.elementwise_options import borrowed
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.registry import array, axes, axis, integer, known, numeric
 from tapeless.frontend.scalars import apply
-from tapeless.frontend.values import Array, Scalar, Sequence_, SliceValue, Static, Value, weak
+from tapeless.frontend.values import Array, Borrowed, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Range
 from tapeless.ir.types import Atom, Const, Dim, Var, i64
 
@@ -315,7 +315,8 @@ def np_broadcast_to(ctx: Context, a: Value, shape: Value) -> Value:
     made = ctx.new_cell(atom if isinstance(atom, Var) and atom.type.shape else ctx.b.full(dims, atom, kind))
     if isinstance(value, Scalar):
         return made
-    return borrowed(ctx, made, value, "the result of np.broadcast_to cannot be written")
+    how = Borrowed("broadcast_to", tuple(ctx.size_atom(d) for d in dims))
+    return borrowed(ctx, made, value, "the result of np.broadcast_to cannot be written", how)
 
 
 @known("np.repeat")

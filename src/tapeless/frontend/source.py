@@ -11,12 +11,14 @@ import functools
 import hashlib
 import inspect
 import linecache
+import tokenize
 import types
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Concatenate, ParamSpec, TypeVar
 
 from tapeless.errors import CompileError
+from tapeless.frontend.codes import made_from
 from tapeless.ir.span import Span
 
 T = TypeVar("T")
@@ -34,7 +36,9 @@ class Source:
     lines: tuple[str, ...]
     offset: int = 0
     indent: int = 0
+    written: ast.Module | None = None  # the tree as it was parsed, where it was changed
     digest: str = ""  # of the text of a whole file, for telling whether it is still the same
+    checked: set[types.CodeType] = field(default_factory=set)  # what was found to be compiled from it
 
     def span(self, node: ast.AST) -> Span:
         line = getattr(node, "lineno", 1) + self.offset
@@ -96,9 +100,15 @@ def nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(node))
 
 
-def _parsed(text: str) -> ast.Module:
-    tree = ast.parse(text)
-    return _Conditions().visit(tree) if ":=" in text else tree
+def _tree(text: str) -> ast.Module:
+    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # in notebooks
+    tree: ast.Module = compile(text, "<source>", "exec", flags, dont_inherit=True)
+    return tree
+
+
+def _parsed(text: str) -> tuple[ast.Module, ast.Module | None]:
+    """The tree to compile, and what it was before if that is another."""
+    return (_Conditions().visit(_tree(text)), _tree(text)) if ":=" in text else (_tree(text), None)
 
 
 class _Conditions(ast.NodeTransformer):
@@ -171,14 +181,27 @@ def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.La
     if len(found) > 1:  # lambdas on one line: the columns of the code object decide
         exact = [n for n in found if _same_place(n, code, source)]
         found = exact or found
-    if len(found) != 1:
+    if len(found) != 1 or not _is_its_source(source, function):
+        where = f"{code.co_filename}, line {code.co_firstlineno}"
+        if not source.digest:
+            raise CompileError(f"the source of '{function.__qualname__}' cannot be found in {where}", code="TP107")
         raise CompileError(
-            f"the source of '{function.__qualname__}' cannot be found in {code.co_filename}, "
-            f"line {code.co_firstlineno}",
+            f"'{function.__qualname__}' is not what is written in {where}: the file has been edited since, or the function"
+            " was made elsewhere",
             code="TP107",
-            hint="put the function into a file or a notebook cell; code given to exec() as a string has no source.",
+            hint="import the file again (importlib.reload, or a new process); .python runs the function as it is.",
         )
     return source, found[0]
+
+
+def _is_its_source(source: Source, function: types.FunctionType) -> bool:
+    """Note [Code of the source] in `frontend/codes.py`."""
+    code = function.__code__
+    if code not in source.checked:
+        if not made_from(function, source.written or source.tree, source.lines, source.offset):
+            return False
+        source.checked.add(code)
+    return True
 
 
 def _parse(function: types.FunctionType) -> Source:
@@ -192,14 +215,15 @@ def _parse(function: types.FunctionType) -> Source:
         if found is None:
             try:
                 text = tuple(x.rstrip("\n") for x in lines)
-                found = Source(code.co_filename, _parsed("".join(lines)), text, digest=digest)
-            except SyntaxError:  # a notebook cell with magics, say
+                tree, written = _parsed("".join(lines))
+                found = Source(code.co_filename, tree, text, written=written, digest=digest)
+            except (SyntaxError, ValueError):  # half an edit, or a notebook cell with magics
                 pass
         if found is not None:
             return _keep(_files, key, found)
     try:
         block, first = inspect.getsourcelines(function)
-    except (OSError, TypeError):
+    except (OSError, TypeError, SyntaxError, IndexError, tokenize.TokenError):
         raise CompileError(
             f"the source of '{function.__qualname__}' is not available",
             code="TP107",
@@ -208,13 +232,13 @@ def _parse(function: types.FunctionType) -> Source:
     indent = len(block[0]) - len(block[0].lstrip())
     dedented = [x[indent:] if x[:indent].isspace() or not indent else x for x in block]
     try:
-        tree = _parsed("".join(dedented))
-    except SyntaxError:
+        tree, written = _parsed("".join(dedented))
+    except (SyntaxError, ValueError):
         raise CompileError(
             f"the source of '{function.__qualname__}' cannot be parsed on its own", code="TP107", file=code.co_filename,
             line=first, hint="give the lambda a line of its own, or use def.",
         ) from None  # fmt: skip
-    return Source(code.co_filename, tree, tuple(x.rstrip("\n") for x in dedented), first - 1, indent)
+    return Source(code.co_filename, tree, tuple(x.rstrip("\n") for x in dedented), first - 1, indent, written)
 
 
 def _matches(node: ast.FunctionDef | ast.Lambda, code: types.CodeType, source: Source) -> bool:

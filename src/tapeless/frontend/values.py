@@ -38,11 +38,25 @@ class Cell:
     readonly: str = ""
     argument: bool = False
     scattered: bool = False  # Note [Memory order]
+    stands_for: Cell | None = None  # under a transform: the array that it was made of
+    seen_through: tuple[Array, Reshaped | Borrowed] | None = (
+        None  # NumPy may have it as a view, of this array by this step
+    )
 
     @property
     def possible(self) -> set[Cell]:
         """The arrays that this may be: two cells with none in common are different arrays."""
         return {self} | self.may_be
+
+    @property
+    def roots(self) -> set[Cell]:
+        """The arrays outside of all transforms that this may be or stand for."""
+        return {r for c in self.possible for r in c.behind}
+
+    @property
+    def behind(self) -> set[Cell]:
+        """What it stands for, whatever else it may be."""
+        return {self} if self.stands_for is None else self.stands_for.roots
 
 
 @dataclass(frozen=True)
@@ -56,6 +70,14 @@ class Strided:
 @dataclass(frozen=True)
 class Reshaped:
     shape: tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class Borrowed:
+    """What NumPy has, or may have, as a view that compiled code cannot write. `returned.CALLS` has the names."""
+
+    name: str
+    args: tuple[Atom, ...] = ()
 
 
 Step = Strided | Reshaped

@@ -7,6 +7,7 @@ has memory of its own for results and errors, so any number of threads may call 
 from __future__ import annotations
 
 import builtins
+import copy
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
@@ -16,7 +17,8 @@ import numpy as np
 
 from tapeless import errors
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
-from tapeless.frontend.entry import Argument, Known, Leaf, Output, Tree
+from tapeless.frontend.guards import guard
+from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View, view_maker
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import DType
 from tapeless.lower.loopir import CHECK_RECORD, RECORDS, Site
@@ -56,7 +58,11 @@ class Caller:
         self.sizes = _size_sources(compiled, specs)
         self.positions = signature.arguments
         self.captured = signature.captured
+        self.surroundings: list[Callable[[], Any]] = [c.get for c in self.captured]
         self.written = signature.written
+        arrays = [k for k, p in enumerate(signature.params) if p.type.shape]
+        self.clashes = {(k, j) for k in self.written for j in arrays} | set(signature.apart)  # must not share memory
+        self.unchanged = guard(signature.watches)  # whether what it was compiled from is still the same
         self.params: list[tuple[bool, DType]] = [(bool(p.type.shape), p.type.dtype) for p in signature.params]
         argtypes: list[Any] = [ctypes.c_int64] * len(signature.sizes)
         for is_array, dtype in self.params:
@@ -94,8 +100,8 @@ class Caller:
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         values = [leaves[k] for k in self.positions]
-        for c in self.captured:
-            values.append(c.get())
+        for get in self.surroundings:
+            values.append(get())
         if self.budget is not None:
             values.append(self.budget.room(self._plain_numbers(values)))
         keep: list[Any] = []
@@ -109,7 +115,7 @@ class Caller:
                 value = plain
                 keep.append(plain)
             prepare(arguments, value)
-        if self.written:
+        if self.clashes:
             self._refuse_overlap(values)
         made: dict[int, Any] = {}
         for k, (dtype, _, shape, _, _) in self.provided:
@@ -128,7 +134,15 @@ class Caller:
             raise error_of(error, self.compiled.binary.sites)
         if error[CHECK_RECORD]:
             warn(error, self.compiled.binary.sites)
+        if self.captured:
+            leaves = [*leaves, *values[len(self.positions) : len(self.positions) + len(self.captured)]]
         return self.build(results, made, leaves)
+
+    def with_surroundings(self, arrays: Sequence[Any]) -> Caller:
+        """The same on these arrays of the surroundings."""
+        other = copy.copy(self)
+        other.surroundings = [lambda a=a: a for a in arrays]  # type: ignore[misc]
+        return other
 
     def _plain_numbers(self, values: Sequence[Any]) -> list[Any]:
         """Sizes and scalar arguments, None for arrays."""
@@ -167,6 +181,9 @@ class Caller:
                 return self._given(k)
             case Argument(position=position):
                 return lambda results, made, leaves: leaves[position]
+            case View(position=position):
+                view = self.view(output)
+                return lambda results, made, leaves: view(leaves[position], results)
             case Known(value=value):
                 return lambda results, made, leaves: value
             case Tree(kind=kind, items=items, keys=keys, cls=cls):
@@ -190,6 +207,15 @@ class Caller:
 
                 return build
 
+    def view(self, output: View) -> Callable[[Any, Any], Any]:
+        """What makes a view of an array, given the memory of the results as 64-bit numbers."""
+
+        def read(k: int) -> Callable[[Any], int]:
+            at = self.offsets[self.compiled.binary.scalar_slots[k]]
+            return lambda results: int(results[at])
+
+        return view_maker(output, read)
+
     def _given(self, k: int) -> Callable[..., Any]:
         dtype, _, _, dims, number = self.compiled.binary.array_results[k]
         at = self.given_at + number
@@ -205,21 +231,36 @@ class Caller:
     # -- arguments
 
     def _refuse_overlap(self, values: Sequence[Any]) -> None:
-        """A written array must not share memory with another argument, unless they are the same array."""
-        ranges = []
-        for k, v in enumerate(values):
-            if self.params[k][0]:
-                low, high = np.lib.array_utils.byte_bounds(v)
-                ranges.append((k, low, high))
-        for k, low, high in ranges:
-            if k not in self.written:
-                continue
-            for j, other_low, other_high in ranges:
-                if j != k and low < other_high and other_low < high and np.shares_memory(values[k], values[j]):
-                    names = [p.name for p in self.compiled.signature.params]
-                    raise ArgumentError(
-                        f"'{names[k]}' is written, but shares memory with '{names[j]}': pass a copy of one of them"
-                    )
+        """A written array must not share memory with another argument, unless they are the same array, nor with itself."""
+        bounds = {k: np.lib.array_utils.byte_bounds(values[k]) for k in {k for pair in self.clashes for k in pair}}
+        names = [p.name for p in self.compiled.signature.params]
+        for k, j in self.clashes:
+            (low, high), (other_low, other_high) = bounds[k], bounds[j]
+            if k == j and overlaps_itself(values[k]):
+                raise ArgumentError(f"'{names[k]}' is written, but its elements share memory: pass a copy of it")
+            if k != j and low < other_high and other_low < high and np.shares_memory(values[k], values[j]):
+                raise ArgumentError(
+                    f"'{names[k]}' is written, but shares memory with '{names[j]}': pass a copy of one of them"
+                )
+
+
+def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
+    """Whether two elements of an array lie in the same place."""
+    if array.flags.c_contiguous or array.size < 2:
+        return False
+    axes = sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape, strict=True) if n > 1)
+    reach = array.itemsize
+    for stride, n in axes:  # each axis steps over all that the finer ones reach
+        if stride < reach:
+            break
+        reach += stride * (n - 1)
+    else:
+        return False
+    places: np.ndarray[Any, Any] = np.zeros((), np.int64)
+    for stride, n in axes:
+        places = np.add.outer(places, np.arange(n) * stride)
+    found = np.unique(places)
+    return bool(found.size < array.size or (np.diff(found) < array.itemsize).any())
 
 
 def _is_plain(value: Any, dtype: DType) -> bool:

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from tapeless.errors import WARNINGS
-from tapeless.frontend.entry import ONE, Argument, ArraySpec, Known, Leaf, Output, Tree
+from tapeless.frontend.entry import ONE, ArraySpec
+from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View
 from tapeless.ir.types import LARGEST_SIZE, DType
 from tapeless.lower.loopir import CHECK_RECORD, RECORDS
 from tapeless.runtime.calling import Caller, error_of, warn
@@ -145,12 +146,11 @@ def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
         if not is_array and dtype is DType.i64:  # C would take the lowest 64 bits
             lines.append(f"    if not {-(2**63)} <= a{caller.positions[k]} <= {2**63 - 1}:")
             lines.append("        return general(args)")
-    for k in caller.written:  # arrays that share memory: another specialisation, or refused
-        for j in arrays:
-            if j != k:
-                a, b = caller.positions[k], caller.positions[j]
-                lines.append(f"    if p{k} < p{j} + a{b}.nbytes and p{j} < p{k} + a{a}.nbytes:")
-                lines.append("        return again(args)")
+    for k, j in sorted(caller.clashes):  # arrays that share memory: another specialisation, or refused
+        if j != k:
+            a, b = caller.positions[k], caller.positions[j]
+            lines.append(f"    if p{k} < p{j} + a{b}.nbytes and p{j} < p{k} + a{a}.nbytes:")
+            lines.append("        return again(args)")
     values = [f"p{k}" if is_array else _number(caller, k) for k, (is_array, _) in enumerate(caller.params)]
     passed = [*sizes, *values, *(f"q{n}" for n in range(len(caller.provided)))]
     lines.append(f"    native({', '.join([*passed, 'threads', 'frame.results_at', 'frame.error_at'])})")
@@ -187,6 +187,10 @@ def _expression(caller: Caller, output: Output, env: dict[str, Any]) -> str | No
             return f"r{[p for p, _ in caller.provided].index(k)}"
         case Argument(position=position):
             return f"a{position}"
+        case View(position=position):
+            name = f"view_{len(env)}"
+            env[name] = caller.view(output)
+            return f"{name}(a{position}, frame.ints)"
         case Known(value=None):
             return "None"
         case Tree(kind="tuple", items=items):

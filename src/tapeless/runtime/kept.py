@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-from tapeless.frontend.entry import Output, Signature
+from tapeless.frontend import returned
+from tapeless.frontend.entry import Signature
 from tapeless.frontend.origins import Row
+from tapeless.frontend.returned import Output
 from tapeless.frontend.values import Cell
 from tapeless.ir.span import Span
 from tapeless.ir.types import Const, DType, Type, Var
@@ -73,7 +75,7 @@ class Called:
 
 CODEC = Codec(
     [
-        Binary, Memory, Called, Hidden, SizeOf, Signature, *get_args(Output), Row, Cell, Inserted, Site, Span, DType, Type, Var, Const,
+        Binary, Memory, Called, Hidden, SizeOf, Signature, *get_args(Output), *returned.PARTS, Row, Cell, Inserted, Site, Span, DType, Type, Var, Const,
         Outline, *get_args(Stm), Buffer, Space, Pointer,
     ]
 )  # fmt: skip

@@ -82,7 +82,7 @@ def recall(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef) -> tup
             continue
         captured = [Captured(origins[h.row], h.param, h.cell, h.name) for h in called.hidden]
         watched = [(origins[k], row.watched) for k, row in enumerate(memory.rows) if row.watched]
-        watches = [Watch(origin.get, origin.value, name) for origin, name in watched]
+        watches = [Watch(origin, name) for origin, name in watched]
         return memory.code, replace(called.signature, captured=captured, watches=watches)
     return None
 

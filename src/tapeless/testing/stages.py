@@ -19,7 +19,8 @@ import numpy as np
 
 from tapeless import errors
 from tapeless.frontend.context import Options
-from tapeless.frontend.entry import Argument, Known, Leaf, Output, Traced, Tree, specs_of, trace
+from tapeless.frontend.entry import Traced, specs_of, trace
+from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View, view_maker
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.ir.core import Function
@@ -120,7 +121,7 @@ def by_core(traced: Traced, core: Function, arguments: Arguments, **options: Any
         plain = len(results) - len(core.written)
         for k, value in zip(core.written, results[plain:], strict=True):
             values[k][...] = value
-        return assemble(traced.output, results, leaves)
+        return assemble(traced, results, leaves)
 
     return _call(run, arguments)
 
@@ -155,7 +156,7 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
         for k, r in lowered.array_results.items():
             shape = [int(numbers[d]) for d in r.scalars]
             results[k] = made[k] if r.provided else given[r.given][: math.prod(shape)].reshape(shape)
-        return assemble(traced.output, results, leaves)
+        return assemble(traced, results, leaves)
 
     return _call(run, arguments)
 
@@ -210,17 +211,23 @@ def _record(failed: LoopError, kinds: Sequence[Any]) -> list[int]:
     return [failed.site + 1, *values]
 
 
-def assemble(output: Output, results: Sequence[Any], leaves: Sequence[Any]) -> Any:
+def assemble(traced: Traced, results: Sequence[Any], leaves: Sequence[Any]) -> Any:
     """The Python result from the results of Core."""
+    return _assembled(traced.output, results, [*leaves, *(c.get() for c in traced.captured)])
+
+
+def _assembled(output: Output, results: Sequence[Any], leaves: Sequence[Any]) -> Any:
     match output:
         case Leaf(k=k, python=python):
             return results[k].item() if python else results[k]
         case Argument(position=position):
             return leaves[position]
+        case View(position=position):
+            return view_maker(output, lambda k: lambda results: int(results[k]))(leaves[position], results)
         case Known(value=value):
             return value
         case Tree(kind=kind, items=items, keys=keys, cls=cls):
-            parts = [assemble(i, results, leaves) for i in items]
+            parts = [_assembled(i, results, leaves) for i in items]
             match kind:
                 case "dict":
                     return dict(zip(keys, parts, strict=True))
