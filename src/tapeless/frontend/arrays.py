@@ -132,6 +132,8 @@ def transpose(ctx: Context, array: Array, perm: Sequence[int]) -> Array:
 def reshape(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
     """A view where NumPy gives one, else a copy. Where that depends on run-time sizes the result cannot be written."""
     target = array.type.with_shape(shape)
+    if not array.type.shape or not shape:
+        return ctx.new_cell(ctx.b.reshape(read(ctx, array), shape), array.cell.name)
     try:
         in_place = layout.regrouped(*_strides(ctx, array), [ctx.canon(d) for d in shape]) is not None
     except layout.Unknown:
@@ -294,6 +296,8 @@ def map_nest(ctx: Context, function: ScalarFunction, values: Sequence[Var | Scal
 def as_numeric(ctx: Context, value: Value, what: str) -> Scalar | Array:
     """A number or an array; lists and tuples of numbers become arrays, as in NumPy."""
     match value:
+        case Array(type=t) if not t.shape:
+            return Scalar(read(ctx, value))
         case Scalar() | Array():
             return value
         case Sequence_(kind=kind) if kind in ("tuple", "list"):

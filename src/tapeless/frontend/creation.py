@@ -181,12 +181,10 @@ def at_least(ctx: Context, value: Value, rank: int) -> Value:
     missing = rank - (found.type.rank if isinstance(found, Array) else 0)
     if missing <= 0:
         return found
-    whole = array(ctx, "np.array", found)
-    if isinstance(found, Scalar):
-        missing -= 1
     from tapeless.frontend.indexing import get_item
 
-    return get_item(ctx, whole, Sequence_((*[Static(None)] * missing, Static(Ellipsis)))) if missing else whole
+    whole = array(ctx, "np.array", found)
+    return get_item(ctx, whole, Sequence_((*[Static(None)] * missing, Static(Ellipsis))))
 
 
 @known("np.atleast_1d")

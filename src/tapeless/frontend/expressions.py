@@ -331,8 +331,10 @@ def subscript(ctx: Context, base: Value, index: Value) -> Value:
             return base.items[base.keys.index(key)]
         case Sequence_(items=items):
             return _tuple_item(ctx, base, items, index)
-        case Scalar(weak=False) if index == Sequence_(()) or (isinstance(index, Static) and index.value is Ellipsis):
-            return base  # an array without dimensions
+        case Scalar(weak=False):  # an array without axes
+            from tapeless.frontend.registry import array, settled
+
+            return settled(ctx, get_item(ctx, array(ctx, "index", base), index))
         case RangeValue():
             ctx.fail("TP101", "range objects cannot be indexed", "compute start + i * step.")
         case _:

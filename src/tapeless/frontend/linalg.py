@@ -14,7 +14,7 @@ import numpy as np
 from tapeless.frontend.arrays import cast, elementwise, read
 from tapeless.frontend.batch import over_leading
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.creation import total_size
+from tapeless.frontend.creation import at_least, total_size
 from tapeless.frontend.elementwise import ROWS, apply_row, common_dtype, conj
 from tapeless.frontend.expressions import binary_values
 from tapeless.frontend.indexing import get_item
@@ -147,15 +147,15 @@ def cross(ctx: Context, a: Value, b: Value) -> Value:
 
 @known("np.kron")
 def kron(ctx: Context, a: Value, b: Value) -> Value:
-    x, y = array(ctx, "np.kron", a), array(ctx, "np.kron", b)
-    if x.type.rank != y.type.rank:
-        ctx.fail("TP202", "np.kron takes arrays of the same number of dimensions here", "add axes with np.newaxis.")
+    both = [array(ctx, "np.kron", v) for v in (a, b)]
+    rank = max(v.type.rank for v in both)
+    x, y = (array(ctx, "np.kron", at_least(ctx, v, rank)) for v in both)
     spread = [(ctx.canon(d), 1) for d in x.type.shape]
     packed = [(1, ctx.canon(d)) for d in y.type.shape]
     left = reshaped(ctx, x, [d for pair in spread for d in pair])
     right = reshaped(ctx, y, [d for pair in packed for d in pair])
     made = elementwise(ctx, lambda u, v: apply_row(ctx, "np.kron", ROWS["multiply"], u, v), [left, right], "np.kron")
-    assert isinstance(made, Array)
+    made = array(ctx, "np.kron", made)
     sizes = [total_size(ctx, pair) for pair in zip(x.type.shape, y.type.shape, strict=True)]
     return ctx.new_cell(ctx.b.reshape(read(ctx, made), [ctx.atom_dim(s) for s in sizes]))
 

@@ -13,7 +13,7 @@ from tapeless.frontend.batch import over_leading
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import dim_of
 from tapeless.frontend.elementwise_options import borrowed
-from tapeless.frontend.registry import array, dtype, known, text
+from tapeless.frontend.registry import array, dtype, known, text, vector
 from tapeless.frontend.scalars import apply, select
 from tapeless.frontend.values import Array, Borrowed, Scalar, Sequence_, Value
 from tapeless.ir.core import At
@@ -152,7 +152,7 @@ def diagonal(ctx: Context, matrix: Array, offset: Atom) -> Array:
 @known("np.meshgrid")
 def _meshgrid(ctx: Context, *xi: Value, indexing: Value | None = None) -> Value:
     order = text(ctx, "np.meshgrid: indexing", indexing, "xy")
-    vectors = [array(ctx, "np.meshgrid", x) for x in xi]
+    vectors = [vector(ctx, "np.meshgrid", x) for x in xi]
     if any(v.type.rank != 1 for v in vectors):
         ctx.fail("TP202", "np.meshgrid takes vectors")
     places = list(range(len(vectors)))

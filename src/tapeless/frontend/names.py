@@ -300,6 +300,8 @@ def _scalar_attribute(ctx: Context, value: Scalar, name: str) -> Value:
             return weak(0)
         case "size" if not value.weak:
             return weak(1)
-        case _ if name in ARRAY_METHODS or name in ("conjugate", "is_integer"):
+        case "T" if not value.weak:
+            return value
+        case _ if name in ("conjugate", "is_integer") or (name in ARRAY_METHODS and not value.weak):
             return Method(value, name)
     ctx.fail("TP103", f"{type_text(value)} has no attribute '{name}' that can be compiled")

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 
 from tapeless.frontend.arrays import read
 from tapeless.frontend.batch import lanes_last, over_leading
-from tapeless.frontend.context import Context
+from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import total_size
-from tapeless.frontend.registry import array, axes, axis, dtype, flag, known, numeric
+from tapeless.frontend.registry import array, axes, dtype, flag, known, numeric
 from tapeless.frontend.scalars import apply, convert, select
-from tapeless.frontend.values import Array, Scalar, Value, weak
+from tapeless.frontend.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.core import Lambda, Reduction, Sweep
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64, one_of, zero_of
 from tapeless.ops.op import COMPLEX
@@ -111,7 +111,7 @@ def _total(name: str, row: str) -> Callable[..., Value]:
     ) -> Value:
         value = array(ctx, name, a)
         kind = dtype_argument(ctx, dtype) or widened(value.type.dtype)
-        where = axes(ctx, name, axis, value.type.rank)
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
         return over_lanes(
             ctx, name, value, where, keepdims, lambda lane: [fold(ctx, row, [lane], lambda x: convert(ctx, x, kind))]
         )
@@ -119,7 +119,7 @@ def _total(name: str, row: str) -> Callable[..., Value]:
     return body
 
 
-dtype_argument, axis_argument = dtype, axis  # parameters of the same names hide them
+dtype_argument = dtype  # parameters of the same name hide it
 
 sum_ = known("np.sum")(_total("np.sum", "add"))
 prod = known("np.prod")(_total("np.prod", "mul"))
@@ -141,7 +141,7 @@ def _ignoring_nan(name: str, row: str) -> None:
             numbers = x.type.dtype.is_float or x.type.dtype.is_complex
             return y if not numbers else select(ctx, apply(ctx, "isnan", x), neutral_of(row, kind), y)
 
-        where = axes(ctx, name, axis, value.type.rank)
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
         return over_lanes(ctx, name, value, where, keepdims, lambda lane: [fold(ctx, row, [lane], element)])
 
 
@@ -159,7 +159,7 @@ def _extremum(names: Sequence[str], row: str, on_bool: str, word: str) -> Callab
     def body(ctx: Context, a: Value, axis: Value | None = None, keepdims: Value | None = None) -> Value:
         value = array(ctx, name, a)
         no_complex(ctx, name, value)
-        where = axes(ctx, name, axis, value.type.rank)
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
         message = f"zero-size array to reduction operation {word} which has no identity"
         refuse_empty(ctx, reduced_size(ctx, value, where), message)
         used = on_bool if value.type.dtype is DType.bool else row
@@ -189,10 +189,9 @@ def _position(name: str, row: str, word: str) -> Callable[..., Value]:
     def body(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
         value = array(ctx, name, a)
         no_complex(ctx, name, value)
-        if axis is None:
-            where: tuple[int, ...] = tuple(range(value.type.rank))
-        else:
-            where = (axis_argument(ctx, name, axis, value.type.rank),)
+        if isinstance(axis, Sequence_):
+            ctx.fail("TP104", f"{name} works along one axis or over all of them, not {type_text(axis)}")
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
         refuse_empty(ctx, reduced_size(ctx, value, where), f"attempt to get {word} of an empty sequence")
 
         def lane(var: Var) -> list[Atom]:
@@ -242,7 +241,7 @@ def _truth(name: str, row: str) -> Callable[..., Value]:
     @known(name)
     def body(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
         value = array(ctx, name, a)
-        where = axes(ctx, name, axis, value.type.rank)
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
         return over_lanes(
             ctx,
             name,
@@ -262,7 +261,7 @@ all_ = _truth("np.all", "and")
 @known("np.count_nonzero")
 def count_nonzero(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
     value = array(ctx, "np.count_nonzero", a)
-    where = axes(ctx, "np.count_nonzero", axis, value.type.rank)
+    where = axes(ctx, "np.count_nonzero", axis, value.type.rank, lenient=True)
 
     def one(x: Atom) -> Atom:
         return convert(ctx, convert(ctx, x, DType.bool), DType.i64)

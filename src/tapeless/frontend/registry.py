@@ -13,14 +13,16 @@ import math
 import operator
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from tapeless.frontend.arrays import as_numeric
+from tapeless.frontend.arrays import as_numeric, read
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value
-from tapeless.ir.types import FROM_NUMPY, Const, DType
+from tapeless.ir.core import Apply
+from tapeless.ir.types import FROM_NUMPY, Const, DType, Var
 
 Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
 Body = TypeVar("Body", bound=Callable[..., Value])
@@ -102,8 +104,8 @@ def with_signature(name: str, body: Callable[..., Value]) -> Handler:
                 ctx.fail("TP112", f"{name} is missing the argument '{key}'")
         if variadic:
             head = [bound.pop(key) for key in positional[: len(args)]]
-            return body(ctx, *head, *args[len(positional) :], **bound)
-        result = body(ctx, **bound)
+            return settled(ctx, body(ctx, *head, *args[len(positional) :], **bound))
+        result = settled(ctx, body(ctx, **bound))
         return result if out == Static(None) else write_out(ctx, name, out, result)
 
     return handler
@@ -140,11 +142,28 @@ def dtype_of(value: Scalar | Array) -> DType:
 
 
 def array(ctx: Context, name: str, value: Value | None) -> Array:
-    """An array; a number counts as an array of one element."""
+    """An array. A number is one without axes until the function has given its result: `settled` turns it back."""
     found = numeric(ctx, name, value)
     if isinstance(found, Array):
         return found
-    return ctx.new_cell(ctx.b.array([found.atom]))
+    atom = found.atom
+    return ctx.new_cell(atom if isinstance(atom, Var) else ctx.b.let(atom.type, Apply("identity", (atom,)), "t"))
+
+
+def vector(ctx: Context, name: str, value: Value | None) -> Array:
+    """An array; a number counts as one of one element, for functions that NumPy has work on numbers in this way."""
+    found = array(ctx, name, value)
+    return found if found.type.shape else ctx.new_cell(ctx.b.array([read(ctx, found)]))
+
+
+def settled(ctx: Context, value: Value) -> Value:
+    """A result with numbers in place of arrays without axes: no other part of the front end meets those."""
+    match value:
+        case Array(type=t) if not t.shape:
+            return Scalar(read(ctx, value))
+        case Sequence_(items=items) if any(isinstance(v, Array) and not v.type.shape for v in items):
+            return replace(value, items=tuple(settled(ctx, v) for v in items))
+    return value
 
 
 def optional_number(ctx: Context, name: str, value: Value | None) -> int | float | None:
@@ -203,10 +222,13 @@ def axis(ctx: Context, name: str, value: Value | None, rank: int, default: int =
     return number % rank
 
 
-def axes(ctx: Context, name: str, value: Value | None, rank: int) -> tuple[int, ...]:
-    """axis=None (all), an axis, or a tuple of them; in increasing order."""
+def axes(ctx: Context, name: str, value: Value | None, rank: int, lenient: bool = False) -> tuple[int, ...]:
+    """axis=None (all), an axis, or a tuple of them; in increasing order. `lenient`: a number has an axis 0, which is left out."""
     if value is None:
         return tuple(range(rank))
+    if lenient and not rank and isinstance(value, Scalar):
+        axis(ctx, name, value, 1)
+        return ()
     items = value.items if isinstance(value, Sequence_) else (value,)
     found = [axis(ctx, name, item, rank) for item in items]
     if len(set(found)) != len(found):

@@ -14,7 +14,7 @@ from tapeless.frontend.elementwise import ROWS, apply_row
 from tapeless.frontend.expressions import binary_values
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.reductions import operator, sum_, widened
-from tapeless.frontend.registry import array, axis, dtype, integer, known
+from tapeless.frontend.registry import array, axis, dtype, integer, known, vector
 from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.shapes import flat, reshaped
 from tapeless.frontend.values import Array, Scalar, Sequence_, SliceValue, Value, weak
@@ -38,7 +38,7 @@ def _cumulative(names: tuple[str, ...], row: str) -> Callable[..., Value]:
 
     @known(*names)
     def body(ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None) -> Value:
-        value = array(ctx, name, a)
+        value = vector(ctx, name, a)
         kind = dtype_argument(ctx, dtype) or widened(value.type.dtype)
         if axis is None:
             value = flat(ctx, value)

@@ -17,7 +17,7 @@ from tapeless.frontend.creation import shape_of as shape_argument
 from tapeless.frontend.elementwise import common_dtype
 from tapeless.frontend.elementwise_options import borrowed
 from tapeless.frontend.indexing import get_item
-from tapeless.frontend.registry import array, axes, axis, integer, known, numeric
+from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, vector
 from tapeless.frontend.scalars import apply
 from tapeless.frontend.values import Array, Borrowed, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Range
@@ -95,7 +95,7 @@ def np_reshape(ctx: Context, a: Value, shape: Value, order: Value | None = None)
 @known("np.ravel")
 def ravel(ctx: Context, a: Value, order: Value | None = None) -> Value:
     check_order(ctx, "np.ravel", order)
-    value = array(ctx, "np.ravel", a)
+    value = vector(ctx, "np.ravel", a)
     if in_order(ctx, value):
         return flat(ctx, value)
     return separate(ctx, value, [ctx.atom_dim(total_size(ctx, value.type.shape))])
@@ -112,7 +112,7 @@ def squeeze(ctx: Context, a: Value, axis: Value | None = None) -> Value:
                 message = "np.squeeze: whether an axis goes must be known at compile time, and this one has size 1; give axis="
                 ctx.check(apply(ctx, "ne", d, i64(1)), "ShapeError", message)
     else:
-        away = list(axes(ctx, "np.squeeze", axis, value.type.rank))
+        away = list(axes(ctx, "np.squeeze", axis, value.type.rank, lenient=True))
     for k in away:
         size = dims[k]
         message = "cannot select an axis to squeeze out which has size not equal to one"
@@ -125,10 +125,8 @@ def squeeze(ctx: Context, a: Value, axis: Value | None = None) -> Value:
 
 @known("np.expand_dims")
 def expand_dims(ctx: Context, a: Value, axis: Value) -> Value:
-    value = numeric(ctx, "np.expand_dims", a)
+    value = array(ctx, "np.expand_dims", a)
     added = len(axis.items) if isinstance(axis, Sequence_) else 1
-    if isinstance(value, Scalar):
-        return at_least(ctx, value, added)
     places = axes(ctx, "np.expand_dims", axis, value.type.rank + added)
     items = tuple(Static(None) if k in places else WHOLE for k in range(value.type.rank + added))
     return get_item(ctx, value, Sequence_(items))
@@ -187,7 +185,8 @@ def _flipped(ctx: Context, value: Array, places: Sequence[int]) -> Value:
 
 @known("np.flipud")
 def flipud(ctx: Context, m: Value) -> Value:
-    return _flipped(ctx, array(ctx, "np.flipud", m), [0])
+    value = array(ctx, "np.flipud", m)
+    return _flipped(ctx, value, [axis_argument(ctx, "np.flipud", FIRST, value.type.rank)])
 
 
 @known("np.fliplr")
@@ -201,14 +200,14 @@ def fliplr(ctx: Context, m: Value) -> Value:
 # -- joining
 
 
-def parts_of(ctx: Context, name: str, value: Value) -> list[Array]:
-    """The arrays of a list, in their common element type; an array counts as the list of its rows."""
+def parts_of(ctx: Context, name: str, value: Value, rank: int = 0) -> list[Array]:
+    """The arrays of a list, of this rank at least, in their common element type; an array counts as the list of its rows."""
     from tapeless.frontend.builtin_functions import items_of
 
     found = [numeric(ctx, name, item) for item in items_of(ctx, f"the list of {name}", value)]
     if not found:
         ctx.fail("TP112", f"{name} needs at least one array")
-    parts = [array(ctx, name, p) for p in found]
+    parts = [array(ctx, name, at_least(ctx, p, rank)) for p in found]
     kind = common_dtype([Scalar(Const(0, p.type.dtype)) for p in parts])
     return [p if p.type.dtype is kind else ctx.new_cell(cast(ctx, read(ctx, p), kind)) for p in parts]
 
@@ -252,20 +251,19 @@ def stack(ctx: Context, arrays: Value, axis: Value | None = None) -> Value:
 
 @known("np.hstack")
 def hstack(ctx: Context, tup: Value) -> Value:
-    parts = parts_of(ctx, "np.hstack", tup)
+    parts = parts_of(ctx, "np.hstack", tup, 1)
     return joined(ctx, "np.hstack", parts, 0 if parts[0].type.rank == 1 else 1)
 
 
 @known("np.vstack")
 def vstack(ctx: Context, tup: Value) -> Value:
-    parts = [array(ctx, "np.vstack", at_least(ctx, p, 2)) for p in parts_of(ctx, "np.vstack", tup)]
-    return joined(ctx, "np.vstack", parts, 0)
+    return joined(ctx, "np.vstack", parts_of(ctx, "np.vstack", tup, 2), 0)
 
 
 @known("np.column_stack")
 def column_stack(ctx: Context, tup: Value) -> Value:
     columns = []
-    for p in parts_of(ctx, "np.column_stack", tup):
+    for p in parts_of(ctx, "np.column_stack", tup, 1):
         columns.append(array(ctx, "", get_item(ctx, p, Sequence_((WHOLE, Static(None))))) if p.type.rank == 1 else p)
     return joined(ctx, "np.column_stack", columns, 1)
 
@@ -321,7 +319,7 @@ def np_broadcast_to(ctx: Context, a: Value, shape: Value) -> Value:
 
 @known("np.repeat")
 def repeat(ctx: Context, a: Value, repeats: Value, axis: Value | None = None) -> Value:
-    value = array(ctx, "np.repeat", a)
+    value = vector(ctx, "np.repeat", a)
     if not isinstance(repeats, Scalar):
         ctx.fail(
             "TP113", "np.repeat with one count for each element gives a size that depends on the data", "use one count."

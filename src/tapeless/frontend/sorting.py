@@ -13,7 +13,7 @@ from tapeless.frontend.context import Context
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.linalg import library
 from tapeless.frontend.reductions import no_complex
-from tapeless.frontend.registry import array, axis, known, numeric, text
+from tapeless.frontend.registry import array, axis, known, numeric, text, vector
 from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.shapes import LAST, WHOLE, flat
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value
@@ -47,7 +47,7 @@ def sort(ctx: Context, a: Value, axis: Value | None = LAST, kind: Value | None =
 def argsort(
     ctx: Context, a: Value, axis: Value | None = LAST, kind: Value | None = None, *, stable: Value | None = None
 ) -> Value:
-    value = array(ctx, "np.argsort", a)
+    value = vector(ctx, "np.argsort", a)
     if axis is None:
         value = flat(ctx, value)
     return _sorted(ctx, "argsort", value, axis_argument(ctx, "np.argsort", axis, value.type.rank))
@@ -105,7 +105,7 @@ def interp(
 
 @known("np.take")
 def take(ctx: Context, a: Value, indices: Value, axis: Value | None = None) -> Value:
-    value = array(ctx, "np.take", a)
+    value = vector(ctx, "np.take", a)
     if axis is None:
         value = flat(ctx, value)
     place = axis_argument(ctx, "np.take", axis, value.type.rank)

@@ -44,7 +44,7 @@ def ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
     found = rule_of(f"np.{ufunc.__name__}")
     if name in ("reduce", "accumulate"):
         function = (REDUCE if name == "reduce" else ACCUMULATE).get(ufunc.__name__)
-        return None if function is None else with_signature(full, _along_first(function))
+        return None if function is None else with_signature(full, _along_first(full, function, name == "reduce"))
     if found is None or found[0] != 2:
         return None
     rule = found[1]
@@ -56,10 +56,12 @@ def ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
     return None
 
 
-def _along_first(function: Callable[..., Value]) -> Callable[..., Value]:
+def _along_first(name: str, function: Callable[..., Value], of_numbers: bool) -> Callable[..., Value]:
     """Unlike np.sum, the method works along axis 0 unless told otherwise; None still means all axes."""
 
     def body(ctx: Context, array: Value, axis: Value | None = FIRST) -> Value:
+        if not of_numbers and isinstance(numeric(ctx, name, array), Scalar):
+            ctx.fail("TP202", f"{name} works along an axis, and a number has none")
         return function(ctx, array, axis)
 
     return body

@@ -34,7 +34,7 @@ from tapeless.ir.core import (
     Update,
 )
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var
+from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, i64
 from tapeless.ir.walk import apply_lambda
 
 if TYPE_CHECKING:
@@ -101,9 +101,11 @@ class Builder:
     def effect(self, exp: Exp) -> None:
         self.stms.append(Stm((), exp, self.span))
 
-    # -- arrays
+    # -- arrays; a number is an array without axes
 
     def index(self, array: Var, axes: Sequence[Axis], name: str = "e") -> Var:
+        if not array.type.shape:
+            return array
         return self.let(indexed_type(array.type, axes), Index(array, tuple(axes)), name)
 
     def row(self, array: Var, index: Atom, name: str = "row") -> Var:
@@ -124,13 +126,21 @@ class Builder:
         return self.let(Type(item.dtype, (len(items), *item.shape)), ArrayLit(tuple(items)), name)
 
     def reshape(self, array: Var, shape: Sequence[Dim], name: str = "") -> Var:
+        if not shape:
+            return self.index(array, [At(i64(0))] * array.type.rank, name or array.name)
+        if not array.type.shape:
+            return self.full(shape, array, array.type.dtype, name or array.name)
         return self.let(array.type.with_shape(shape), Reshape(array, tuple(shape)), name or array.name)
 
     def transpose(self, array: Var, perm: Sequence[int], name: str = "") -> Var:
+        if not perm:
+            return array
         shape = tuple(array.type.shape[p] for p in perm)
         return self.let(array.type.with_shape(shape), Transpose(array, tuple(perm)), name or array.name)
 
     def broadcast(self, array: Var, shape: Sequence[Dim], axes: Sequence[int], name: str = "") -> Var:
+        if not array.type.shape:
+            return self.reshape(array, shape, name)
         return self.let(array.type.with_shape(shape), Broadcast(array, tuple(shape), tuple(axes)), name or array.name)
 
     def concat(self, arrays: Sequence[Var], axis: int, length: Dim, name: str = "concat") -> Var:
@@ -139,6 +149,8 @@ class Builder:
         return self.let(arrays[0].type.with_shape(shape), Concat(tuple(arrays), axis), name)
 
     def copy(self, array: Var, name: str = "") -> Var:
+        if not array.type.shape:
+            return array
         return self.let(array.type, Copy(array), name or array.name)
 
     def alias(self, new: Var, old: Atom) -> None:
@@ -184,8 +196,6 @@ class Builder:
 
 def full_axes(shape: Sequence[Dim]) -> list[Axis]:
     """All of each axis."""
-    from tapeless.ir.types import i64
-
     return [Range(i64(0), d, i64(1)) for d in shape]
 
 
