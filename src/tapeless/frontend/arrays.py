@@ -15,6 +15,7 @@ from tapeless.ir.core import At, Axis, Body, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64, zero_of
 
 ScalarFunction = Callable[..., Scalar]
+Convert = Callable[[Context, Atom, DType], Atom]
 
 
 def wrap(ctx: Context, var: Var, name: str = "") -> Value:
@@ -353,11 +354,11 @@ def _common_dtype(values: Sequence[Scalar]) -> DType:
     return dtype
 
 
-def cast(ctx: Context, var: Var, dtype: DType) -> Var:
+def cast(ctx: Context, var: Var, dtype: DType, convert: Convert = scalars.convert) -> Var:
     """An array in another element type; itself when it has that type."""
     if var.type.dtype is dtype:
         return var
-    return map_nest(ctx, lambda s: Scalar(scalars.convert(ctx, s.atom, dtype)), [var], var.type.shape)
+    return map_nest(ctx, lambda s: Scalar(convert(ctx, s.atom, dtype)), [var], var.type.shape)
 
 
 def broadcast_to(ctx: Context, value: Scalar | Array, shape: tuple[Dim, ...], dtype: DType, what: str) -> Atom:

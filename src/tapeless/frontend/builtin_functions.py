@@ -299,9 +299,9 @@ def _loop(ctx: Context, count: Atom, start: Scalar, step: Callable[[Scalar, Atom
     def body(k: Atom, running: Atom) -> list[Atom]:
         value = step(Scalar(running, is_weak), k)
         assert isinstance(value, Scalar)
-        return [convert(ctx, value.atom, dtype)]
+        return [scalars.exactly(ctx, value.atom, dtype)]
 
-    (result,) = ctx.b.for_(count, [convert(ctx, start.atom, dtype)], body, ["r"])
+    (result,) = ctx.b.for_(count, [scalars.exactly(ctx, start.atom, dtype)], body, ["r"])
     return Scalar(result, is_weak)
 
 
@@ -331,7 +331,7 @@ def better(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
     dtype, is_weak = scalars.join(ctx, a, b)
     if dtype.is_complex:
         ctx.fail("TP104", f"{name} does not take complex numbers")
-    x, y = convert(ctx, a.atom, dtype), convert(ctx, b.atom, dtype)
+    x, y = scalars.exactly(ctx, a.atom, dtype), scalars.exactly(ctx, b.atom, dtype)
     if dtype is DType.bool:
         return Scalar(apply(ctx, "and" if name == "min" else "or", x, y), is_weak)
     return Scalar(apply(ctx, name, x, y), is_weak)

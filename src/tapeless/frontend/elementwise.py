@@ -132,9 +132,11 @@ def float_power(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
 
 def fmod(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
     a, b = together(ctx, x, y)
-    if a.type.dtype in INTS:  # the sign of the dividend
-        rest = apply(ctx, "mod", apply(ctx, "abs", a), apply(ctx, "abs", b))
-        return Scalar(select(ctx, apply(ctx, "lt", a, zero_of(a.type.dtype)), apply(ctx, "neg", rest), rest))
+    if a.type.dtype in INTS:  # the sign of the dividend, not of the divisor
+        zero, rest = zero_of(a.type.dtype), apply(ctx, "mod", a, b)
+        opposite = apply(ctx, "lt", apply(ctx, "xor", a, b), zero)
+        turned = apply(ctx, "and", opposite, apply(ctx, "ne", rest, zero))
+        return Scalar(select(ctx, turned, apply(ctx, "sub", rest, b), rest))
     return apply_row(ctx, "np.fmod", Row("fmod"), Scalar(a), Scalar(b))
 
 
@@ -152,6 +154,8 @@ def sinc(ctx: Context, x: Scalar) -> Scalar:
 
 
 def conj(ctx: Context, x: Scalar) -> Scalar:
+    if x.dtype is DType.bool and not x.weak:
+        ctx.fail("TP104", "np.conj of bools gives int8, which is not supported", "convert them to integers first.")
     return Scalar(apply(ctx, "conj" if x.dtype.is_complex else "identity", x.atom))
 
 
@@ -173,9 +177,18 @@ def angle(ctx: Context, z: Scalar) -> Scalar:
 def sign(ctx: Context, x: Scalar) -> Scalar:
     if not x.dtype.is_complex:
         return apply_row(ctx, "np.sign", ROWS["sign"], x)
-    size = convert(ctx, apply(ctx, "abs", x.atom), x.dtype)  # z / |z|
-    zero = zero_of(x.dtype)
-    return Scalar(select(ctx, apply(ctx, "eq", x.atom, zero), zero, apply(ctx, "div", x.atom, size)))
+    size, zero = apply(ctx, "abs", x.atom), zero_of(x.dtype.real)
+    endless, none = apply(ctx, "isinf", size), apply(ctx, "eq", size, zero)
+    parts = []
+    for name in ("real", "imag"):  # z / |z|; of infinities the one infinite part counts
+        part = apply(ctx, name, x.atom)
+        ratio = select(ctx, none, zero, apply(ctx, "div", part, select(ctx, none, one_of(zero.dtype), size)))
+        whole = select(ctx, apply(ctx, "isinf", part), apply(ctx, "copysign", one_of(zero.dtype), part), zero)
+        parts.append(select(ctx, endless, whole, ratio))
+    both = apply(ctx, "and", *(apply(ctx, "ne", p, zero) for p in parts))
+    unknown = apply(ctx, "or", apply(ctx, "isnan", size), apply(ctx, "and", endless, both))
+    nan = const(math.nan, zero.dtype)
+    return Scalar(apply(ctx, "complex", *(select(ctx, unknown, nan, p) for p in parts)))
 
 
 def logical(row: str) -> ScalarRule:

@@ -286,7 +286,7 @@ class _Shape:
                 place = (self.key, self.count)
                 self.count += 1
                 dtype, is_weak = self.attempt.carried.dtypes.get(place, (atom.type.dtype, is_weak))
-                slot = self.attempt._slot(scalars.convert(ctx, atom, dtype), name)
+                slot = self.attempt._slot(scalars.exactly(ctx, atom, dtype), name)
                 self.leaves.append(slot)
                 self.weak.append(is_weak)
                 return Scalar(slot.param, is_weak)
@@ -349,7 +349,7 @@ class _Shape:
                 if dtype is not slot.param.type.dtype or is_weak != have.weak:
                     self.attempt.carried.dtypes[(self.key, place)] = (dtype, is_weak)
                     raise Retry
-                slot.result = scalars.convert(ctx, new.atom, dtype)
+                slot.result = scalars.exactly(ctx, new.atom, dtype)
             case Array(), Array():
                 slot = next(slots)  # type: ignore[call-overload]
                 at = (self.key, next(places))  # type: ignore[call-overload]

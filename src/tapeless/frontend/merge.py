@@ -128,8 +128,8 @@ class Join:
                 if x == y:
                     return x
                 dtype, is_weak = scalars.join(ctx, x, y)
-                a = self._in_arm(0, lambda: scalars.convert(ctx, x.atom, dtype))
-                b = self._in_arm(1, lambda: scalars.convert(ctx, y.atom, dtype))
+                a = self._in_arm(0, lambda: scalars.exactly(ctx, x.atom, dtype))
+                b = self._in_arm(1, lambda: scalars.exactly(ctx, y.atom, dtype))
                 return Scalar(self._result(a, b, Type(dtype), shown(name)), is_weak)
             case Array(), Array():
                 return self._arrays(x, y, name, after)
@@ -253,8 +253,8 @@ class Join:
         if place in self.joined:  # one array under two names on both paths
             return self.joined[place]
         dtype, _ = scalars.join(ctx, Scalar(Const(0, x.type.dtype)), Scalar(Const(0, y.type.dtype)))
-        a = self._in_arm(0, lambda: cast(ctx, read(ctx, x), dtype))
-        b = self._in_arm(1, lambda: cast(ctx, read(ctx, y), dtype))
+        a = self._in_arm(0, lambda: cast(ctx, read(ctx, x), dtype, scalars.exactly))
+        b = self._in_arm(1, lambda: cast(ctx, read(ctx, y), dtype, scalars.exactly))
         assert isinstance(a, Var) and isinstance(b, Var)
         out = self._array(a, b, name)
         scattered = not (self._in_order(0, x) and self._in_order(1, y))

@@ -10,10 +10,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.context import Context, type_text, with_article
 from tapeless.frontend.values import Scalar, weak
 from tapeless.ir.core import Apply, Body, If
 from tapeless.ir.types import Atom, Const, DType, Type, Var, const, i64, zero_of
+from tapeless.ops.op import COMPLEX
 from tapeless.ops.promotion import float_dtype, promote
 from tapeless.ops.table import op as row
 
@@ -48,6 +49,9 @@ SYMBOLS = {name: text for name, (_, _, text) in {**BINARY, **COMPARE}.items()}
 def apply(ctx: Context, name: str, *args: Atom) -> Atom:
     """A row of the ops table on operands of fitting types, folded when all are constant."""
     spec = row(name)
+    for a in args[name == "select" :]:
+        if a.type.dtype not in spec.dtypes:
+            ctx.fail("TP104", f"{name} does not take {with_article(a.type.dtype.numpy.name)}")
     dtype = spec.result([a.type.dtype for a in args])
     if all(isinstance(a, Const) for a in args):
         return fold(name, args, dtype)
@@ -74,6 +78,28 @@ def convert(ctx: Context, atom: Atom, dtype: DType) -> Atom:
         keeps = dtype.is_complex or dtype is DType.bool  # 1j is true
         return const(atom.value if keeps else atom.value.real, dtype)
     return ctx.b.let(Type(dtype), Apply("convert", (atom,)), "t")
+
+
+SIGNIFICANT = {DType.f32: 24, DType.c64: 24, DType.f64: 53, DType.c128: 53}  # bits of a float
+
+
+def exactly(ctx: Context, atom: Atom, dtype: DType) -> Atom:
+    """Converted to the type of a variable that is an int on one path and a float on another. Python keeps the int there: one
+    that the float does not hold is an error."""
+    source = atom.type.dtype
+    if not source.is_int or 8 * source.bytes - 1 <= SIGNIFICANT.get(dtype, 64):
+        return convert(ctx, atom, dtype)
+    reason = f"becomes a {dtype.numpy.name} here, as on another path, which does not hold it exactly"
+    if isinstance(atom, Const):
+        whole = int(atom.value.real)
+        if int(dtype.real.numpy.type(whole)) != whole:
+            ctx.fail("TP104", f"the integer {whole} {reason}", "write float(...) there.")
+        return convert(ctx, atom, dtype)
+    result = convert(ctx, atom, dtype)
+    if not ctx.options.unsafe:
+        back = convert(ctx, apply(ctx, "real", result) if dtype.is_complex else result, source)
+        ctx.check(apply(ctx, "eq", back, atom), "OverflowError", f"the integer {{0}} {reason}: write float(...)", atom)
+    return result
 
 
 def compare_atoms(ctx: Context, name: str, a: Atom, b: Atom) -> Atom:
@@ -181,7 +207,7 @@ def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
         if exponent in (0, 1, 2, 3, 4):
             return Scalar(_small_power(ctx, x, int(exponent)), is_weak)
         if exponent == -1 and not is_weak:
-            return Scalar(apply(ctx, "div", const(1, dtype), x), is_weak)
+            return Scalar(apply(ctx, "reciprocal", x), is_weak)
         if exponent == 0.5 and not dtype.is_complex:
             if is_weak:
                 _refuse_complex_power(ctx, apply(ctx, "lt", x, zero_of(dtype)))
@@ -300,8 +326,11 @@ def check_negation(ctx: Context, x: Atom) -> None:
 
 def compare(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
     op, fold_python, symbol = COMPARE[name]
-    if isinstance(a.atom, Const) and isinstance(b.atom, Const) and not (a.dtype.is_complex or b.dtype.is_complex):
-        return Scalar(Const(bool(fold_python(a.atom.value, b.atom.value)), DType.bool), a.weak and b.weak)
+    python = a.weak and b.weak
+    if python and isinstance(a.atom, Const) and isinstance(b.atom, Const) and not {a.dtype, b.dtype} & COMPLEX:
+        return Scalar(Const(bool(fold_python(a.atom.value, b.atom.value)), DType.bool), True)
+    if python and {a.dtype, b.dtype} == {DType.i64, DType.f64}:
+        return Scalar(_compare_exactly(ctx, op, a.atom, b.atom), True)
     if {a.dtype, b.dtype} == {DType.i32, DType.i64}:  # any int of Python can be compared
         x, y = Scalar(convert(ctx, a.atom, DType.i64)), Scalar(convert(ctx, b.atom, DType.i64))
     else:
@@ -311,7 +340,21 @@ def compare(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
             x, y = Scalar(convert(ctx, x.atom, DType.i64)), Scalar(convert(ctx, y.atom, DType.i64))
         else:
             ctx.fail("TP104", f"'{symbol}' is not supported between {type_text(a)} and {type_text(b)}")
-    return Scalar(apply(ctx, op, x.atom, y.atom), a.weak and b.weak)
+    return Scalar(apply(ctx, op, x.atom, y.atom), python)
+
+
+def _compare_exactly(ctx: Context, op: str, a: Atom, b: Atom) -> Atom:
+    """An int and a float of Python, which compares their values; NumPy makes floats of both.
+
+    Rounding keeps the order, so floats that differ decide. Where they are equal, the float is a whole number, and the
+    difference of the ints decides: it is small, and right even where 2.0**63 wraps.
+    """
+    x, y = convert(ctx, a, DType.f64), convert(ctx, b, DType.f64)
+    rounded = apply(ctx, op, x, y)
+    if any(isinstance(v, Const) and abs(v.value.real) < 2.0**53 for v in (a, b)):
+        return rounded
+    rest = apply(ctx, "sub", convert(ctx, a, DType.i64), convert(ctx, b, DType.i64))
+    return select(ctx, apply(ctx, "eq", x, y), apply(ctx, op, rest, i64(0)), rounded)
 
 
 def unary_op(ctx: Context, name: str, a: Scalar) -> Scalar:

@@ -50,7 +50,7 @@ def apply_complex(w: Writer, name: str, dtype: DType, args: Sequence[Value]) -> 
         case "div" | "quotient":
             return divide(w, real, args[0], args[1])
         case "reciprocal":
-            return divide(w, real, literal(1, dtype), args[0])
+            return reciprocal(w, real, args[0])
         case "abs":
             return (call_libm(w, "hypot", real, args[0]),)
         case "angle":
@@ -91,21 +91,36 @@ def divide(w: Writer, real: DType, x: Value, y: Value) -> Value:
     large, small = w.select(wide, kind, c, d), w.select(wide, kind, d, c)
     ratio = w.fp("fdiv", kind, small, large)
     zero = w.let(f"fcmp oeq {kind} {large}, {literal(0, real)[0]}")
-    ratio = w.select(zero, kind, literal(0, real)[0], ratio)
     scale = w.fp("fdiv", kind, literal(1, real)[0], w.fp("fadd", kind, large, w.fp("fmul", kind, small, ratio)))
     scale = w.select(zero, kind, w.fp("fdiv", kind, literal(1, real)[0], w.intrinsic("fabs", kind, c)), scale)
     # |c| >= |d|: (a + b r, b - a r);  otherwise: (a r + b, b r - a)
     ar, br = w.fp("fmul", kind, a, ratio), w.fp("fmul", kind, b, ratio)
     top = w.fp("fadd", kind, w.select(wide, kind, a, ar), w.select(wide, kind, br, b))
     bottom = w.fp("fsub", kind, w.select(wide, kind, b, br), w.select(wide, kind, ar, a))
+    top, bottom = w.select(zero, kind, a, top), w.select(zero, kind, b, bottom)
     return w.fp("fmul", kind, top, scale), w.fp("fmul", kind, bottom, scale)
+
+
+def reciprocal(w: Writer, real: DType, z: Value) -> Value:
+    """Smith's way as well, but 0 gives NaN: NumPy's function differs from its quotient there."""
+    kind, one = REGISTER[real], literal(1, real)[0]
+    c, d = z
+    wide = w.let(f"fcmp oge {kind} {w.intrinsic('fabs', kind, c)}, {w.intrinsic('fabs', kind, d)}")
+    large, small = w.select(wide, kind, c, d), w.select(wide, kind, d, c)
+    ratio = w.fp("fdiv", kind, small, large)
+    below = w.fp("fadd", kind, large, w.fp("fmul", kind, small, ratio))
+    top, bottom = w.select(wide, kind, one, ratio), w.select(wide, kind, ratio, one)
+    return w.fp("fdiv", kind, top, below), w.fp("fdiv", kind, w.fp("fneg", kind, bottom), below)
 
 
 def exponential(w: Writer, real: DType, z: Value) -> Value:
     """exp(x) (cos y + i sin y), which vectorises. A large x is taken in two steps, so that only the product overflows;
-    y = 0 stays, and exp(-inf) is 0 for any y, where the products would be NaN.
+    y = 0 stays, exp(-inf) is 0 for any y, and exp(inf) infinite, where the products would be NaN.
     """
     kind, (x, y) = REGISTER[real], z
+    infinite = literal(math.inf, real)[0]
+    turning = w.let(f"fcmp uno {kind} {w.fp('fsub', kind, y, y, exact=True)}, {literal(0, real)[0]}")  # y is not finite
+    endless = w.op("and", "i1", turning, w.let(f"fcmp oeq {kind} {x}, {infinite}"))
     zero, step = literal(0, real)[0], 80.0 if real is DType.f32 else 700.0
     large = w.let(f"fcmp ogt {kind} {x}, {literal(step, real)[0]}")
     rest = w.select(large, kind, w.fp("fsub", kind, x, literal(step, real)[0], exact=True), x)
@@ -118,7 +133,7 @@ def exponential(w: Writer, real: DType, z: Value) -> Value:
         part = w.fp("fmul", kind, e, call_libm(w, function, real, [y]), exact=True)
         part = w.select(flat, kind, at_zero, w.fp("fmul", kind, part, scale, exact=True))
         parts.append(w.select(nothing, kind, zero, part))
-    return tuple(parts)
+    return w.select(endless, kind, infinite, parts[0]), parts[1]
 
 
 def _widened(w: Writer, real: DType, value: Value) -> Value:
@@ -147,18 +162,46 @@ def has_library(w: Writer) -> bool:
 
 
 def power(w: Writer, real: DType, x: Value, y: Value) -> Value:
-    """exp(y log(x)), except that anything to the power of 0 is 1, and 0 to a positive one 0."""
+    """exp(y log(x)), except that anything to the power of 0 is 1, 0 to any other is 0 or, if that is not positive, NaN, and
+    whole powers below 100 are products, as in NumPy."""
     kind, zero = REGISTER[real], literal(0, real)[0]
     if has_library(w):
         parts = (*_widened(w, real, x), *_widened(w, real, y))
         result = _narrowed(w, real, call_complex(w, "cpow", parts))
     else:
         result = exponential(w, real, multiply(w, kind, y, FORMULAS["log"](w, real, x)))
-        positive = w.let(f"fcmp ogt {kind} {y[0]}, {zero}")
-        nothing = w.op("and", "i1", _is_zero(w, kind, x, zero), positive)
-        result = tuple(w.select(nothing, kind, zero, part) for part in result)
+    size = w.intrinsic("fabs", kind, y[0])
+    whole = w.let(f"fcmp oeq {kind} {w.intrinsic('floor', kind, size)}, {size}")
+    for test in (f"olt {kind} {size}, {literal(100, real)[0]}", f"oeq {kind} {y[1]}, {zero}"):
+        whole = w.op("and", "i1", whole, w.let(f"fcmp {test}"))
+    positive = w.let(f"fcmp ogt {kind} {y[0]}, {zero}")
+    products = _whole_power(w, real, x, w.select(whole, kind, size, zero), positive)
+    result = tuple(w.select(whole, kind, p, r) for p, r in zip(products, result, strict=True))
+    of_nothing = w.select(positive, kind, zero, literal(math.nan, real)[0])
+    result = tuple(w.select(_is_zero(w, kind, x, zero), kind, of_nothing, part) for part in result)
     one = _is_zero(w, kind, y, zero)
     return tuple(w.select(one, kind, c, r) for c, r in zip(literal(1, real.complex), result, strict=True))
+
+
+def _whole_power(w: Writer, real: DType, x: Value, n: str, positive: str) -> Value:
+    """x to the power of n from 1 to 99, or of -n: the product of those of x, x ** 2, x ** 4, ... that n consists of."""
+    kind, one = REGISTER[real], literal(1, real.complex)
+    count = w.let(f"fptosi {kind} {n} to i64")
+    found, power = one, x
+    direct: list[Value] = []  # x, x * x, x * (x * x), without a factor 1 that would make NaN of infinities
+    for bit in range(7):
+        here = w.let(f"icmp ne i64 {w.op('and', 'i64', count, str(1 << bit))}, 0")
+        more = multiply(w, kind, found, power)
+        found = tuple(w.select(here, kind, m, f) for m, f in zip(more, found, strict=True))
+        direct += [power] * (bit < 2)
+        power = multiply(w, kind, power, power)
+    direct.append(multiply(w, kind, x, direct[1]))
+    inverse = divide(w, real, one, found)
+    found = tuple(w.select(positive, kind, f, i) for f, i in zip(found, inverse, strict=True))
+    for k, value in enumerate(direct, 1):
+        same = w.op("and", "i1", positive, w.let(f"icmp eq i64 {count}, {k}"))
+        found = tuple(w.select(same, kind, v, f) for v, f in zip(value, found, strict=True))
+    return found
 
 
 def _is_zero(w: Writer, kind: str, z: Value, zero: str) -> str:
