@@ -313,7 +313,7 @@ def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
     """np.array(value): nested lists and tuples of numbers and arrays are stacked."""
     match value:
         case Scalar():
-            return Scalar(scalars.convert(ctx, value.atom, dtype)) if dtype else Scalar(value.atom)
+            return Scalar(element_of(ctx, value, dtype)) if dtype else Scalar(value.atom)
         case Array():
             var = cast(ctx, read(ctx, value), dtype or value.type.dtype)
             return ctx.new_cell(ctx.b.copy(var) if var.type.dtype is value.type.dtype else var)
@@ -324,7 +324,7 @@ def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
             scalars_only = [p for p in parts if isinstance(p, Scalar)]
             if len(scalars_only) == len(parts):
                 target = dtype or _common_dtype(scalars_only)
-                return ctx.new_cell(ctx.b.array([scalars.convert(ctx, p.atom, target) for p in scalars_only]))
+                return ctx.new_cell(ctx.b.array([element_of(ctx, p, target) for p in scalars_only]))
             for p in parts:
                 if not isinstance(p, Scalar | Array):
                     ctx.fail(
@@ -345,6 +345,15 @@ def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
             ctx.fail("TP109", f"an array cannot be made of {type_text(value)}", "arrays hold numbers and bools only.")
 
 
+def element_of(ctx: Context, value: Scalar, dtype: DType) -> Atom:
+    """A number as one of this element type, asked for by name: Python's numbers must fit, NumPy's are cast."""
+    if not value.weak:
+        return scalars.narrowed(ctx, value.atom, dtype)
+    if value.dtype.is_complex and not (dtype.is_complex or dtype is DType.bool):
+        ctx.fail("TP104", f"a complex number does not fit into {dtype.numpy.name}", "take .real first.")
+    return scalars.stored(ctx, value, dtype)
+
+
 def _common_dtype(values: Sequence[Scalar]) -> DType:
     from tapeless.ops.promotion import promote
 
@@ -354,7 +363,7 @@ def _common_dtype(values: Sequence[Scalar]) -> DType:
     return dtype
 
 
-def cast(ctx: Context, var: Var, dtype: DType, convert: Convert = scalars.convert) -> Var:
+def cast(ctx: Context, var: Var, dtype: DType, convert: Convert = scalars.narrowed) -> Var:
     """An array in another element type; itself when it has that type."""
     if var.type.dtype is dtype:
         return var
@@ -366,7 +375,7 @@ def broadcast_to(ctx: Context, value: Scalar | Array, shape: tuple[Dim, ...], dt
     if isinstance(value, Scalar):
         if value.dtype.is_complex and not dtype.is_complex:
             ctx.fail("TP104", f"{what}: a complex number does not fit into {dtype.numpy.name}", "take .real first.")
-        return scalars.convert(ctx, value.atom, dtype)
+        return scalars.stored(ctx, value, dtype)
     if value.type.dtype.is_complex and not dtype.is_complex:
         ctx.fail("TP104", f"{what}: complex numbers do not fit into {dtype.numpy.name}", "take .real first.")
     var = cast(ctx, read(ctx, value), dtype)

@@ -164,8 +164,7 @@ def abs_(ctx: Context, x: Value) -> Value:
     def rule(a: Scalar) -> Scalar:
         if a.dtype is DType.bool:
             return Scalar(convert(ctx, a.atom, DType.i64), True) if a.weak else a
-        scalars.check_negation(ctx, a.atom)
-        return Scalar(apply(ctx, "abs", a.atom), a.weak)
+        return Scalar(scalars.arithmetic(ctx, "abs", a.atom), a.weak)
 
     if isinstance(x, Array) and x.type.dtype is DType.bool:
         return make_array(ctx, x)

@@ -11,7 +11,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tapeless.frontend import scalars
-from tapeless.frontend.arrays import broadcast_to, cast, elementwise, in_order, make_array, read, separate, wrap
+from tapeless.frontend.arrays import (
+    broadcast_to,
+    cast,
+    element_of,
+    elementwise,
+    in_order,
+    make_array,
+    read,
+    separate,
+    wrap,
+)
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.registry import array, dtype, dtype_of, flag, integer, known, numeric, register, text
 from tapeless.frontend.scalars import apply, convert, select
@@ -209,7 +219,7 @@ def _constructor(kind: DType) -> None:
         if isinstance(args[0], Static) and isinstance(args[0].value, str):
             return Scalar(const(kind.numpy.type(args[0].value), kind))  # np.float32("inf")
         value = numeric(ctx, name, args[0])
-        return elementwise(ctx, lambda s: Scalar(convert(ctx, s.atom, kind)), [value], name)
+        return elementwise(ctx, lambda s: Scalar(element_of(ctx, s, kind)), [value], name)
 
     register(name, handler)
 
@@ -238,18 +248,25 @@ def _arange(
     kind = dtype_argument(ctx, dtype) or natural
     if natural.is_int or natural is DType.bool:
         first, last, step = (Scalar(convert(ctx, v.atom, DType.i64), True) for v in bounds)
+        scalars.stored(ctx, first, kind)
         return _cast(ctx, arange_of(ctx, RangeValue(first, last, step)), kind)
     low, high, by = (convert(ctx, v.atom, DType.f64) for v in bounds)
     ctx.check(apply(ctx, "ne", by, const(0.0, DType.f64)), "ZeroDivisionError", "division by zero")
-    exact = apply(ctx, "ceil", apply(ctx, "div", apply(ctx, "sub", high, low), by))
+    zero, distance = const(0.0, DType.f64), apply(ctx, "sub", high, low)
+    steps = apply(ctx, "div", distance, by)
+    ctx.check(apply(ctx, "eq", steps, steps), "ValueError", "arange: cannot compute length")
+    under = scalars.logical_and(ctx, apply(ctx, "eq", steps, zero), apply(ctx, "ne", distance, zero))
+    under = scalars.logical_and(ctx, under, apply(ctx, "not", apply(ctx, "signbit", steps)))  # less than one step
+    exact = select(ctx, under, const(1.0, DType.f64), apply(ctx, "ceil", steps))
     usable = apply(ctx, "lt", exact, const(2.0**62, DType.f64))
     ctx.check(usable, "ValueError", "Maximum allowed size exceeded")
     count = convert(ctx, apply(ctx, "max", exact, const(0.0, DType.f64)), DType.i64)
     zeroth, second = convert(ctx, low, kind), convert(ctx, apply(ctx, "add", low, by), kind)
-    delta = apply(ctx, "sub", second, zeroth)
+    delta = select(ctx, under, zero_of(kind), apply(ctx, "sub", second, zeroth))
 
-    def element(i: Var) -> list[Atom]:
-        return [apply(ctx, "add", zeroth, apply(ctx, "mul", convert(ctx, i, kind), delta))]
+    def element(i: Var) -> list[Atom]:  # NumPy writes the first two and goes on from them
+        value = apply(ctx, "add", zeroth, apply(ctx, "mul", convert(ctx, i, kind), delta))
+        return [select(ctx, apply(ctx, "eq", i, i64(1)), second, value)]
 
     return wrap(ctx, ctx.b.map(ctx.atom_dim(count), [], element, "m")[0])
 
@@ -300,11 +317,15 @@ def _linspace(
     delta = apply(ctx, "sub", last, first)
     parts = apply(ctx, "sub", count, i64(1)) if closed else count
     several = apply(ctx, "gt", parts, i64(0))
-    step = apply(ctx, "div", delta, convert(ctx, apply(ctx, "max", parts, i64(1)), inner))
+    divisor = convert(ctx, apply(ctx, "max", parts, i64(1)), inner)
+    step = apply(ctx, "div", delta, divisor)
+    tiny = apply(ctx, "eq", step, zero_of(inner))  # it underflowed, if there is a distance
     step = select(ctx, several, step, delta)
 
     def element(i: Var) -> list[Atom]:
-        value = apply(ctx, "add", apply(ctx, "mul", convert(ctx, i, inner), step), first)
+        number = convert(ctx, i, inner)
+        far = select(ctx, tiny, apply(ctx, "mul", apply(ctx, "div", number, divisor), delta), apply(ctx, "mul", number, step))
+        value = apply(ctx, "add", far, first)
         if closed:  # the last one is exactly `stop`
             at_end = apply(ctx, "and", apply(ctx, "eq", i, parts), several)
             value = select(ctx, at_end, last, value)

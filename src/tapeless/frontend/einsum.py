@@ -12,10 +12,10 @@ from functools import reduce
 from tapeless.frontend.arrays import cast, read, wrap
 from tapeless.frontend.context import Context
 from tapeless.frontend.elementwise import common_dtype
-from tapeless.frontend.linalg import library
+from tapeless.frontend.linalg import library, tested
 from tapeless.frontend.reductions import operator
 from tapeless.frontend.registry import array, known, text
-from tapeless.frontend.scalars import apply
+from tapeless.frontend.scalars import arithmetic
 from tapeless.frontend.values import Array, Scalar, Value
 from tapeless.ir.core import Sweep
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, const
@@ -57,14 +57,18 @@ def contract(ctx: Context, name: str, operands: Sequence[tuple[Array, list[str]]
     if kind is DType.bool:
         ctx.fail("TP104", f"{name} of bools cannot be compiled", "convert them to numbers first.")
     parts = [_without_repeats(ctx, cast(ctx, read(ctx, v), kind), list(letters)) for v, letters in operands]
-    product = _as_matmul(ctx, parts, result)
-    if product is not None:
-        return wrap(ctx, product)
-    summed = sorted(set(sizes) - set(result))
-    order = [*result, *summed]
-    sorted_parts = [_in_order(ctx, p, order) for p in parts]
-    atom = _nest(ctx, sorted_parts, order, len(result), sizes)
+    atom = summed(ctx, parts, result)
     return wrap(ctx, atom) if isinstance(atom, Var) else Scalar(atom)
+
+
+def summed(ctx: Context, parts: list[Operand], result: list[str]) -> Atom:
+    """The same, for operands of one element type in which no letter occurs twice."""
+    product = None if tested(ctx, parts[0][0].type.dtype) else _as_matmul(ctx, parts, result)
+    if product is not None:
+        return product
+    sizes = {c: ctx.canon(d) for v, letters in parts for c, d in zip(letters, v.type.shape, strict=True)}
+    order = [*result, *sorted(set(sizes) - set(result))]
+    return _nest(ctx, [_in_order(ctx, p, order) for p in parts], order, len(result), sizes)
 
 
 def _without_repeats(ctx: Context, var: Var, letters: list[str]) -> Operand:
@@ -113,7 +117,7 @@ def _nest(ctx: Context, parts: list[Operand], order: list[str], kept: int, sizes
     """Maps over the first `kept` letters, then sums over the others."""
     if not order:
         factors: list[Atom] = [v for v, _ in parts]
-        return reduce(lambda x, y: apply(ctx, "mul", x, y), factors)
+        return reduce(lambda x, y: arithmetic(ctx, "mul", x, y), factors)
     letter = order[0]
     moving = [k for k, (_, letters) in enumerate(parts) if letters[:1] == [letter]]
     arrays = [parts[k][0] for k in moving]

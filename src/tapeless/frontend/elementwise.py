@@ -19,7 +19,7 @@ from tapeless.frontend.registry import (
     register,
     write_out,
 )
-from tapeless.frontend.scalars import apply, compare, convert, select, truth
+from tapeless.frontend.scalars import apply, compare, convert, fitted, select, truth
 from tapeless.frontend.values import Scalar, Static, Value
 from tapeless.ir.types import Atom, DType, const, one_of, zero_of
 from tapeless.ops.op import BOOLS, FLOATS, INTS, NUMERIC
@@ -95,7 +95,7 @@ def apply_row(ctx: Context, name: str, row: Row, *args: Scalar) -> Scalar:
         used = row.on_int
     if dtype not in op(used).dtypes & row.only:
         ctx.fail("TP104", f"{name} does not take {' and '.join(type_text(a) for a in args)}")
-    return Scalar(apply(ctx, used, *(convert(ctx, a.atom, dtype) for a in args)))
+    return Scalar(scalars.arithmetic(ctx, used, *(fitted(ctx, a, dtype) for a in args)))
 
 
 def common_dtype(args: tuple[Scalar, ...] | list[Scalar]) -> DType:
@@ -107,7 +107,7 @@ def together(ctx: Context, *args: Scalar, floating: bool = False) -> list[Atom]:
     """The numbers in their common type."""
     dtype = common_dtype(args)
     dtype = float_dtype(dtype) if floating else dtype
-    return [convert(ctx, a.atom, dtype) for a in args]
+    return [fitted(ctx, a, dtype) for a in args]
 
 
 # -- functions that are not one row

@@ -19,7 +19,7 @@ from tapeless.frontend.elementwise import (
     together,
     where,
 )
-from tapeless.frontend.registry import flag, integer, known, numeric, optional_number
+from tapeless.frontend.registry import dtype_of, flag, integer, known, numeric, optional_number
 from tapeless.frontend.scalars import apply, convert, select
 from tapeless.frontend.values import Array, Borrowed, Cell, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import Atom, DType, const, zero_of
@@ -175,7 +175,7 @@ def _nan_to_num(
     given = [v for v in operands if v != Static(None)]
 
     def rule(value: Scalar, fill: Scalar, *bounds: Scalar) -> Scalar:
-        if value.dtype.is_complex:
+        if any(v.dtype.is_complex for v in (value, fill, *bounds)):
             ctx.fail("TP103", "np.nan_to_num of complex numbers cannot be compiled", "apply it to x.real and x.imag.")
         if value.dtype not in FLOATS:
             return Scalar(apply(ctx, "identity", value.atom))
@@ -249,6 +249,9 @@ def _select(ctx: Context, condlist: Value, choicelist: Value, default: Value | N
         ctx.fail("TP104", "np.select takes a list of conditions and a list of choices")
     if len(condlist.items) != len(choicelist.items):
         ctx.fail("TP112", "np.select takes as many conditions as choices")
+    for cond in condlist.items:
+        if dtype_of(numeric(ctx, "np.select", cond)) is not DType.bool:
+            ctx.fail("TP104", f"np.select takes conditions of bools, not {type_text(cond)}")
     result: Value = default or weak(0)
     for cond, choice in reversed(list(zip(condlist.items, choicelist.items, strict=True))):
         result = elementwise(ctx, lambda *s: where(ctx, *s), [cond, choice, result], "np.select")

@@ -158,7 +158,7 @@ def masked_write(ctx: Context, array: Array, items: Sequence[Item], value: Scala
         ctx.fail("TP113", "a boolean mask cannot be mixed with other indices here", "use np.where.")
     if mask.type.rank != array.type.rank or not isinstance(value, Scalar):
         ctx.fail("TP113", "assignment by a mask takes a mask of the array's shape and a single number", "use np.where.")
-    new = scalars.convert(ctx, value.atom, array.type.dtype)
+    new = broadcast_to(ctx, value, (), array.type.dtype, "assignment")
     shape = broadcast_shapes(ctx, [array.type.shape, mask.type.shape], "mask")
 
     def choose(m: Scalar, old: Scalar) -> Scalar:

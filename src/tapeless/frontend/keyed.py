@@ -12,10 +12,11 @@ from tapeless.frontend import scalars
 from tapeless.frontend.applied import bound_arguments, common_width, need, rebuild, rows_of
 from tapeless.frontend.arrays import cast, read
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.creation import dim_of
 from tapeless.frontend.folding import Operator
 from tapeless.frontend.values import Array, Scalar, Value
 from tapeless.ir.core import Body, Hist, Lambda, Reduction, Scatter
-from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, i64
+from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var
 
 
 def op_hist(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -28,8 +29,7 @@ def op_hist(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
     if isinstance(target, Scalar):
         rows = [v.type.row() for v in values]
         op = Operator(ctx, "tp.hist", a["op"], a["ne"], rows, a["vals"])
-        size = scalars.apply(ctx, "max", scalars.to_index(ctx, target, "the number of bins"), i64(0))
-        n = ctx.atom_dim(size)
+        n = dim_of(ctx, target, "the number of bins")
         dests = [_full_rows(ctx, n, t, ne) for t, ne in zip(op.types, op.neutral, strict=True)]
     else:
         dests = rows_of(ctx, "tp.hist", target)

@@ -58,7 +58,22 @@ def matmul(ctx: Context, a: Value, b: Value) -> Value:
     ctx.same_size(x.type.shape[-1], y.type.shape[max(0, y.type.rank - 2)], "operands of @")
     left, right = together(ctx, "@", x, y)
     lanes = [(left, min(2, left.type.rank)), (right, min(2, right.type.rank))]
-    return over_leading(ctx, lanes, lambda u, v: library(ctx, "matmul", u, v), "operands of @")
+    return over_leading(ctx, lanes, lambda u, v: [_product(ctx, u, v)], "operands of @")
+
+
+def _product(ctx: Context, u: Var, v: Var) -> Atom:
+    """Of two vectors or matrices."""
+    if not tested(ctx, u.type.dtype):
+        return library(ctx, "matmul", u, v)[0]
+    from tapeless.frontend.einsum import summed
+
+    left, right = ["i", "j"][-u.type.rank :], ["j", "k"][: v.type.rank]
+    return summed(ctx, [(u, left), (v, right)], [c for c in (*left, *right) if c != "j"])
+
+
+def tested(ctx: Context, dtype: DType) -> bool:
+    """check=True: sums and products of integers are tested, which libraries do not do."""
+    return ctx.options.check and dtype.is_int
 
 
 @known("np.matmul")

@@ -91,7 +91,7 @@ def _astype(ctx: Context, a: Value, dtype: Value, copy: Value | None = None) -> 
     if kind is None:
         ctx.fail("TP112", ".astype needs an element type")
     if isinstance(value, Scalar):
-        return Scalar(convert(ctx, value.atom, kind))
+        return Scalar(scalars.narrowed(ctx, value.atom, kind))
     if kind is value.type.dtype:
         return value if copy == weak(False) else make_array(ctx, value)
     return ctx.new_cell(cast(ctx, read(ctx, value), kind))

@@ -57,7 +57,7 @@ def comb(n: int, k: int) -> int:
         return 0
     result = 1
     for i in range(min(k, n - k)):
-        result = result * (n - i) // (i + 1)
+        result = result // (i + 1) * (n - i) + result % (i + 1) * (n - i) // (i + 1)  # nothing larger than the result
     return result
 
 
@@ -102,7 +102,7 @@ def interpolate(x: Any, xp: Any, fp: Any, n: int, left: Any, right: Any) -> Any:
     """np.interp at one point: NaN where x is NaN, `left` and `right` outside."""
     j = search_right(xp, x, n) - 1
     if x != x:
-        return x
+        return x if n > 1 else fp[0]
     if j < 0:
         return left
     if x > xp[n - 1]:
@@ -111,4 +111,9 @@ def interpolate(x: Any, xp: Any, fp: Any, n: int, left: Any, right: Any) -> Any:
         return fp[n - 1]
     if x == xp[j]:  # also where the slope is not finite
         return fp[j]
-    return (fp[j + 1] - fp[j]) / (xp[j + 1] - xp[j]) * (x - xp[j]) + fp[j]
+    slope = (fp[j + 1] - fp[j]) / (xp[j + 1] - xp[j])
+    value = slope * (x - xp[j]) + fp[j]
+    if value == value:
+        return value
+    value = slope * (x - xp[j + 1]) + fp[j + 1]  # from the other side
+    return fp[j] if value != value and fp[j] == fp[j + 1] else value

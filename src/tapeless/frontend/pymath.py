@@ -243,9 +243,8 @@ def to_integer(ctx: Context, x: Scalar, row: str = "") -> Scalar:
         ctx.fail("TP104", "a complex number cannot become an integer", "take .real first.")
     value = apply(ctx, row, x.atom) if row else x.atom
     guard(ctx, apply(ctx, "eq", value, value), "ValueError", "cannot convert float NaN to integer")
-    small = apply(ctx, "lt", apply(ctx, "abs", value), const(2.0**63, x.dtype))
     if not ctx.options.unsafe:
-        ctx.check(small, "OverflowError", "cannot convert float {0} to a 64-bit integer", value)
+        ctx.check(scalars.inside(ctx, value, DType.i64), "OverflowError", "cannot convert float {0} to a 64-bit integer", value)
     return Scalar(convert(ctx, value, DType.i64), True)
 
 

@@ -14,8 +14,8 @@ from tapeless.frontend.arrays import read
 from tapeless.frontend.batch import lanes_last, over_leading
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import total_size
-from tapeless.frontend.registry import array, axes, dtype, flag, known, numeric
-from tapeless.frontend.scalars import apply, convert, select
+from tapeless.frontend.registry import array, axes, dtype, dtype_of, flag, known, numeric
+from tapeless.frontend.scalars import apply, arithmetic, convert, select
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.core import Lambda, Reduction, Sweep
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64, one_of, zero_of
@@ -43,7 +43,7 @@ def neutral_of(row: str, dtype: DType) -> Const:
 
 def operator(ctx: Context, row: str, dtype: DType) -> Reduction:
     params = [Var("a", Type(dtype)), Var("b", Type(dtype))]
-    return Reduction(ctx.b.lam(params, lambda a, b: [apply(ctx, row, a, b)]), (neutral_of(row, dtype),), True)
+    return Reduction(ctx.b.lam(params, lambda a, b: [arithmetic(ctx, row, a, b)]), (neutral_of(row, dtype),), True)
 
 
 def fold(ctx: Context, row: str, arrays: Sequence[Var], element: Element = lambda x: x) -> Atom:
@@ -92,8 +92,8 @@ def refuse_empty(ctx: Context, size: Atom, message: str) -> None:
     ctx.check(apply(ctx, "gt", size, i64(0)), "ValueError", message)
 
 
-def no_complex(ctx: Context, name: str, value: Array) -> None:
-    if value.type.dtype in COMPLEX:
+def no_complex(ctx: Context, name: str, value: Scalar | Array) -> None:
+    if dtype_of(value) in COMPLEX:
         ctx.fail("TP104", f"{name} does not take complex numbers", "use np.abs first.")
 
 

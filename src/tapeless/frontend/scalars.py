@@ -80,6 +80,41 @@ def convert(ctx: Context, atom: Atom, dtype: DType) -> Atom:
     return ctx.b.let(Type(dtype), Apply("convert", (atom,)), "t")
 
 
+def narrowed(ctx: Context, atom: Atom, dtype: DType) -> Atom:
+    """A conversion that the user asked for: with check=True, numbers that the integer type does not hold raise."""
+    if ctx.options.check and _may_not_fit(atom.type.dtype, dtype):
+        ctx.check(inside(ctx, atom, dtype), "OverflowError", f"{{0}} is out of bounds for {dtype.numpy.name}", atom)
+    return convert(ctx, atom, dtype)
+
+
+def stored(ctx: Context, a: Scalar, dtype: DType) -> Atom:
+    """A number as an element of an array: NumPy refuses one that an array of integers does not hold."""
+    atom = a.atom
+    if not _may_not_fit(a.dtype, dtype) or ctx.options.unsafe:
+        return convert(ctx, atom, dtype)
+    if a.dtype.is_float:
+        ctx.check(apply(ctx, "eq", atom, atom), "ValueError", "cannot convert float NaN to integer")
+        atom = apply(ctx, "trunc", atom)
+    fits = inside(ctx, atom, dtype)
+    if isinstance(fits, Const) and not fits.value and isinstance(atom, Const) and not a.dtype.is_float:
+        reason = f"Python integer {int(atom.value.real)} out of bounds for {dtype.numpy.name}"
+        ctx.fail("TP104", reason, "use an array of int64.")
+    ctx.check(fits, "OverflowError", f"{{0}} is out of bounds for {dtype.numpy.name}", atom)
+    return convert(ctx, atom, dtype)
+
+
+def _may_not_fit(source: DType, target: DType) -> bool:
+    return target.is_int and (source.is_float or (source.is_int and source.bytes > target.bytes))
+
+
+def inside(ctx: Context, atom: Atom, dtype: DType) -> Atom:
+    """Whether an integer type holds the number."""
+    low, kind = _lowest(dtype).value.real, atom.type.dtype
+    above = apply(ctx, "ge", atom, const(low, kind))
+    below = apply(ctx, "lt", atom, const(-low, kind)) if kind.is_float else apply(ctx, "le", atom, const(-low - 1, kind))
+    return logical_and(ctx, above, below)
+
+
 SIGNIFICANT = {DType.f32: 24, DType.c64: 24, DType.f64: 53, DType.c128: 53}  # bits of a float
 
 
@@ -114,19 +149,7 @@ def common(ctx: Context, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
 
 def fitted(ctx: Context, a: Scalar, dtype: DType) -> Atom:
     """Converted; an int of Python that NumPy's type beside it does not hold is an error, as in NumPy."""
-    if a.weak and a.dtype is DType.i64 and dtype is DType.i32:
-        low, high = -(2**31), 2**31 - 1
-        if isinstance(a.atom, Const):
-            if not low <= a.atom.value.real <= high:
-                ctx.fail(
-                    "TP104",
-                    f"Python integer {int(a.atom.value.real)} out of bounds for int32",
-                    "use an array of int64.",
-                )
-        else:
-            inside = logical_and(ctx, apply(ctx, "ge", a.atom, i64(low)), apply(ctx, "le", a.atom, i64(high)))
-            ctx.check(inside, "OverflowError", "Python integer {0} out of bounds for int32", a.atom)
-    return convert(ctx, a.atom, dtype)
+    return stored(ctx, a, dtype) if a.weak and a.dtype.is_int else convert(ctx, a.atom, dtype)
 
 
 def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
@@ -155,9 +178,7 @@ def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
         _refuse_zero(ctx, y, "integer division or modulo by zero" if dtype.is_int else "float floor division by zero")
     if name in ("LShift", "RShift") and is_weak and not (isinstance(y, Const) and y.value.real >= 0):
         ctx.check(apply(ctx, "ge", y, zero_of(dtype)), "ValueError", "negative shift count")
-    if name in ("Add", "Sub", "Mult", "FloorDiv", "LShift") and dtype.is_int and ctx.options.check:
-        _check_overflow(ctx, name, x, y)
-    return Scalar(apply(ctx, op, x, y), is_weak)
+    return Scalar(arithmetic(ctx, op, x, y), is_weak)
 
 
 def _fold_python(ctx: Context, fold_python: Callable[[Any, Any], Any], a: Scalar, b: Scalar) -> Scalar | None:
@@ -198,11 +219,7 @@ def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
         y = convert(ctx, b.atom, dtype)
         if exponent is None:
             ctx.check(apply(ctx, "ge", y, zero_of(dtype)), "ValueError", NEGATIVE_POWER if is_weak else NUMPY_POWER)
-        if ctx.options.check:  # the last digits of a number this large do not decide
-            exact = apply(ctx, "pow", convert(ctx, x, DType.f64), convert(ctx, y, DType.f64))
-            limit = const(2.0 ** (8 * dtype.bytes - 1), DType.f64)
-            ctx.check(apply(ctx, "lt", apply(ctx, "abs", exact), limit), "OverflowError", "integer overflow in **")
-        return Scalar(apply(ctx, "ipow", x, y), is_weak)
+        return Scalar(arithmetic(ctx, "ipow", x, y), is_weak)
     if isinstance(exponent, int | float) and not isinstance(exponent, bool):
         if exponent in (0, 1, 2, 3, 4):
             return Scalar(_small_power(ctx, x, int(exponent)), is_weak)
@@ -265,17 +282,11 @@ def _small_power(ctx: Context, x: Atom, exponent: int) -> Atom:
         case 1:
             return x
         case 2:
-            return _product(ctx, x, x)
+            return arithmetic(ctx, "mul", x, x)
         case 3:
-            return _product(ctx, _product(ctx, x, x), x)
-    square = _product(ctx, x, x)
-    return _product(ctx, square, square)
-
-
-def _product(ctx: Context, x: Atom, y: Atom) -> Atom:
-    if x.type.dtype.is_int and ctx.options.check:
-        _check_overflow(ctx, "Mult", x, y)
-    return apply(ctx, "mul", x, y)
+            return arithmetic(ctx, "mul", arithmetic(ctx, "mul", x, x), x)
+    square = arithmetic(ctx, "mul", x, x)
+    return arithmetic(ctx, "mul", square, square)
 
 
 def _refuse_zero(ctx: Context, y: Atom, message: str) -> None:
@@ -287,41 +298,81 @@ def _refuse_zero(ctx: Context, y: Atom, message: str) -> None:
     ctx.check(apply(ctx, "ne", y, zero_of(y.type.dtype)), "ZeroDivisionError", message)
 
 
-def _check_overflow(ctx: Context, name: str, x: Atom, y: Atom) -> None:
-    """check=True: whether the operation leaves the range of its type, by tests that are exact."""
-    dtype = x.type.dtype
-    if name == "FloorDiv":  # only one quotient does
-        inside = logical_or(ctx, apply(ctx, "ne", x, _lowest(dtype)), apply(ctx, "ne", y, const(-1, dtype)))
-        ctx.check(inside, "OverflowError", "integer overflow in //")
-        return
-    result = apply(ctx, BINARY[name][0], x, y)
-    zero = zero_of(dtype)
-    match name:
-        case "Add":  # the result has the sign of neither operand
-            left, right = apply(ctx, "xor", x, result), apply(ctx, "xor", y, result)
-            inside = apply(ctx, "ge", apply(ctx, "and", left, right), zero)
-        case "Sub":
-            left, right = apply(ctx, "xor", x, y), apply(ctx, "xor", x, result)
-            inside = apply(ctx, "ge", apply(ctx, "and", left, right), zero)
-        case "LShift":
-            inside = apply(ctx, "eq", apply(ctx, "shr", result, y), x)
-        case _:  # dividing gives the other factor back; -1 and 0 cannot be divided by safely
-            minus = const(-1, dtype)
-            small = apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "eq", x, minus))
-            back = apply(ctx, "floordiv", result, select(ctx, small, const(1, dtype), x))
-            turned = apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "ne", y, _lowest(dtype)))
-            inside = select(ctx, small, turned, apply(ctx, "eq", back, y))
-    ctx.check(inside, "OverflowError", f"integer overflow in {SYMBOLS[name]}")
+# -- check=True
+
+
+def arithmetic(ctx: Context, op: str, *args: Atom) -> Atom:
+    """`apply` for what the user computes: with check=True, integers that leave their type raise OverflowError."""
+    result = apply(ctx, op, *args)
+    if ctx.options.check and op in OVERFLOWS and args[0].type.dtype.is_int:
+        symbol, fits = OVERFLOWS[op]
+        ctx.check(fits(ctx, result, *args), "OverflowError", f"integer overflow in {symbol}")
+    return result
 
 
 def _lowest(dtype: DType) -> Const:
     return const(-(2 ** (8 * dtype.bytes - 1)), dtype)
 
 
-def check_negation(ctx: Context, x: Atom) -> None:
-    """check=True: the lowest integer has no counterpart."""
-    if ctx.options.check and x.type.dtype.is_int:
-        ctx.check(apply(ctx, "ne", x, _lowest(x.type.dtype)), "OverflowError", "integer overflow in -")
+def _not_lowest(ctx: Context, result: Atom, x: Atom) -> Atom:
+    """The lowest integer has no counterpart."""
+    return apply(ctx, "ne", x, _lowest(x.type.dtype))
+
+
+def _sum_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
+    """The result has not the sign of neither operand."""
+    left, right = apply(ctx, "xor", x, result), apply(ctx, "xor", y, result)
+    return apply(ctx, "ge", apply(ctx, "and", left, right), zero_of(x.type.dtype))
+
+
+def _difference_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
+    left, right = apply(ctx, "xor", x, y), apply(ctx, "xor", x, result)
+    return apply(ctx, "ge", apply(ctx, "and", left, right), zero_of(x.type.dtype))
+
+
+def _product_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
+    """Dividing gives the other factor back; -1 and 0 cannot be divided by safely."""
+    dtype = x.type.dtype
+    zero, minus = zero_of(dtype), const(-1, dtype)
+    small = apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "eq", x, minus))
+    back = apply(ctx, "floordiv", result, select(ctx, small, const(1, dtype), x))
+    turned = apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "ne", y, _lowest(dtype)))
+    return select(ctx, small, turned, apply(ctx, "eq", back, y))
+
+
+def _quotient_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
+    """Only one does not."""
+    return apply(ctx, "or", apply(ctx, "ne", x, _lowest(x.type.dtype)), apply(ctx, "ne", y, const(-1, x.type.dtype)))
+
+
+def _shift_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
+    return apply(ctx, "eq", apply(ctx, "shr", result, y), x)
+
+
+def _power_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
+    """By floats: the last digits of a square or a higher power this large do not decide."""
+    limit = 2.0 ** (8 * x.type.dtype.bytes - 1)
+    exact = apply(ctx, "pow", convert(ctx, x, DType.f64), convert(ctx, y, DType.f64))
+    above = apply(ctx, "ge", exact, const(-limit, DType.f64))
+    inside = apply(ctx, "and", above, apply(ctx, "lt", exact, const(limit, DType.f64)))
+    return apply(ctx, "or", inside, apply(ctx, "le", y, const(1, y.type.dtype)))
+
+
+# row -> (what to call it, the test whether the result, the first argument, fits the operands)
+OVERFLOWS: dict[str, tuple[str, Callable[..., Atom]]] = {
+    "add": ("+", _sum_fits),
+    "sub": ("-", _difference_fits),
+    "mul": ("*", _product_fits),
+    "square": ("a square", lambda ctx, result, x: _product_fits(ctx, result, x, x)),
+    "floordiv": ("//", _quotient_fits),
+    "shl": ("<<", _shift_fits),
+    "ipow": ("**", _power_fits),
+    "neg": ("-", _not_lowest),
+    "abs": ("abs", _not_lowest),
+}
+
+
+# -- comparisons and signs
 
 
 def compare(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
@@ -370,8 +421,7 @@ def unary_op(ctx: Context, name: str, a: Scalar) -> Scalar:
             x = convert(ctx, a.atom, DType.i64) if a.dtype is DType.bool else a.atom
             if name == "UAdd":
                 return Scalar(x, a.weak)
-            check_negation(ctx, x)
-            return Scalar(Const(-x.value, x.dtype) if isinstance(x, Const) else apply(ctx, "neg", x), a.weak)
+            return Scalar(Const(-x.value, x.dtype) if isinstance(x, Const) else arithmetic(ctx, "neg", x), a.weak)
         case "Invert":
             if not (a.dtype.is_int or a.dtype is DType.bool):
                 ctx.fail("TP104", f"bad operand type for unary ~: {type_text(a)}")

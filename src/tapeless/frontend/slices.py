@@ -13,6 +13,8 @@ from tapeless.frontend.values import Scalar, SliceValue, Static, Value
 from tapeless.ir.core import Apply, At, Range
 from tapeless.ir.types import Atom, Const, Dim, i64
 
+LOWEST = -(2**63)
+
 # -- positions
 
 
@@ -63,6 +65,8 @@ def slice_of(ctx: Context, item: SliceValue, length: Dim) -> Range:
     """Python's clamping: start, number of elements, step."""
     n = ctx.size_atom(length)
     step = _bound(ctx, item.step) or i64(1)
+    if not (isinstance(step, Const) and step.value.real > LOWEST):  # the lowest integer has no counterpart, the next goes as far
+        step = scalars.apply(ctx, "max", step, i64(LOWEST + 1))
     start, stop = _bound(ctx, item.start), _bound(ctx, item.stop)
     if not isinstance(step, Const):
         return _slice_by(ctx, start, stop, step, n)
@@ -119,7 +123,7 @@ def _steps(ctx: Context, span: Atom, by: Atom) -> Dim:
     """How many steps it takes."""
     op = scalars.size_op
     if by != i64(1):
-        span = op(ctx, "floordiv", op(ctx, "add", span, op(ctx, "sub", by, i64(1))), by)
+        span = op(ctx, "add", op(ctx, "floordiv", op(ctx, "sub", span, i64(1)), by), i64(1))
     return ctx.atom_dim(op(ctx, "max", span, i64(0)))
 
 
@@ -129,7 +133,7 @@ def _simple_slice(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) 
     left = 0 if stop is None else -int(stop.value.real) if isinstance(stop, Const) else -1
     if first < 0 or left < 0 or (left == 0 and stop is not None):
         return None
-    rest = scalars.size_op(ctx, "add", n, i64(-first - left))
+    rest = scalars.size_op(ctx, "add", n, i64(max(-first - left, LOWEST)))
     return Range(i64(first), ctx.atom_dim(scalars.size_op(ctx, "max", rest, i64(0))), i64(1))
 
 

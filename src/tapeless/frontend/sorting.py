@@ -7,9 +7,9 @@ search is written in the language, in `prelude.py`.
 from __future__ import annotations
 
 from tapeless.frontend import prelude
-from tapeless.frontend.arrays import as_numeric, cast, elementwise, read, write
+from tapeless.frontend.arrays import cast, elementwise, map_nest, read, write
 from tapeless.frontend.batch import along, lanes_back, lanes_last, over_leading
-from tapeless.frontend.context import Context
+from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.linalg import library
 from tapeless.frontend.reductions import no_complex
@@ -86,21 +86,36 @@ def interp(
     ctx.same_size(places.type.shape[0], values.type.shape[0], "np.interp")
     size = ctx.size_atom(places.type.shape[0])
     ctx.check(apply(ctx, "gt", size, i64(0)), "ValueError", "array of sample points is empty")
-    floats = [ctx.new_cell(cast(ctx, read(ctx, v), DType.f64)) for v in (places, values)]
-    table = read(ctx, floats[1])
-    last = apply(ctx, "sub", size, i64(1))
-    ends: list[Value] = []
+    points = numeric(ctx, "np.interp", x)
+    no_complex(ctx, "np.interp: x", points)
+    no_complex(ctx, "np.interp: xp", places)
+    kind = DType.c128 if values.type.dtype.is_complex else DType.f64
+    table, last = cast(ctx, read(ctx, values), kind), apply(ctx, "sub", size, i64(1))
+    ends = []
     for given, position in ((left, i64(0)), (right, last)):
-        atom = given.atom if isinstance(given, Scalar) else ctx.b.index(table, [At(position)])
-        ends.append(Scalar(convert(ctx, atom, DType.f64)))
+        if given is not None and not isinstance(given, Scalar):
+            ctx.fail("TP104", f"np.interp: what lies outside must be a number, not {type_text(given)}")
+        if given is not None and given.dtype.is_complex and not kind.is_complex:
+            ctx.fail("TP104", "np.interp: a complex number cannot lie outside of real values")
+        ends.append(convert(ctx, given.atom if given is not None else ctx.b.index(table, [At(position)]), kind))
+    xs = ctx.new_cell(cast(ctx, read(ctx, places), DType.f64))
+    parts = ("real", "imag") if kind.is_complex else ("identity",)  # each part on its own, as NumPy does it
+    tables = [ctx.new_cell(_part(ctx, name, table)) for name in parts]
 
     def find(point: Scalar) -> Scalar:
-        number = Scalar(convert(ctx, point.atom, DType.f64))
-        found = prelude.inline(ctx, prelude.interpolate, [number, *floats, Scalar(size, True), *ends])
-        assert isinstance(found, Scalar)
-        return Scalar(found.atom)
+        number, count, found = Scalar(convert(ctx, point.atom, DType.f64)), Scalar(size, True), []
+        for name, ys in zip(parts, tables, strict=True):
+            outside = [Scalar(apply(ctx, name, end)) for end in ends]
+            result = prelude.inline(ctx, prelude.interpolate, [number, xs, ys, count, *outside])
+            assert isinstance(result, Scalar)
+            found.append(result.atom)
+        return Scalar(apply(ctx, "complex", *found) if kind.is_complex else found[0])
 
-    return elementwise(ctx, find, [as_numeric(ctx, x, "np.interp")], "np.interp")
+    return elementwise(ctx, find, [points], "np.interp")
+
+
+def _part(ctx: Context, name: str, table: Var) -> Var:
+    return table if name == "identity" else map_nest(ctx, lambda z: Scalar(apply(ctx, name, z.atom)), [table], table.type.shape)
 
 
 @known("np.take")

@@ -129,7 +129,13 @@ def average(ctx: Context, a: Value, axis: Value | None = None, weights: Value | 
         ctx.same_size(value.type.shape[place], factor.type.shape[0], "np.average")
         factor = reshaped(ctx, factor, [*shape[:place], ctx.canon(factor.type.shape[0]), *shape[place + 1 :]])
     total, weight = sum_(ctx, binary_values(ctx, "Mult", value, factor), axis), sum_(ctx, factor, axis)
-    return elementwise(ctx, lambda x, y: apply_row(ctx, "np.average", ROWS["divide"], x, y), [total, weight])
+
+    def quotient(x: Scalar, y: Scalar) -> Scalar:
+        there = apply(ctx, "ne", y.atom, zero_of(y.dtype))
+        ctx.check(there, "ZeroDivisionError", "Weights sum to zero, can't be normalized")
+        return apply_row(ctx, "np.average", ROWS["divide"], x, y)
+
+    return elementwise(ctx, quotient, [total, weight])
 
 
 # -- exponentials
