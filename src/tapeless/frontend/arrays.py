@@ -6,6 +6,7 @@ Takes front-end values, emits Core. See Note [References] in values.py. Index sy
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 
 from tapeless.frontend import layout, scalars
 from tapeless.frontend.context import Context, type_text
@@ -355,12 +356,10 @@ def element_of(ctx: Context, value: Scalar, dtype: DType) -> Atom:
 
 
 def _common_dtype(values: Sequence[Scalar]) -> DType:
+    """The type of an array of these numbers: np.array finds one for each before it joins them, so none is weak."""
     from tapeless.ops.promotion import promote
 
-    dtype, is_weak = values[0].dtype, values[0].weak
-    for v in values[1:]:
-        dtype, is_weak = promote(dtype, is_weak, v.dtype, v.weak)
-    return dtype
+    return reduce(lambda a, b: promote(a, False, b, False)[0], (v.dtype for v in values))
 
 
 def cast(ctx: Context, var: Var, dtype: DType, convert: Convert = scalars.narrowed) -> Var:

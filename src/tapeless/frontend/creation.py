@@ -260,7 +260,8 @@ def _arange(
     exact = select(ctx, under, const(1.0, DType.f64), apply(ctx, "ceil", steps))
     usable = apply(ctx, "lt", exact, const(2.0**62, DType.f64))
     ctx.check(usable, "ValueError", "Maximum allowed size exceeded")
-    count = convert(ctx, apply(ctx, "max", exact, const(0.0, DType.f64)), DType.i64)
+    length = select(ctx, usable, apply(ctx, "max", exact, zero), zero)  # a size, even where the test has failed
+    count = convert(ctx, length, DType.i64)
     zeroth, second = convert(ctx, low, kind), convert(ctx, apply(ctx, "add", low, by), kind)
     delta = select(ctx, under, zero_of(kind), apply(ctx, "sub", second, zeroth))
 

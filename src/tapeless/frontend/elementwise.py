@@ -216,9 +216,42 @@ def _entr(ctx: Context, x: Scalar) -> Scalar:
 
 
 def _betaln(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
+    """log |B(a, b)|, as scipy has it: at poles (0, -1, ...) it is infinite unless the other one is whole and small enough to
+    lift it, and where one operand is far larger a series saves the digits that gammaln(a) - gammaln(a + b) would lose."""
     a, b = together(ctx, x, y, floating=True)
-    both = apply(ctx, "add", apply(ctx, "gammaln", a), apply(ctx, "gammaln", b))
-    return Scalar(apply(ctx, "sub", both, apply(ctx, "gammaln", apply(ctx, "add", a, b))))
+    dtype = a.type.dtype
+    zero, one = zero_of(dtype), one_of(dtype)
+    whole_a, whole_b = (apply(ctx, "eq", apply(ctx, "floor", v), v) for v in (a, b))
+    pole_a = apply(ctx, "and", whole_a, apply(ctx, "le", a, zero))
+    pole_b = apply(ctx, "and", whole_b, apply(ctx, "le", b, zero))
+    pole = apply(ctx, "or", pole_a, pole_b)
+    low, other = select(ctx, pole_a, a, b), select(ctx, pole_a, b, a)
+    lifted = apply(ctx, "sub", apply(ctx, "sub", one, low), other)
+    reachable = apply(ctx, "and", apply(ctx, "gt", lifted, zero), apply(ctx, "gt", other, zero))
+    reachable = apply(ctx, "and", reachable, select(ctx, pole_a, whole_b, whole_a))
+    infinite = apply(ctx, "and", pole, apply(ctx, "not", reachable))
+    a = select(ctx, infinite, one, select(ctx, pole, lifted, a))
+    b = select(ctx, infinite, one, select(ctx, pole, other, b))
+    sizes = apply(ctx, "abs", a), apply(ctx, "abs", b)
+    first = apply(ctx, "lt", *sizes)
+    large, small = select(ctx, first, b, a), select(ctx, first, a, b)
+    far = apply(ctx, "gt", large, apply(ctx, "mul", const(1e6, dtype), apply(ctx, "abs", small)))
+    far = apply(ctx, "and", far, apply(ctx, "gt", large, const(1e6, dtype)))
+    value = select(ctx, far, _far_betaln(ctx, select(ctx, far, large, one), small), _near_betaln(ctx, large, small))
+    return Scalar(select(ctx, infinite, const(math.inf, dtype), value))
+
+
+def _near_betaln(ctx: Context, a: Atom, b: Atom) -> Atom:
+    rest = apply(ctx, "sub", apply(ctx, "gammaln", b), apply(ctx, "gammaln", apply(ctx, "add", a, b)))
+    return apply(ctx, "add", apply(ctx, "gammaln", a), rest)
+
+
+def _far_betaln(ctx: Context, a: Atom, b: Atom) -> Atom:
+    """gammaln(b) - b log a + b (1 - b) / 2 a."""
+    dtype = a.type.dtype
+    result = apply(ctx, "sub", apply(ctx, "gammaln", b), apply(ctx, "mul", b, apply(ctx, "log", a)))
+    second = apply(ctx, "mul", b, apply(ctx, "sub", one_of(dtype), b))
+    return apply(ctx, "add", result, apply(ctx, "div", second, apply(ctx, "mul", const(2, dtype), a)))
 
 
 def _ndtr(ctx: Context, x: Scalar) -> Scalar:

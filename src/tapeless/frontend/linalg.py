@@ -19,14 +19,14 @@ from tapeless.frontend.elementwise import ROWS, apply_row, common_dtype, conj
 from tapeless.frontend.expressions import binary_values
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.matrices import diagonal, index_of
-from tapeless.frontend.reductions import fold, max_, min_, over_lanes, sum_, widened
+from tapeless.frontend.reductions import fold, max_, min_, over_lanes, refuse_empty, sum_, widened
 from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, optional_number
 from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.shapes import flat, reshaped, stack
 from tapeless.frontend.statistics import absolute_square, flat_at_ends, root
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.core import Library
-from tapeless.ir.types import Atom, DType, Var, const
+from tapeless.ir.types import Atom, DType, Var, const, zero_of
 from tapeless.ops.library import library_op
 from tapeless.ops.promotion import float_dtype
 
@@ -148,6 +148,7 @@ def tensordot(ctx: Context, a: Value, b: Value, axes: Value | None = None) -> Va
 def cross(ctx: Context, a: Value, b: Value) -> Value:
     x, y = array(ctx, "np.cross", a), array(ctx, "np.cross", b)
     for v in (x, y):
+        axis_argument(ctx, "np.cross", weak(-1), v.type.rank)
         ctx.same_size(3, v.type.shape[-1], "np.cross takes vectors of 3 elements")
 
     def at(v: Array, k: int) -> Value:
@@ -223,6 +224,7 @@ def solve(ctx: Context, a: Value, b: Value) -> Value:
     matrix, right = matrices(ctx, name, a), array(ctx, name, b)
     kind = float_dtype(common_dtype([Scalar(const(0, v.type.dtype)) for v in (matrix, right)]))
     lane = 1 if right.type.rank == 1 else 2
+    axis_argument(ctx, name, weak(-lane), right.type.rank)
     ctx.same_size(matrix.type.shape[-1], right.type.shape[-lane], name)
     operands = [(cast(ctx, read(ctx, matrix), kind), 2), (cast(ctx, read(ctx, right), kind), lane)]
     return over_leading(ctx, operands, lambda m, v: library(ctx, "solve", m, v), name)
@@ -271,11 +273,22 @@ def _of_order(order: float) -> Norm:
     return norm
 
 
+def _largest(ctx: Context, lane: Var, kind: DType) -> Atom:
+    """0 for no elements, which is the least that there is."""
+    found = fold(ctx, "maximum", [lane], lambda x: _size(ctx, x, kind))
+    return apply(ctx, "maximum", found, zero_of(kind.real))
+
+
+def _smallest(ctx: Context, lane: Var, kind: DType) -> Atom:
+    refuse_empty(ctx, total_size(ctx, lane.type.shape), "zero-size array to reduction operation minimum which has no identity")
+    return fold(ctx, "minimum", [lane], lambda x: _size(ctx, x, kind))
+
+
 VECTOR_NORMS: dict[float, Norm] = {
     2.0: _euclidean,
     1.0: lambda ctx, lane, kind: fold(ctx, "add", [lane], lambda x: _size(ctx, x, kind)),
-    math.inf: lambda ctx, lane, kind: fold(ctx, "maximum", [lane], lambda x: _size(ctx, x, kind)),
-    -math.inf: lambda ctx, lane, kind: fold(ctx, "minimum", [lane], lambda x: _size(ctx, x, kind)),
+    math.inf: lambda ctx, lane, kind: _largest(ctx, lane, kind),
+    -math.inf: lambda ctx, lane, kind: _smallest(ctx, lane, kind),
     0.0: lambda ctx, lane, kind: fold(
         ctx, "add", [lane], lambda x: convert(ctx, convert(ctx, x, DType.bool), kind.real)
     ),

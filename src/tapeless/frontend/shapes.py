@@ -164,6 +164,8 @@ def moveaxis(ctx: Context, a: Value, source: Value, destination: Value) -> Value
     for v in (source, destination):
         items = v.items if isinstance(v, Sequence_) else (v,)
         ends.append([axis_argument(ctx, "np.moveaxis", x, value.type.rank) for x in items])
+        if len(set(ends[-1])) != len(items):
+            ctx.fail("TP202", "np.moveaxis: an axis is given twice")
     if len(ends[0]) != len(ends[1]):
         ctx.fail("TP112", "np.moveaxis takes as many destinations as sources")
     perm = [k for k in range(value.type.rank) if k not in ends[0]]
@@ -239,7 +241,10 @@ def concatenate(ctx: Context, arrays: Value, axis: Value | None = FIRST) -> Valu
 def stack(ctx: Context, arrays: Value, axis: Value | None = None) -> Value:
     from tapeless.frontend.builtin_functions import items_of
 
-    made = make_array(ctx, Sequence_(tuple(items_of(ctx, "the list of np.stack", arrays)), "list"))
+    items = tuple(items_of(ctx, "the list of np.stack", arrays))
+    if not items:
+        ctx.fail("TP112", "np.stack needs at least one array")
+    made = make_array(ctx, Sequence_(items, "list"))
     assert isinstance(made, Array)
     place = axis_argument(ctx, "np.stack", axis, made.type.rank)
     if place == 0:
@@ -357,6 +362,7 @@ def roll(ctx: Context, a: Value, shift: Value, axis: Value | None = None) -> Val
         return ctx.new_cell(rolled)
     places = axis.items if isinstance(axis, Sequence_) else (axis,)
     shifts = shift.items if isinstance(shift, Sequence_) else (shift,) * len(places)
+    places = places * len(shifts) if len(places) == 1 else places
     if len(places) != len(shifts):
         ctx.fail("TP112", "np.roll takes as many shifts as axes")
     var = read(ctx, value)

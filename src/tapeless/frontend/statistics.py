@@ -12,8 +12,8 @@ from tapeless.frontend.batch import along
 from tapeless.frontend.context import Context
 from tapeless.frontend.creation import total_size
 from tapeless.frontend.elementwise import ROWS, apply_row
-from tapeless.frontend.reductions import fold, no_complex, over_lanes, sum_
-from tapeless.frontend.registry import array, axes, axis, dtype, known, optional_number
+from tapeless.frontend.reductions import fold, no_complex, over_lanes, reduced_size, refuse_empty, sum_
+from tapeless.frontend.registry import array, axes, axis, dtype, known, numeric, optional_number, vector
 from tapeless.frontend.scalars import apply, convert, select
 from tapeless.frontend.values import Scalar, Value
 from tapeless.ir.types import Atom, DType, Var, const, one_of, zero_of
@@ -52,7 +52,7 @@ def nanmean(
         count = fold(ctx, "add", [row], lambda x: there(convert(ctx, x, kind), one_of(kind)))
         return [apply(ctx, "div", total, count)]
 
-    where = axes(ctx, "np.nanmean", axis, value.type.rank)
+    where = axes(ctx, "np.nanmean", axis, value.type.rank, lenient=True)
     return over_lanes(ctx, "np.nanmean", value, where, keepdims, lane)
 
 
@@ -147,9 +147,10 @@ def largest(ctx: Context, lane: Var, kind: DType) -> Atom:
     return apply(ctx, "stop_gradient", top) if ctx.transforms else top
 
 
-def sum_of_exponentials(ctx: Context, lane: Var, kind: DType, top: Atom) -> tuple[Atom, Atom]:
-    """The largest element (0 where it is not finite), and sum(exp(x - it))."""
-    top = select(ctx, apply(ctx, "isfinite", top), top, zero_of(kind))
+def sum_of_exponentials(ctx: Context, lane: Var, kind: DType, top: Atom, finite: bool = True) -> tuple[Atom, Atom]:
+    """The largest element (with `finite`, 0 where it is not), and sum(exp(x - it))."""
+    if finite:
+        top = select(ctx, apply(ctx, "isfinite", top), top, zero_of(kind))
     total = fold(ctx, "add", [lane], lambda x: apply(ctx, "exp", apply(ctx, "sub", convert(ctx, x, kind), top)))
     return top, total
 
@@ -183,26 +184,34 @@ def _shared(ctx: Context, lane: Var, kind: DType, top: Atom, usual: Atom) -> Ato
     return select(ctx, apply(ctx, "isinf", top), apply(ctx, "div", total, count), usual)
 
 
-def _normalised(name: str, finish: Callable[[Context, Atom, Atom], Atom]) -> None:
+def _normalised(name: str, finite: bool, finish: Callable[[Context, Atom, Atom], Atom]) -> None:
     """`finish` takes x - top and the sum of exponentials."""
+    from tapeless.frontend.shapes import reshaped
 
     @known(f"special.{name}")
     def body(ctx: Context, x: Value, axis: Value | None = None) -> Value:
         full = f"scipy.special.{name}"
-        value = array(ctx, full, x)
+        number = isinstance(numeric(ctx, full, x), Scalar)
+        value = vector(ctx, full, x)
         no_complex(ctx, full, value)
+        if value.type.dtype is DType.bool:
+            ctx.fail("TP104", f"{full} does not take bools", "convert them to numbers first.")
         kind = float_dtype(value.type.dtype)
+        where = axes(ctx, full, axis, value.type.rank)
+        message = "zero-size array to reduction operation maximum which has no identity"
+        refuse_empty(ctx, reduced_size(ctx, value, where), message)
 
         def lane(row: Var) -> Atom:
-            top, total = sum_of_exponentials(ctx, row, kind, largest(ctx, row, kind))
+            top, total = sum_of_exponentials(ctx, row, kind, largest(ctx, row, kind), finite)
 
             def element(v: Scalar) -> Scalar:
                 return Scalar(finish(ctx, apply(ctx, "sub", convert(ctx, v.atom, kind), top), total))
 
             return map_nest(ctx, element, [row], row.type.shape)
 
-        return along(ctx, value, axes(ctx, full, axis, value.type.rank), lane)
+        result = along(ctx, value, where, lane)
+        return reshaped(ctx, result, ()) if number else result
 
 
-_normalised("softmax", lambda ctx, x, total: apply(ctx, "div", apply(ctx, "exp", x), total))
-_normalised("log_softmax", lambda ctx, x, total: apply(ctx, "sub", x, apply(ctx, "log", total)))
+_normalised("softmax", False, lambda ctx, x, total: apply(ctx, "div", apply(ctx, "exp", x), total))
+_normalised("log_softmax", True, lambda ctx, x, total: apply(ctx, "sub", x, apply(ctx, "log", total)))
