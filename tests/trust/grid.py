@@ -114,10 +114,10 @@ def _internal(error):
 
 
 def compile_all(tmp_path, parameters, bodies, name="cases"):
-    """One Python function for each text, in a module of its own."""
-    lines = ["import cmath, math, operator", "import numpy as np", "from scipy import special"]
-    for k, body in enumerate(bodies):
-        lines += ["", "", f"def case{k}({parameters}):", f"    return {body}"]
+    """A Python function for each text, in a module of their own."""
+    lines = ["import cmath, math", "import numpy as np", "from scipy import special"]
+    for k, (names, body) in enumerate(zip(parameters, bodies, strict=True)):
+        lines += ["", "", f"def case{k}({names}):", f"    return {body}"]
     path = tmp_path / f"{name}.py"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)

@@ -149,9 +149,66 @@ CASES = {
     "np.divmod": ["np.divmod(f, f[::-1])", "np.divmod(i, i[::-1])", "np.divmod(j, -1)", "np.divmod(g, 0.0)", "np.divmod(w, s)", "np.divmod(i, n)", "np.divmod(i, 0)", "np.divmod(d, g)", "np.divmod(w, w)", "np.divmod(b, b)", "np.divmod(y, j)"],
     "np.modf": of("np.modf(_)", "f h g s w k i e".split()),
     "np.select": ["np.select([b], [v])", "np.select([b, ~b], [v, s])", "np.select([b, b], [v, w], k)", "np.select([p], [p])", "np.select([True], [s])", "np.select([b], [v, v])", "np.select([b], [k], w)", "np.select([v > 1, v > 2], [v, -v], 0.5)"],
+    "np.power": ["np.power(i, k)", "np.power(i, n)", "np.power(p, p)", "np.power(p, 0)", "np.power(j, 3)", "np.power(i, p[0])", "np.power(p, -p)", "np.power(k, k)", "np.power(k, n)", "np.power(i, 1.0)", "np.power(2.0, i)", "np.power(l, k)", "np.power(b, b)"],
     "np.array_equal": ["np.array_equal(f, f)", "np.array_equal(g, g)", "np.array_equal(g, m)", "np.array_equal(s, s)", "np.array_equal(s, o)", "np.array_equal(g, p)"],
     **{f"np.{n}": of(f"np.{n}(_)", "g e m s w z k b".split()) for n in ("shape", "ndim", "size")},
     "np.isscalar": of("np.isscalar(_)", "g s w k z".split()),
     **{f"special.{n}": of(f"special.{n}(_)", ["f", "g", "e", "o", "s", "w", "m", "p", "y", "d", "b"]) + [f"special.{n}(m, axis=1)", f"special.{n}(f[3:6])", f"special.{n}(f[3:4])", f"special.{n}(f[5:6])"] for n in ("logsumexp", "softmax", "log_softmax")},
 }
-TOLERANT = ("np.std", "np.var", "np.linalg", "special", "np.mean", "np.nanmean", "np.average", "np.interp", "np.dot", "np.matmul", "np.vdot", "np.inner", "np.tensordot", "np.einsum", "np.sum", "np.nansum", "np.cumsum", "np.prod", "np.nanprod", "np.cumprod", "np.trapezoid", "np.trace")
+# Sums, products and what is made of them: the order and the contraction of operations are free.
+ROUNDED = (
+    "np.std", "np.var", "np.linalg", "special", "np.mean", "np.nanmean", "np.average", "np.interp", "np.dot", "np.matmul",
+    "np.vdot", "np.inner", "np.tensordot", "np.einsum", "np.sum", "np.nansum", "np.cumsum", "np.prod", "np.nanprod",
+    "np.cumprod", "np.trapezoid", "np.trace", "np.arange", "np.linspace", "np.cross", "np.round", "np.around",
+)  # fmt: skip
+
+# Expressions that NumPy evaluates and that are refused when they are compiled, or that mean something else, by the reason.
+MEANT: dict[str, tuple[str, ...]] = {
+    "complex numbers have no order here": (
+        *(f"np.{n}({c})" for n in ("max", "min", "amax", "amin", "nanmax", "nanmin") for c in "cd"), "np.clip(d, 0, 1)",
+    ),
+    "not there for complex numbers": (
+        "np.nan_to_num(c)", "special.logsumexp(d)", "special.softmax(d)", "special.log_softmax(d)", "np.arange(1j)",
+    ),
+    "equal elements keep their order, and 0.0 equals -0.0": ("np.sort(f)",),
+    "the size of the result would depend on the data": ("np.take(g, b)",),
+    "the number of arrays must be known": ("np.concatenate(m)",),
+    "no element type holds the result (NumPy: float16, int8)": ("np.round(b)", "np.around(b)", "np.divmod(b, b)", "np.power(b, b)"),
+    "bools are not multiplied as matrices": ("np.dot(b, b)", "np.matmul(b, b)"),
+    "not there for these arguments": (
+        "np.linalg.matrix_power(q, 0)", "np.linalg.matrix_power(q, -1)", "np.tril(g)", "np.triu(g)", "np.meshgrid(m, g)",
+        "np.linspace(g, u, 3)",
+    ),
+    "NumPy cannot pass on the lowest integer": ("np.tril(m, l)",),
+    "a distance of more than 64 bits": ("np.arange(2**62, l + 0, -(2**62))",),
+    "the element type of a result does not depend on a value": ("np.linspace(0, 1, 1, retstep=True)",),
+    "an int that int32 does not hold: NumPy wraps it here, and raises elsewhere": ("np.where(b, j[0], 2**40)", "np.clip(j, 0, 2**40)"),
+    "arrays without dimensions are NumPy's numbers here": ("np.isscalar(z)",),
+}  # fmt: skip
+LEFT_OUT = {
+    "what a program is made of, not functions of numbers": (
+        "dict", "enumerate", "getattr", "isinstance", "list", "print", "range", "reversed", "slice", "tuple", "type", "zip", "len",
+    ),
+    "about element types, which have no values": ("np.dtype", "np.finfo", "np.iinfo", "np.promote_types", "np.result_type"),
+    "operators, which are tried by tests/language": (
+        *(f"operator.{n}" for n in "add and_ floordiv lshift matmul mod mul or_ pow rshift sub truediv xor".split()),
+    ),
+}  # fmt: skip
+
+# -- element-wise functions
+
+SIMPLE = frozenset(
+    "add subtract negative positive fabs floor_divide remainder maximum minimum fmax fmin floor ceil trunc fix bitwise_and "
+    "bitwise_or bitwise_xor invert left_shift right_shift rint isnan isinf isfinite signbit copysign nextafter fmod heaviside conj "
+    "logical_and logical_or logical_xor logical_not equal not_equal less less_equal greater greater_equal".split()
+)  # to the last bit; on real numbers also:
+EXACT_ON_REALS = SIMPLE | {"abs", "sign", "multiply", "divide", "square", "reciprocal", "sqrt"}
+ULPS = {"special.erfc": 64, "special.ndtr": 1024, "special.betaln": 4096}
+NO_COMPLEX = frozenset(
+    "np.exp2 np.expm1 np.log2 np.log1p np.rint np.less np.less_equal np.greater np.greater_equal special.erf special.erfc "
+    "special.gamma special.digamma special.psi special.expm1 special.log1p special.ndtr special.xlogy special.xlog1py special.maximum "
+    "special.expit special.logit np.maximum np.minimum np.fmax np.fmin np.floor_divide np.remainder special.gammaln".split()
+)
+NO_BOOLS = frozenset(
+    "np.square np.reciprocal np.conj np.floor_divide np.remainder np.power np.fmod np.left_shift np.right_shift".split()
+)

@@ -219,7 +219,10 @@ def _betaln(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
     """log |B(a, b)|, as scipy has it: at poles (0, -1, ...) it is infinite unless the other one is whole and small enough to
     lift it, and where one operand is far larger a series saves the digits that gammaln(a) - gammaln(a + b) would lose."""
     a, b = together(ctx, x, y, floating=True)
-    dtype = a.type.dtype
+    kind, dtype = a.type.dtype, DType.f64
+    if kind.is_complex:
+        ctx.fail("TP104", "special.betaln does not take complex numbers")
+    a, b = convert(ctx, a, dtype), convert(ctx, b, dtype)
     zero, one = zero_of(dtype), one_of(dtype)
     whole_a, whole_b = (apply(ctx, "eq", apply(ctx, "floor", v), v) for v in (a, b))
     pole_a = apply(ctx, "and", whole_a, apply(ctx, "le", a, zero))
@@ -227,7 +230,8 @@ def _betaln(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
     pole = apply(ctx, "or", pole_a, pole_b)
     low, other = select(ctx, pole_a, a, b), select(ctx, pole_a, b, a)
     lifted = apply(ctx, "sub", apply(ctx, "sub", one, low), other)
-    reachable = apply(ctx, "and", apply(ctx, "gt", lifted, zero), apply(ctx, "gt", other, zero))
+    near = apply(ctx, "gt", low, const(1 - 2.0**31, dtype))  # as far as scipy looks
+    reachable = apply(ctx, "and", apply(ctx, "gt", lifted, zero), apply(ctx, "and", near, apply(ctx, "gt", other, zero)))
     reachable = apply(ctx, "and", reachable, select(ctx, pole_a, whole_b, whole_a))
     infinite = apply(ctx, "and", pole, apply(ctx, "not", reachable))
     a = select(ctx, infinite, one, select(ctx, pole, lifted, a))
@@ -238,7 +242,7 @@ def _betaln(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
     far = apply(ctx, "gt", large, apply(ctx, "mul", const(1e6, dtype), apply(ctx, "abs", small)))
     far = apply(ctx, "and", far, apply(ctx, "gt", large, const(1e6, dtype)))
     value = select(ctx, far, _far_betaln(ctx, select(ctx, far, large, one), small), _near_betaln(ctx, large, small))
-    return Scalar(select(ctx, infinite, const(math.inf, dtype), value))
+    return Scalar(convert(ctx, select(ctx, infinite, const(math.inf, dtype), value), kind))
 
 
 def _near_betaln(ctx: Context, a: Atom, b: Atom) -> Atom:

@@ -27,10 +27,10 @@ def inline(ctx: Context, function: Callable[..., Any], args: Sequence[Value]) ->
 
 
 def gcd(a: int, b: int) -> int:
-    a, b = abs(a), abs(b)
+    a, b = -a if a > 0 else a, -b if b > 0 else b  # negative, since the lowest integer has no counterpart
     while b != 0:
         a, b = b, a % b
-    return a
+    return -a
 
 
 def lcm(a: int, b: int) -> int:
@@ -67,7 +67,7 @@ def isqrt(n: int) -> int:
     if n == 0:
         return 0
     x = n
-    y = n // 2 + 1
+    y = n - n // 2
     while y < x:
         x = y
         y = (x + n // x) // 2

@@ -363,6 +363,10 @@ COMPLEX_ROWS = (
 )
 
 
+POLES = {"log10": (0,), "atan": (1j, -1j), "atanh": (1, -1)}
+OVERFLOWING = ("exp", "sinh", "cosh", "sin", "cos")
+
+
 def _complex(ctx: Context, name: str, value: Value) -> Scalar:
     return Scalar(convert(ctx, scalar(ctx, name, value, complex_too=True).atom, C128), True)
 
@@ -372,9 +376,13 @@ def _complex_handler(name: str) -> Handler:
         if len(args) != 1 or keywords:
             ctx.fail("TP112", f"cmath.{name} takes one argument, but {len(args) + len(keywords)} were given")
         z = _complex(ctx, f"cmath.{name}", args[0])
-        if name == "log10":
-            _nonzero(ctx, z)
+        for pole in POLES.get(name, ()):
+            guard(ctx, apply(ctx, "ne", z.atom, const(pole, C128)), "ValueError", "math domain error")
         result = apply(ctx, name, z.atom)
+        if name in OVERFLOWING:
+            fine = scalars.logical_not(ctx, apply(ctx, "isfinite", z.atom))
+            fine = scalars.logical_or(ctx, fine, apply(ctx, "isfinite", result))
+            guard(ctx, fine, "OverflowError", "math range error")
         return folded(ctx, getattr(cmath, name), [z]) or Scalar(result, True)
 
     return body

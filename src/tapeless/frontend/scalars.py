@@ -6,6 +6,7 @@ Takes scalars, gives scalars, emitting `Apply` statements. Relies on the ops tab
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -226,9 +227,13 @@ def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
         if exponent == -1 and not is_weak:
             return Scalar(apply(ctx, "reciprocal", x), is_weak)
         if exponent == 0.5 and not dtype.is_complex:
-            if is_weak:
-                _refuse_complex_power(ctx, apply(ctx, "lt", x, zero_of(dtype)))
-            return Scalar(apply(ctx, "sqrt", x), is_weak)
+            root = apply(ctx, "sqrt", x)
+            if is_weak:  # Python's (-inf) ** 0.5 is inf
+                endless = apply(ctx, "eq", x, const(-math.inf, dtype))
+                bad = logical_and(ctx, apply(ctx, "lt", x, zero_of(dtype)), logical_not(ctx, endless))
+                _refuse_complex_power(ctx, bad)
+                root = select(ctx, endless, const(math.inf, dtype), root)
+            return Scalar(root, is_weak)
     y = convert(ctx, b.atom, dtype)
     checked = is_weak and not ctx.options.unsafe
     if checked:
@@ -264,7 +269,7 @@ def _check_power(ctx: Context, x: Atom, y: Atom) -> None:
         return
     if not (isinstance(x, Const) and x.value.real >= 0):
         whole = apply(ctx, "eq", apply(ctx, "floor", y), y)
-        real = logical_or(ctx, whole, apply(ctx, "isnan", y))
+        real = logical_or(ctx, logical_or(ctx, whole, apply(ctx, "isnan", y)), apply(ctx, "isinf", x))
         _refuse_complex_power(ctx, logical_and(ctx, apply(ctx, "lt", x, zero), logical_not(ctx, real)))
 
 

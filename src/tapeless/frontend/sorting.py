@@ -14,11 +14,11 @@ from tapeless.frontend.indexing import get_item
 from tapeless.frontend.linalg import library
 from tapeless.frontend.reductions import no_complex
 from tapeless.frontend.registry import array, axis, known, numeric, text, vector
-from tapeless.frontend.scalars import apply, convert
+from tapeless.frontend.scalars import apply, convert, select
 from tapeless.frontend.shapes import LAST, WHOLE, flat
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.core import At
-from tapeless.ir.types import Atom, DType, Var, i64
+from tapeless.ir.types import Atom, DType, Var, i64, zero_of
 
 axis_argument = axis  # a parameter of the same name hides it
 
@@ -109,7 +109,10 @@ def interp(
             result = prelude.inline(ctx, prelude.interpolate, [number, xs, ys, count, *outside])
             assert isinstance(result, Scalar)
             found.append(result.atom)
-        return Scalar(apply(ctx, "complex", *found) if kind.is_complex else found[0])
+        if not kind.is_complex:
+            return Scalar(found[0])
+        unknown = apply(ctx, "and", apply(ctx, "isnan", number.atom), apply(ctx, "gt", size, i64(1)))
+        return Scalar(apply(ctx, "complex", found[0], select(ctx, unknown, zero_of(DType.f64), found[1])))
 
     return elementwise(ctx, find, [points], "np.interp")
 
