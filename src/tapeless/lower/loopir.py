@@ -160,7 +160,8 @@ class Swap:
 
 
 CHECK_RECORD = 4  # i64 that a failed check leaves: the number of its site, and three arguments
-RECORDS = 2 * CHECK_RECORD  # one for an error, then one for a warning
+INTERRUPT = 2 * CHECK_RECORD  # behind one for an error and one for a warning: an exception of Python, in three words
+RECORDS = INTERRUPT + 3
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from tapeless import errors
+from tapeless.backends.cpu import interrupts
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.guards import guard
 from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View, view_maker
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import DType
-from tapeless.lower.loopir import CHECK_RECORD, RECORDS, Site
+from tapeless.lower.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
 from tapeless.runtime import blas
 from tapeless.runtime.budgets import Budget
 from tapeless.runtime.compile import Compiled
@@ -131,7 +132,7 @@ class Caller:
         for original, plain in copies:
             original[...] = plain
         if error[0]:
-            raise error_of(error, self.compiled.binary.sites)
+            raise interrupts.raised(error) or error_of(error, self.compiled.binary.sites)
         if error[CHECK_RECORD]:
             warn(error, self.compiled.binary.sites)
         if self.captured:
@@ -329,8 +330,8 @@ def _reader(dtype: DType) -> Callable[[Any, int], Any]:
 
 def warn(record: Any, sites: Sequence[Site]) -> None:
     """Gives the warning that native code left."""
-    kept = [record[k] for k in range(CHECK_RECORD, RECORDS)]
-    for k in range(CHECK_RECORD, RECORDS):
+    kept = [record[k] for k in range(CHECK_RECORD, INTERRUPT)]
+    for k in range(CHECK_RECORD, INTERRUPT):
         record[k] = 0
     problem = error_of(kept, sites)
     assert isinstance(problem, Warning)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from tapeless.backends.cpu import interrupts
 from tapeless.errors import WARNINGS
 from tapeless.frontend.entry import ONE, ArraySpec
 from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View
@@ -113,6 +114,7 @@ def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
         "threads": caller.threads,
         "pool": deque(),
         "Frame": Frame,
+        "interruption": interrupts.raised,
         "error_of": error_of,
         "warn": warn,
         "sites": binary.sites,
@@ -155,7 +157,7 @@ def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
     passed = [*sizes, *values, *(f"q{n}" for n in range(len(caller.provided)))]
     lines.append(f"    native({', '.join([*passed, 'threads', 'frame.results_at', 'frame.error_at'])})")
     lines.append("    if frame.error[0]:")
-    lines.append("        raise error_of(frame.error, sites)")
+    lines.append("        raise interruption(frame.error) or error_of(frame.error, sites)")
     if any(site.error in WARNINGS for site in binary.sites):
         lines.append(f"    if frame.error[{CHECK_RECORD}]:")
         lines.append("        warn(frame.error, sites)")

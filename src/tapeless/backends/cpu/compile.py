@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tapeless.backends.cpu import products
+from tapeless.backends.cpu import interrupts, products
 from tapeless.backends.cpu.engine import load
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.emit import emit
@@ -60,6 +60,8 @@ def compile_program(program: Program, level: int = 3) -> Native:
     with optimize.timed(times, "codegen"):
         data = optimize.to_object(module, level)
         helpers = {name: products.guarded(name) for name in emitted.externals if products.is_guarded(name)}
+        if "rt_poll" in emitted.externals:
+            helpers["rt_poll"] = interrupts.object_code()
     return Native(program.name, emitted.text, data, emitted.externals, helpers, times)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.cpu import buffers, libraries, mappings, printing, products, threads
+from tapeless.backends.cpu import buffers, interrupts, libraries, mappings, printing, products, threads
 from tapeless.backends.llvm import host
 from tapeless.backends.llvm.interrupts import uninterrupted
 
@@ -96,7 +96,7 @@ def load_all(
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     for name in names:
         builder.export_symbol(name)
-    for external in externals:
+    for external in sorted(externals, key=lambda name: name not in helpers):  # others may need those with objects
         found = resolve(external, helpers.get(external))
         if found is not None:
             builder.import_symbol(external, found)
@@ -113,6 +113,8 @@ def resolve(name: str, helper: bytes | None = None) -> int | None:
         return threads.address()
     if name in ("rt_allocate", "rt_release"):
         return buffers.address(name)
+    if name in interrupts.EXPORTED:
+        return interrupts.address(name, helper)
     if name == "rt_print":
         return printing.address()
     if name.startswith(VECTOR):

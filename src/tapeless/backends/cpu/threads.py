@@ -10,7 +10,8 @@ thread that wakes up late finds nothing left, and nobody has waited for it: on a
 than without threads. (An OpenMP runtime waits for all of its team, which took milliseconds a region there, and hangs
 in a forked child: Note [OpenMP] in openmp.py says when one serves all the same.) A caller that finds the pool taken, by another thread of Python or from inside a region, works
 alone. Waiting is spinning for some microseconds, then sleeping on a futex. A forked child has none of the threads: it
-is told so by Python, and starts its own.
+is told so by Python, and starts its own. While the main thread sleeps it looks at signals from time to time (Note
+[Interrupts] in interrupts.py). Ranges that are left when one has failed, or the caller was interrupted, are not begun.
 
 Note [Cache lines]
 A line takes about 200 ns from core to core, so a region's cost is the number of times that one changes hands. All of a
@@ -28,7 +29,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.cpu import openmp
+from tapeless.backends.cpu import interrupts, openmp
 from tapeless.backends.llvm import flushing, host, optimize
 
 SHARES = 4  # ranges for each thread
@@ -49,6 +50,7 @@ RUNTIME = """
 @sleepers = internal global i32 0
 @waiting = internal global i32 0      ; the caller sleeps
 @stand_in = internal global ptr null  ; serves in place of the pool
+@period = internal constant [2 x i64] [i64 0, i64 PERIOD]  ; nanoseconds
 
 define internal void @run(ptr %job, i64 %range) nounwind {
   %p1 = getelementptr inbounds %job, ptr %job, i32 0, i32 1
@@ -67,7 +69,14 @@ define internal void @run(ptr %job, i64 %range) nounwind {
   %stop = mul i64 %next, %each
   %t0 = add i64 %start, %before0
   %t1 = add i64 %stop, %before1
+  %err = load ptr, ptr %ctx            ; Note [Regions]: the error record comes first
+  %code = load atomic i64, ptr %err monotonic, align 8
+  %sound = icmp eq i64 %code, 0
+  br i1 %sound, label %work, label %done
+work:
   call void %fn(ptr %ctx, i64 %t0, i64 %t1)
+  ret void
+done:
   ret void
 }
 
@@ -250,7 +259,12 @@ sleep:                                 ; the last one sees `waiting`, or has alr
   %enough = icmp eq i32 %now, %target
   br i1 %enough, label %woken, label %wait
 wait:
-  %rc = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @finished, i32 WAIT, i32 %now, ptr null, ptr null, i32 0)
+  %rc = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @finished, i32 WAIT, i32 %now, ptr @period, ptr null, i32 0)
+  %called = icmp eq i64 %rc, 0
+  br i1 %called, label %sleep, label %look
+look:
+  %err = load ptr, ptr %ctx
+  call void @rt_look(ptr %err)
   br label %sleep
 woken:
   store atomic i32 0, ptr @waiting seq_cst, align 4
@@ -260,6 +274,7 @@ close:
   ret void
 }
 
+declare void @rt_look(ptr)
 declare i64 @llvm.smin.i64(i64, i64)
 declare RESET
 declare void @PAUSE_NAME
@@ -276,7 +291,7 @@ def _text() -> str:
     text = RUNTIME.replace("PAUSE_NAME", PAUSE[machine].replace(" 1", "")).replace("PAUSE", PAUSE[machine])
     text = text.replace("declare RESET", flushing.DECLARED[machine]).replace("RESET", flushing.RESET[machine])
     numbers = {"FUTEX": FUTEX[machine], "WAIT": WAIT, "WAKE": WAKE, "SPINS": SPINS, "SHARES": SHARES}
-    for name, number in (numbers | {"MAX_THREADS": MAX_THREADS}).items():
+    for name, number in (numbers | {"MAX_THREADS": MAX_THREADS, "PERIOD": 1000 * interrupts.PERIOD}).items():
         text = text.replace(name, str(number))
     return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}'
 
@@ -288,6 +303,7 @@ def _load() -> Any:
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     for name in ("rt_parallel", "rt_forked", "rt_hand_over"):
         builder.export_symbol(name)
+    builder.import_symbol("rt_look", interrupts.address("rt_look"))
     tracker = builder.link(jit, "tapeless.threads")
     jit.detach()  # the pool's threads run this code to the very end of the process
     tracker.detach()

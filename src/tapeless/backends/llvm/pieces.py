@@ -88,6 +88,7 @@ def write(outer: Code, stm: Stm) -> None:
         else:
             context.pointers([buffer])
     context.close()
+    inner.start_watch()
     for v, addresses in places.items():
         inner.slots[v] = tuple(inner.w.alloca(MEMORY[v.type.dtype], v.name) for _ in addresses)
         _copy(inner, v, addresses, inner.slots[v])

@@ -6,7 +6,8 @@
 Note [Regions]
 There is one level of regions: a `threads` loop inside another runs in its thread, one iteration after the other.
 `rt_parallel(fn, ctx, count, threads)` calls fn(ctx, t0, t1) for ranges that make up 0 <= t < count; without threads to
-share the work, the function is called for the whole range at once. A failing check leaves the range.
+share the work, the function is called for the whole range at once. A failing check leaves the range; the runtime finds
+the error record in the first word of the context, and begins no other range.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def write(outer: Code, stm: For) -> None:
     context.pointers(buffers)
     context.close()
     function = _write_function(inner, name, stm, first)
-    _call(outer, function, context.address, count, counts.can_fail)
+    _call(outer, function, context.address, count, inner.can_fail)
 
 
 def _count(w: Writer, lo: str, hi: str, step: int) -> str:
@@ -67,7 +68,7 @@ def _write_function(code: Code, name: str, stm: For, first: str) -> str:
 
     code.start()
     independent = None if id(stm) in code.shared.pieces.cut else stm.body
-    code.counted(Bounds("i64", "%t0", "%t1"), "t", iteration, independent, stm.vectorize)
+    code.polled(stm, Bounds("i64", "%t0", "%t1"), iteration, independent)
     code.finish()
     params = "ptr noalias readonly %context, i64 %t0, i64 %t1"
     return w.module.function(name, params, code.shared.attributes("noinline "), w.body())

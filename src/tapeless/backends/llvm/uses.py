@@ -113,7 +113,6 @@ class Counts:
     def __init__(self, block: Block) -> None:
         self.buffers: Counter[Buffer] = Counter()
         self.allocated: set[Buffer] = set()
-        self.can_fail = False
         bound: set[Var] = set()
         read: dict[Var, None] = {}
         for stm in walk(block):
@@ -126,7 +125,6 @@ class Counts:
                     read[operand] = None
             if isinstance(stm, Alloc):
                 self.allocated.add(stm.buffer)
-            self.can_fail |= isinstance(stm, Alloc | Check)
         self.free = tuple(var for var in read if var not in bound)
 
     def private(self, whole: Counter[Buffer]) -> frozenset[Buffer]:
