@@ -57,6 +57,8 @@ def compile_program(program: Program, level: int = 3) -> Native:
         module = optimize.parse(emitted.text)
     with optimize.timed(times, "optimize"):
         optimize.optimize(module, level, vectorize=level > 1, unroll=not emitted.large)
+        if "rt_poll" in emitted.externals:
+            module = optimize.with_polls(module)
     with optimize.timed(times, "codegen"):
         data = optimize.to_object(module, level)
         helpers = {name: products.guarded(name) for name in emitted.externals if products.is_guarded(name)}

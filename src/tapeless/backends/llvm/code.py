@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, lanes, pairs, pieces, polls, region
+from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, lanes, pairs, pieces, region, stopping
 from tapeless.backends.llvm.in_place import extrema_in_place
 from tapeless.backends.llvm.pieces import Pieces
-from tapeless.backends.llvm.polls import Polls
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
@@ -63,13 +62,12 @@ class Shared:
         self.classes = alias_classes(program.params, program.body)
         self.regions = 0
         self.pieces = Pieces(program.body if module.target.kind == "cpu" else ())
-        self.polls = Polls(program.body if module.target.kind == "cpu" else ())
         alone = module.target.kind == "cpu" and not self.pieces.large
         self.summed = lanes.summed(program.body, module.target.vector_width) if alone else {}
         self._scopes: list[str] = []
         self._scope_text: dict[int, str] = {}
         number = len(set(self.classes.values()))
-        if 0 < number <= MAX_SCOPES:
+        if 1 < number <= MAX_SCOPES:
             domain = module.node('@self, !"buffers"', distinct=True)
             self._scopes = [module.node(f"@self, {domain}", distinct=True) for _ in range(number)]
 
@@ -81,13 +79,9 @@ class Shared:
         text = self._scope_text.get(k)
         if text is None:
             others = ", ".join(scope for j, scope in enumerate(self._scopes) if j != k)
-            text = f", !alias.scope {self.module.node(self._scopes[k])}"
-            self._scope_text[k] = text = text + (f", !noalias {self.module.node(others)}" if others else "")
+            own, rest = self.module.node(self._scopes[k]), self.module.node(others)
+            text = self._scope_text[k] = f", !alias.scope {own}, !noalias {rest}"
         return text
-
-    def no_scope(self) -> str:
-        """Metadata of an access to memory that is in no buffer."""
-        return f", !noalias {self.module.node(', '.join(self._scopes))}" if self._scopes else ""
 
     def attributes(self, more: str = "") -> str:
         width = self.module.target.vector_width
@@ -128,29 +122,14 @@ class Code:
         self.groups: list[Group] = []
         self.can_fail = False
         self.control = ""  # Note [Tiny numbers as zero]
-        self._watch = ("", 0)  # Note [Polls]: the pointer, if it is used, and the line that makes it
+        self.frame, self.framed = "", 0  # Note [Stopping]: where the pointers are, and how many
+        self.kept: dict[Buffer, str] = {}  # the place in a frame of each heap buffer
 
     # --- the way in and out ---
 
     def start(self) -> None:
-        self.start_watch()
         if self.shared.program.fastmath:
             self.control = flushing.begin(self.w)
-
-    def start_watch(self) -> None:
-        """Once the error record is known."""
-        self._watch = ("", len(self.w.lines))
-        self.w.lines.append("")
-
-    def watched(self) -> str:
-        """The address of the word that polls read: what it is depends on the thread."""
-        pointer, line = self._watch
-        if not pointer:
-            pointer = self.w.fresh("watched")
-            callee = self.module.declare("rt_watched", "ptr @(ptr) nounwind willreturn memory(inaccessiblemem: read)")
-            self.w.lines[line] = f"  {pointer} = call ptr {callee}(ptr {self.err})"
-            self._watch = (pointer, line)
-        return pointer
 
     def finish(self, given: int = 0, given_count: int = 0) -> None:
         """Frees what is left, on the ordinary way out and on that of an error, which gives nothing to the caller."""
@@ -168,6 +147,7 @@ class Code:
             heap.free_slot(self, slot)
         flushing.end(w, self.control)
         w.do("ret void")
+        stopping.end(self, given, given_count)
 
     # --- atoms and memory ---
 
@@ -224,6 +204,8 @@ class Code:
                 raise ValueError(f"buffer {buffer.name} belongs to the code around this region, or is not on the heap")
             slot = self.heap[buffer] = self.w.alloca("ptr", buffer.name + ".slot")
             self.w.allocas.append(f"  store ptr null, ptr {slot}, align 8")
+            if self.frame:
+                self.kept[buffer] = stopping.place(self)
         return slot
 
     def addresses(self, buffer: Buffer, index: Atom) -> Value:
@@ -298,6 +280,7 @@ class Code:
                 self.allocate(stm)
             case Free():
                 slot = self.heap_slot(stm.buffer)
+                stopping.note(self, stm.buffer, "null")
                 heap.free_slot(self, slot)
                 w.do(f"store ptr null, ptr {slot}, align 8")
             case Swap():
@@ -305,12 +288,15 @@ class Code:
                 x, y = w.let(f"load ptr, ptr {a}, align 8"), w.let(f"load ptr, ptr {b}, align 8")
                 w.do(f"store ptr {y}, ptr {a}, align 8")
                 w.do(f"store ptr {x}, ptr {b}, align 8")
+                stopping.note(self, stm.a, y)
+                stopping.note(self, stm.b, x)
             case Give():
                 _, first = self.shared.slots_of_results()
                 slot = self.heap_slot(stm.buffer)
                 pointer = w.let(f"load ptr, ptr {slot}, align 8")
                 w.do(f"store ptr {pointer}, ptr {w.slot('%results', first + stm.k)}, align 8")
                 w.do(f"store ptr null, ptr {slot}, align 8")
+                stopping.note(self, stm.buffer, "null")
             case Return():
                 starts, _ = self.shared.slots_of_results()
                 value = self.value(stm.value)
@@ -349,36 +335,17 @@ class Code:
         independent = stm.body if stm.tag != "seq" and id(stm) not in self.shared.pieces.cut else None
         span = Bounds(kind, lo, hi, str(stm.step), down=stm.step < 0)
         if self.shared.pieces.large or not has_short_form(stm, self.module.target):
-            self.polled(stm, span, body, independent)
+            self.counted(span, stm.var.name, body, independent, stm.vectorize)
             return
         w = self.w
         short, long, merge = w.label("short"), w.label("long"), w.label("merge")
         few = w.let(f"icmp slt {kind} {w.let(f'sub {kind} {hi}, {lo}')}, {SHORT}")
         w.branch(few, short, long)
-        w.open(short)
-        self.counted(span, stm.var.name, body, independent, stm.vectorize, (MASKED,))
-        w.jump(merge)
-        w.open(long)
-        self.polled(stm, span, body, independent)
-        w.jump(merge)
+        for label, hints in ((short, (MASKED,)), (long, ())):
+            w.open(label)
+            self.counted(span, stm.var.name, body, independent, stm.vectorize, hints)
+            w.jump(merge)
         w.open(merge)
-
-    def polled(self, stm: For, span: Bounds, body: Callable[[str], None], independent: Block | None) -> None:
-        """Note [Polls]."""
-        every = self.shared.polls.every.get(id(stm))
-
-        def iteration(i: str) -> None:
-            body(i)
-            if every == 1:
-                polls.poll(self)
-
-        def strip(span: Bounds) -> None:
-            self.counted(span, stm.var.name, body, independent, stm.vectorize, guarded=False)
-
-        if every is None or every == 1:
-            self.counted(span, stm.var.name, iteration, independent, stm.vectorize)
-        else:
-            polls.in_strips(self, span, every, strip)
 
     def counted(
         self,
@@ -388,17 +355,13 @@ class Code:
         independent: Block | None,
         vectorize: bool,
         more_hints: tuple[str, ...] = (),
-        guarded: bool = True,
     ) -> None:
         """A loop with its test at the end and a guard before it. `independent` is the block when iterations are."""
         w, kind = self.w, span.kind
         head, exit_ = w.label("loop"), w.label("done")
         before = w.block
         compare = f"icmp {'sgt' if span.down else 'slt'} {kind}"
-        if guarded:
-            w.branch(w.let(f"{compare} {span.lo}, {span.hi}"), head, exit_)
-        else:
-            w.jump(head)
+        w.branch(w.let(f"{compare} {span.lo}, {span.hi}"), head, exit_)
         w.open(head)
         i, start, calls = w.fresh(hint), len(w.lines), w.calls
         w.lines.append("")  # the phi, once the latch is known
@@ -439,16 +402,11 @@ class Code:
     def repeat(self, stm: While) -> None:
         w = self.w
         head, body, exit_ = w.label("test"), w.label("while"), w.label("done")
-        every = self.shared.polls.every.get(id(stm))
-        turns = None if every is None else polls.Turns(self, every)
         w.jump(head)
         w.open(head)
         self.block(stm.test)
         w.branch(self.value(stm.cond)[0], body, exit_)
         w.open(body)
         pairs.write(self, stm.body)
-        if turns is None:
-            w.jump(head)
-        else:
-            turns.end(head)
+        w.jump(head)
         w.open(exit_)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tapeless.backends.llvm import stopping
 from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.writer import MEMORY, Module, Target, Writer, symbol
 from tapeless.lower.loopir import LARGEST_SIZE, Buffer, Program
@@ -37,6 +38,7 @@ def _write_entry(code: Code) -> None:
     shared, w = code.shared, code.w
     program = shared.program
     w.open("start")
+    stopping.begin(code, program.body)
     code.start()
     params = []
     for k, param in enumerate(program.params):

@@ -43,7 +43,8 @@ def leave_if_failed(code: Code) -> None:
     """After a call of a function that may have failed."""
     w, ok = code.w, code.w.label("ok")
     error = w.let(f"load i64, ptr {code.err}, align 8")
-    w.branch(w.let(f"icmp eq i64 {error}, 0"), ok, "failed", w.weights(LIKELY, UNLIKELY))
+    out = "stopped" if code.frame else "failed"  # Note [Stopping]: it may have been anywhere
+    w.branch(w.let(f"icmp eq i64 {error}, 0"), ok, out, w.weights(LIKELY, UNLIKELY))
     w.open(ok)
     code.can_fail = True
 

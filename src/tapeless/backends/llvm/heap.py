@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tapeless.backends.llvm import errors
+from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.writer import LIKELY, UNLIKELY, Module
 from tapeless.lower.loopir import Alloc
 
@@ -23,6 +23,7 @@ def allocate(code: Code, stm: Alloc) -> None:
     """An allocation that is still in the slot is freed: the statement may stand in a loop."""
     w, module = code.w, code.module
     slot = code.heap_slot(stm.buffer)
+    stopping.note(code, stm.buffer, "null")
     free_slot(code, slot)
     n = w.intrinsic("smax", "i64", code.index(stm.size), "0")
     size = w.let(f"mul i64 {n}, {stm.buffer.dtype.bytes}")
@@ -45,16 +46,17 @@ def allocate(code: Code, stm: Alloc) -> None:
     w.open(made)
     pointer = w.let(f"phi ptr [ {first}, %{small} ], [ {second}, %{large} ]", stm.buffer.name)
     w.do(f"store ptr {pointer}, ptr {slot}, align 8")
+    stopping.note(code, stm.buffer, pointer)
     errors.fail_unless(code, w.let(f"icmp ne ptr {pointer}, null"), OUT_OF_MEMORY, [])
 
 
 def free_slot(code: Code, slot: str) -> None:
     pointer = code.w.let(f"load ptr, ptr {slot}, align 8")
-    helper = code.module.helper("tapeless.free", partial(_free_helper, code.module))
+    helper = code.module.helper("tapeless.free", partial(free_helper, code.module))
     code.w.do(f"call void {helper}(ptr {pointer})")
 
 
-def _free_helper(module: Module) -> str:
+def free_helper(module: Module) -> str:
     """Large buffers begin with a page, others seldom."""
     ordinary = module.declare(
         "free", 'void @(ptr allocptr captures(none)) nounwind willreturn allockind("free") "alloc-family"="malloc"'

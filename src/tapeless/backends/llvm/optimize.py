@@ -20,6 +20,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tapeless.backends.llvm import host
+from tapeless.backends.llvm.polls import add_polls
 
 _local = threading.local()
 
@@ -71,6 +72,11 @@ def _pass_builder(machine: Any, level: int, vectorize: bool, unroll: bool) -> An
     options.loop_interleaving = vectorize
     options.loop_unrolling = unroll
     return llvm.create_pass_builder(machine, options)
+
+
+def with_polls(module: Any) -> Any:
+    """Note [Polls], once it is optimised."""
+    return parse(add_polls(str(module)))
 
 
 def to_object(module: Any, level: int = 3) -> bytes:

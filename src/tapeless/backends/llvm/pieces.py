@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tapeless.backends.llvm import errors
+from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
 from tapeless.backends.llvm.writer import MEMORY, Writer
@@ -85,10 +85,12 @@ def write(outer: Code, stm: Stm) -> None:
     for buffer in (b for b in counts.buffers if b not in own):
         if buffer in moved:
             inner.borrowed[buffer] = context.slot("ptr", outer.heap_slot(buffer))
+            if buffer in outer.kept:
+                inner.kept[buffer] = context.slot("ptr", outer.kept[buffer])
         else:
             context.pointers([buffer])
     context.close()
-    inner.start_watch()
+    stopping.begin(inner, block)
     for v, addresses in places.items():
         inner.slots[v] = tuple(inner.w.alloca(MEMORY[v.type.dtype], v.name) for _ in addresses)
         _copy(inner, v, addresses, inner.slots[v])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tapeless.backends.llvm import errors
+from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.uses import Counts
 from tapeless.backends.llvm.writer import REGISTER, Bounds, Writer
@@ -66,9 +66,10 @@ def _write_function(code: Code, name: str, stm: For, first: str) -> str:
         code.values[stm.var] = (index,)
         code.block(stm.body)
 
+    stopping.begin(code, (stm,))
     code.start()
     independent = None if id(stm) in code.shared.pieces.cut else stm.body
-    code.polled(stm, Bounds("i64", "%t0", "%t1"), iteration, independent)
+    code.counted(Bounds("i64", "%t0", "%t1"), "t", iteration, independent, stm.vectorize)
     code.finish()
     params = "ptr noalias readonly %context, i64 %t0, i64 %t1"
     return w.module.function(name, params, code.shared.attributes("noinline "), w.body())

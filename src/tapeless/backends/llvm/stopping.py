@@ -1,0 +1,93 @@
+"""The way out of a function in the middle of a loop: what it holds is freed, and nothing else is needed.
+
+Takes the function being written. `begin` and `end` write the beginning and the label `stopped`; `note` keeps where the
+heap buffers are.
+
+Note [Stopping]
+Polls are put into the loops after LLVM has optimised them (Note [Polls] in polls.py), where the pointers of heap buffers are
+in registers, if at all. So each function that has loops also writes them into a frame: memory of its own, by volatile stores, which LLVM
+leaves alone. They are next to the allocations and frees, outside of the hot loops. Behind `stopped` the frame alone says what to
+free. The label is reached from the beginning of the function, if the call has failed already, so that it depends on
+nothing that comes later; polls jump there from anywhere.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tapeless.backends.llvm import flushing, heap
+from tapeless.backends.llvm.uses import Block, walk
+from tapeless.backends.llvm.writer import LIKELY, UNLIKELY, Module
+from tapeless.lower.loopir import Buffer, For, While
+
+if TYPE_CHECKING:
+    from tapeless.backends.llvm.code import Code
+
+
+def begin(code: Code, block: Block) -> None:
+    """For these statements, once the error record is known."""
+    if code.module.target.kind != "cpu" or not any(isinstance(stm, For | While) for stm in walk(block)):
+        return
+    w = code.w
+    code.module.externals |= {"rt_poll", "rt_watched"}
+    code.can_fail = True
+    code.frame = w.fresh("frame")
+    go = w.label("go")
+    error = w.let(f"load volatile i64, ptr {code.err}, align 8")
+    w.branch(w.let(f"icmp eq i64 {error}, 0"), go, "stopped", w.weights(LIKELY, UNLIKELY))
+    w.open(go)
+
+
+def place(code: Code) -> str:
+    """Room for one more pointer in the frame."""
+    w, found = code.w, code.w.fresh("kept")
+    w.allocas.append(f"  {found} = getelementptr inbounds ptr, ptr {code.frame}, i64 {code.framed}")
+    w.allocas.append(f"  store volatile ptr null, ptr {found}, align 8")
+    code.framed += 1
+    return found
+
+
+def note(code: Code, buffer: Buffer, pointer: str) -> None:
+    """The buffer's memory is here now, or nowhere (`null`)."""
+    kept = code.kept.get(buffer)
+    if kept is not None:
+        code.w.do(f"store volatile ptr {pointer}, ptr {kept}, align 8")
+
+
+def end(code: Code, given: int, given_count: int) -> None:
+    """The label, and the frame as large as it became."""
+    if not code.frame:
+        return
+    w = code.w
+    if not code.framed:  # an empty block would become one with others
+        place(code)
+    w.allocas.insert(0, f"  {code.frame} = alloca [{code.framed} x ptr], align 8")
+    w.open("stopped")
+    release = code.module.helper("tapeless.release", partial(_release_helper, code.module))
+    w.do(f"call void {release}(ptr {code.frame}, i64 {code.framed})")
+    if given_count:
+        w.do(f"call void {release}(ptr {w.slot('%results', given)}, i64 {given_count})")
+    flushing.end(w, code.control)
+    w.do("ret void")
+
+
+def _release_helper(module: Module) -> str:
+    """Frees a run of pointers."""
+    free = module.helper("tapeless.free", partial(heap.free_helper, module))
+    return f"""
+define internal void @tapeless.release(ptr %pointers, i64 %count) noinline cold nounwind {{
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %place = getelementptr inbounds ptr, ptr %pointers, i64 %k
+  %p = load volatile ptr, ptr %place, align 8
+  call void {free}(ptr %p)
+  store volatile ptr null, ptr %place, align 8
+  %next = add nuw nsw i64 %k, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}"""
