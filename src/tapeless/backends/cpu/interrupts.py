@@ -56,15 +56,22 @@ define ptr @rt_watched(ptr %err) nounwind {
   ret ptr %place
 }
 
-; At a poll that found something: whether to stop.
-define i64 @rt_poll(ptr %err) nounwind {
+; Whether to stop.
+define preserve_allcc i64 @rt_poll(ptr %err) nounwind {
 entry:
   %id = alloca i64
   %signals = alloca [16 x i64], align 16
   %before = alloca [16 x i64], align 16
   %failed = load atomic i64, ptr %err acquire, align 8
   %stop = icmp ne i64 %failed, 0
-  br i1 %stop, label %done, label %ask
+  %me = call i64 @pthread_self()
+  %main = load i64, ptr @main
+  %other = icmp ne i64 %me, %main
+  %now0 = load atomic i64, ptr @word monotonic, align 8
+  %nothing = icmp eq i64 %now0, 0
+  %early = or i1 %stop, %other
+  %leave = or i1 %early, %nothing
+  br i1 %leave, label %done, label %ask
 ask:
   %old = atomicrmw xchg ptr @word, i64 0 seq_cst
   switch i64 %old, label %done [

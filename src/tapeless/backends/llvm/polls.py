@@ -7,10 +7,11 @@ Note [Polls]
 Ctrl-C sets a flag inside of Python, and somebody in the main thread has to look at it (Note [Interrupts] in
 backends/cpu/interrupts.py says who does). Compiled code does at its polls: it reads one word, and calls the runtime where that is
 not 0. Between two polls a thread runs about `WORK` instructions at most, well below a millisecond:
-* a loop with nothing but instructions inside asks once in a strip of iterations. Where it ends when its index reaches a bound, the bound
-  of the strip takes its place: the iterations are what they were, and only the last one of a strip finds out whether it is the last of all.
-  Other loops count down.
-* a loop with such loops inside asks in each iteration.
+* a loop with nothing but instructions inside asks once in a strip of iterations. It counts them down; where it is small and ends when its index
+  reaches a bound, the bound of the strip takes the place of that one: the iterations are what they were, and only the last one of a strip finds out
+  whether it is the last of all. (LLVM takes longer over such loops.)
+* a loop with such loops inside asks in each iteration. A short one among them that walks over the row of an array asks nothing
+  itself: rows of hundreds of megabytes would take as long as a person notices.
 * a loop of few iterations, in constant number, asks nothing and counts as a part of what is around it.
 LLVM sees none of it before the code is final. Polls that were there from the start made compiling a sixth to a half longer: loops over strips are
 vectorised with bounds that change, and empty loops could not be removed any more. Now LLVM vectorises, unrolls and removes loops as before, and what
@@ -23,12 +24,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 WORK = 1 << 18  # instructions between two polls
 CALL = 50  # instructions that a call counts for
+SMALL = 40  # instructions in an iteration of a loop over a row, which asks nothing inside another one
+REST = 500  # and what is left of a vector loop
+
+TESTED = ("vector.memcheck", "vector.scevcheck")  # labels before a vector loop
+REST_OF_VECTORS = "vec.epilog"
+REST_OF_UNROLLED = re.compile(r"\.(epil|prol)\b")
+OFFSET = re.compile(r"^  (%[\w.$-]+) = (?:add|or|sub) (?:\w+ )*i64 (.*)$")
+CELL = re.compile(r"^  %[\w.$-]+ = getelementptr .*, i64 (%[\w.$-]+)$")
+NODE = re.compile(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", re.MULTILINE)
+LOOP = re.compile(r"!llvm\.loop (!\d+)")
+VECTOR = re.compile(r"<\d+ x [a-z]")
 
 FUNCTION = re.compile(r"^define [^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
 TARGET = re.compile(r'label %([\w.$-]+|"[^"]*")')
 START = re.compile(r"^  (%\S+) = load volatile i64, ptr (%\S+), align 8")
 BRANCH = re.compile(r'^  br i1 (%[\w.$-]+), label %([\w.$-]+|"[^"]*"), label %([\w.$-]+|"[^"]*")')
@@ -36,17 +48,17 @@ PHI = re.compile(r"^  (%[\w.$-]+) = phi ")
 INCOMING = re.compile(r'\[ ([^\[\]]+), %([\w.$-]+|"[^"]*") \]')
 TEST = re.compile(r"^  (%[\w.$-]+) = icmp (?:samesign )?(eq|ne) (i\d+) (%[\w.$-]+), (%[\w.$-]+|-?\d+)$")
 STEP = re.compile(r"^  (%[\w.$-]+) = add (?:nuw |nsw )*i\d+ (%[\w.$-]+), (-?\d+)$")
+DECLARED = "declare preserve_allcc i64 @rt_poll(ptr) nounwind cold\ndeclare ptr @rt_watched(ptr) nounwind\n"
 METADATA = re.compile(r"^!(\d+) = ", re.MULTILINE)
 
 
 def add_polls(text: str) -> str:
     likely = 1 + max((int(n) for n in METADATA.findall(text)), default=-1)
-    changed = FUNCTION.sub(lambda found: _Function(found, f", !prof !{likely}").polled(), text)
+    vectorised = _vectorised(text)
+    changed = FUNCTION.sub(lambda found: _Function(found, f", !prof !{likely}", vectorised).polled(), text)
     if changed == text:
         return text
-    missing = [d for d in ("i64 @rt_poll(ptr)", "ptr @rt_watched(ptr)") if f"declare {d[: d.index('(')]}(" not in text]
-    declared = "".join(f"declare {d} nounwind\n" for d in missing)
-    return f'{changed}\n{declared}!{likely} = !{{!"branch_weights", i32 {1 << 20}, i32 1}}\n'
+    return f'{changed}\n{DECLARED}!{likely} = !{{!"branch_weights", i32 {1 << 20}, i32 1}}\n'
 
 
 @dataclass
@@ -57,12 +69,12 @@ class _Block:
     @property
     def end(self) -> int:
         """Where the terminator begins: a switch has several lines."""
-        if self.lines[-1].startswith("  ]"):
+        if self.lines[-1] == "  ]" or self.lines[-1].startswith("  ],"):
             return max(k for k, line in enumerate(self.lines) if line.startswith("  switch "))
         return len(self.lines) - 1
 
     def targets(self) -> list[str]:
-        return TARGET.findall("\n".join(self.lines[self.end :]))
+        return TARGET.findall("".join(self.lines[self.end :]))
 
     def retarget(self, old: str, new: str) -> None:
         for k in range(self.end, len(self.lines)):
@@ -72,17 +84,17 @@ class _Block:
         return sum(CALL if " call " in line and "@llvm." not in line else 1 for line in self.lines)
 
     def phis(self) -> Iterable[int]:
-        return (k for k, line in enumerate(self.lines) if PHI.match(line))
+        return takewhile(lambda k: PHI.match(self.lines[k]) is not None, range(len(self.lines)))
 
-    def incoming(self, old: str, new: Iterable[str], keep: bool = False) -> None:
-        """Values that came from one block come from others, or from others too."""
+    def incoming(self, old: str, new: str, keep: bool = False) -> None:
+        """Values that came from one block come from another, or from that too."""
         for k in self.phis():
             line = self.lines[k]
             entries = INCOMING.findall(line)
             value = next((v for v, label in entries if label == old), None)
             if value is None:
                 continue
-            entries = [e for e in entries if keep or e[1] != old] + [(value, label) for label in new]
+            entries = [e for e in entries if keep or e[1] != old] + [(value, new)]
             head = line[: INCOMING.search(line).start()]  # type: ignore[union-attr]
             self.lines[k] = head + ", ".join(f"[ {v}, %{label} ]" for v, label in entries)
 
@@ -101,6 +113,7 @@ class _Count:
 
     test: str
     kind: str
+    index: str
     start: str
     following: str
     step: int
@@ -114,8 +127,9 @@ class _Count:
 
 
 class _Function:
-    def __init__(self, found: re.Match[str], likely: str) -> None:
-        self.text, self.body, self.likely = found[0], found[1], likely
+    def __init__(self, found: re.Match[str], likely: str, vectorised: set[str]) -> None:
+        self.text, self.body, self.likely, self.vectorised = found[0], found[1], likely, vectorised
+        self.tested = any(name in self.body for name in TESTED)
         self.names = 0
 
     def polled(self) -> str:
@@ -126,6 +140,7 @@ class _Function:
         if not loops:
             return self.text
         self._find_start()
+        self.works = {label: block.work() for label, block in self.blocks.items()}
         for loop in loops:
             self._poll(loop, loops)
         if not self.names:
@@ -151,7 +166,7 @@ class _Function:
     def _loops(self) -> list[_Loop]:
         """Inner ones first."""
         found: dict[str, _Loop] = {}
-        before: dict[str, list[str]] = {label: [] for label in self.blocks}
+        before = self.before = {label: [] for label in self.blocks}
         targets = {label: list(dict.fromkeys(block.targets())) for label, block in self.blocks.items()}
         for label, others in targets.items():
             for other in others:
@@ -170,17 +185,38 @@ class _Function:
     def _poll(self, loop: _Loop, loops: list[_Loop]) -> None:
         inner = [other for other in loops if other is not loop and other.header in loop.body]
         count = self._count(loop)
+        if self._is_rest(loop):
+            loop.work = REST
+            return
         if any(other.work is None for other in inner):
             self._each_time(loop)
             return
-        work = sum(self.blocks[label].work() for label in loop.body) + sum(other.work or 0 for other in inner)
+        work = sum(self.works[label] for label in loop.body) + sum(other.work or 0 for other in inner)
         trips = count.trips if count is not None else None
         if trips is not None and 0 <= trips * work <= WORK:
             loop.work = trips * work
-        elif count is not None:
-            self._in_strips(loop, count, max(1, WORK // work), loops)
-        else:
+        elif count is None or work > SMALL:
             self._counted_down(loop, max(1, WORK // work))
+        elif not (self._walks(loop, count) and any(loop.header in other.body for other in loops if other is not loop)):
+            self._in_strips(loop, count, WORK // work, loops)
+
+    def _is_rest(self, loop: _Loop) -> bool:
+        """Whether it does what a vector loop, or an unrolled one, has left: fewer iterations than that does at once. Where the
+        vector loop is tried only behind a test, the rest may be all of it.
+        """
+        if REST_OF_UNROLLED.search(loop.header):
+            return True
+        loops = [LOOP.search(self.blocks[latch].lines[-1]) for latch in loop.latches]
+        if self.tested or not all(found and found[1] in self.vectorised for found in loops):
+            return False
+        scalar = not any(VECTOR.search(line) for label in loop.body for line in self.blocks[label].lines)
+        return scalar or REST_OF_VECTORS in loop.header
+
+    def _walks(self, loop: _Loop, count: _Count) -> bool:
+        """Whether each iteration has cells of its own, so that there are no more iterations than memory."""
+        lines = [line for label in loop.body for line in self.blocks[label].lines]
+        indices = {count.index, *(found[1] for found in map(OFFSET.match, lines) if found and count.index in found[2])}
+        return any(found[1] in indices for found in map(CELL.match, lines) if found)
 
     def _count(self, loop: _Loop) -> _Count | None:
         """How a loop is counted, if it is by a comparison at its one end."""
@@ -192,21 +228,21 @@ class _Function:
         if branch is None or not tests or (tests[0][2] == "eq") != (branch[3] == loop.header) or branch[2] == branch[3]:
             return None
         _, _, kind, following, bound = tests[0].groups()
-        lines = [line for label in loop.body for line in self.blocks[label].lines]
-        if sum(line.count(branch[1]) for line in lines) != 2 or any(line.startswith(f"  {bound} = ") for line in lines):
+        text = "\n".join(line for label in loop.body for line in self.blocks[label].lines)
+        if text.count(branch[1]) != 2 or f"\n  {bound} = " in text:
             return None
-        for step in filter(None, map(STEP.match, lines)):
+        for step in filter(None, map(STEP.match, latch.lines)):
             if step[1] == following:
                 for k in header.phis():
                     entries = dict((label, v) for v, label in INCOMING.findall(header.lines[k]))
                     if header.lines[k].startswith(f"  {step[2]} = ") and entries[latch.label] == following:
                         start = entries[self._outside(loop)[0]]
-                        return _Count(tests[0][0], kind, start, following, int(step[3]), bound)
+                        return _Count(tests[0][0], kind, step[2], start, following, int(step[3]), bound)
         return None
 
     def _outside(self, loop: _Loop) -> list[str]:
-        """Where the loop is entered from. Only headers of phis tell, and all have some here or are entered once."""
-        return [b.label for b in self.blocks.values() if b.label not in loop.latches and loop.header in b.targets()]
+        """Where the loop is entered from."""
+        return [label for label in self.before[loop.header] if label not in loop.latches]
 
     # -- polls
 
@@ -219,71 +255,78 @@ class _Function:
         self.blocks[block.label] = block
         return block
 
-    def _ask(self, header: str, block: _Block) -> list[str]:
-        """Ends `block` with a poll before `header`; the blocks from which that is reached then."""
-        word, quiet, error, sound = (f"%{self._name(hint)}" for hint in ("word", "quiet", "error", "sound"))
-        look = self._new("look")
+    def _look(self, block: _Block, following: str) -> None:
+        """Ends `block` with a call of the runtime."""
+        error, sound = f"%{self._name('error')}", f"%{self._name('sound')}"
         block.lines += [
-            f"  {word} = load volatile i64, ptr %tp.watched, align 8",
-            f"  {quiet} = icmp eq i64 {word}, 0",
-            f"  br i1 {quiet}, label %{header}, label %{look.label}{self.likely}",
-        ]
-        look.lines += [
-            f"  {error} = call i64 @rt_poll(ptr {self.err})",
+            f"  {error} = call preserve_allcc i64 @rt_poll(ptr {self.err})",
             f"  {sound} = icmp eq i64 {error}, 0",
-            f"  br i1 {sound}, label %{header}, label %{self.stopped}{self.likely}",
+            f"  br i1 {sound}, label %{following}, label %{self.stopped}{self.likely}",
         ]
-        self.blocks[self.stopped].incoming(self.start, [look.label], keep=True)
-        return [block.label, look.label]
+        self.blocks[self.stopped].incoming(self.start, block.label, keep=True)
+
+    def _again(self, loop: _Loop, latch: str, first: str) -> _Block:
+        """A block for the way back to the header, which goes through `first` before: loops with one back-edge stay such."""
+        again = self._new("again")
+        again.lines.append(f"  br label %{loop.header}")
+        self.blocks[latch].retarget(loop.header, first or again.label)
+        self.blocks[loop.header].incoming(latch, again.label)
+        return again
 
     def _each_time(self, loop: _Loop) -> None:
         for latch in loop.latches:
-            ask = self._new("ask")
-            self.blocks[latch].retarget(loop.header, ask.label)
-            self.blocks[loop.header].incoming(latch, self._ask(loop.header, ask))
+            ask, look = self._new("ask"), self._new("look")
+            again = self._again(loop, latch, ask.label)
+            word, quiet = f"%{self._name('word')}", f"%{self._name('quiet')}"
+            ask.lines += [
+                f"  {word} = load volatile i64, ptr %tp.watched, align 8",
+                f"  {quiet} = icmp eq i64 {word}, 0",
+                f"  br i1 {quiet}, label %{again.label}, label %{look.label}{self.likely}",
+            ]
+            self._look(look, again.label)
 
     def _counted_down(self, loop: _Loop, every: int) -> None:
         left = f"%{self._name('left')}"
         entries = [(str(every), label) for label in self._outside(loop)]
         for latch in loop.latches:
-            count, ask = self._new("count"), self._new("ask")
-            less, none = f"%{self._name('less')}", f"%{self._name('none')}"
+            count, look = self._new("count"), self._new("look")
+            again = self._again(loop, latch, count.label)
+            less, more, now = (f"%{self._name(hint)}" for hint in ("less", "more", "now"))
             count.lines += [
                 f"  {less} = add nsw i64 {left}, -1",
-                f"  {none} = icmp ne i64 {less}, 0",
-                f"  br i1 {none}, label %{loop.header}, label %{ask.label}{self.likely}",
+                f"  {more} = icmp ne i64 {less}, 0",
+                f"  br i1 {more}, label %{again.label}, label %{look.label}{self.likely}",
             ]
-            self.blocks[latch].retarget(loop.header, count.label)
-            asked = self._ask(loop.header, ask)
-            self.blocks[loop.header].incoming(latch, [count.label, *asked])
-            entries += [(less, count.label), *((str(every), label) for label in asked)]
+            self._look(look, again.label)
+            self._phi(again.label, now, "i64", [(less, count.label), (str(every), look.label)])
+            entries.append((now, again.label))
         self._phi(loop.header, left, "i64", entries)
 
     def _in_strips(self, loop: _Loop, count: _Count, every: int, loops: list[_Loop]) -> None:
         (before,), (latch,) = self._outside(loop), loop.latches
         end, most = self.blocks[latch], every * abs(count.step)
-        bound, first, following = (f"%{self._name(hint)}" for hint in ("bound", "first", "following"))
-        turn, ask = self._new("turn"), self._new("ask")
+        bound, first, following, now = (f"%{self._name(hint)}" for hint in ("bound", "first", "following", "now"))
+        turn, look = self._new("turn"), self._new("look")
         outside = self.blocks[before]
         outside.lines[outside.end : outside.end] = self._strip(count, count.start, most, first)
-        _, test, kind, here, whole = TEST.match(count.test).groups()  # type: ignore[union-attr]
-        end.lines[end.lines.index(count.test)] = count.test.removesuffix(whole) + bound
+        end.lines[end.lines.index(count.test)] = count.test.removesuffix(count.bound) + bound
         (exit_,) = (label for label in end.targets() if label != loop.header)
+        again = self._again(loop, latch, "")
         end.retarget(exit_, turn.label)
         done = f"%{self._name('done')}"
         turn.lines += [
-            f"  {done} = icmp eq {kind} {here}, {whole}",
-            f"  br i1 {done}, label %{exit_}, label %{ask.label}{self.likely}",
+            f"  {done} = icmp eq {count.kind} {count.following}, {count.bound}",
+            f"  br i1 {done}, label %{exit_}, label %{look.label}{self.likely}",
         ]
-        self.blocks[exit_].incoming(latch, [turn.label])
-        ask.lines += self._strip(count, here, most, following)
-        asked = self._ask(loop.header, ask)
-        self.blocks[loop.header].incoming(latch, [latch, *asked])
-        entries = [(first, before), (bound, latch), *((following, label) for label in asked)]
-        self._phi(loop.header, bound, kind, entries)
+        self.blocks[exit_].incoming(latch, turn.label)
+        look.lines += self._strip(count, count.following, most, following)
+        self._look(look, again.label)
+        self._phi(again.label, now, count.kind, [(bound, latch), (following, look.label)])
+        self._phi(loop.header, bound, count.kind, [(first, before), (now, again.label)])
+        self.before[exit_] = [turn.label if label == latch else label for label in self.before[exit_]]
         for other in loops:
-            if other.header == exit_ and latch in other.latches:
-                other.latches[other.latches.index(latch)] = turn.label
+            if other.header == exit_:
+                other.latches = [turn.label if label == latch else label for label in other.latches]
 
     def _strip(self, count: _Count, here: str, most: int, result: str) -> list[str]:
         """The bound of the strip that begins here."""
@@ -301,15 +344,22 @@ class _Function:
         self.blocks[label].lines.insert(0, f"  {name} = phi {kind} {text}")
 
 
+def _vectorised(text: str) -> set[str]:
+    """The nodes of loops that were vectorised, or are what was left."""
+    nodes = NODE.findall(text)
+    marks = {name for name, what in nodes if what.startswith('!"llvm.loop.isvectorized"')}
+    return {name for name, what in nodes if not marks.isdisjoint(what.split(", "))}
+
+
 def _blocks(body: str) -> dict[str, _Block]:
     blocks: dict[str, _Block] = {}
     block = _Block("")
     for line in body.splitlines():
-        label = LABEL.match(line)
-        if label:
-            block = blocks[label[1]] = _Block(label[1])
-        elif line:
+        if line.startswith("  "):
             block.lines.append(line)
+        elif line:
+            label = line[: line.index(":", 1 + line.rfind('"'))]
+            block = blocks[label] = _Block(label)
     return blocks
 
 

@@ -60,12 +60,14 @@ def end(code: Code, given: int, given_count: int) -> None:
     if not code.frame:
         return
     w = code.w
-    if not code.framed:  # an empty block would become one with others
-        place(code)
-    w.allocas.insert(0, f"  {code.frame} = alloca [{code.framed} x ptr], align 8")
+    w.allocas.insert(0, f"  {code.frame} = alloca [{max(1, code.framed)} x ptr], align 8")
     w.open("stopped")
-    release = code.module.helper("tapeless.release", partial(_release_helper, code.module))
-    w.do(f"call void {release}(ptr {code.frame}, i64 {code.framed})")
+    if code.framed or given_count:
+        release = code.module.helper("tapeless.release", partial(_release_helper, code.module))
+    if code.framed:
+        w.do(f"call void {release}(ptr {code.frame}, i64 {code.framed})")
+    else:  # an empty block would become one with others
+        w.do(f"store volatile ptr null, ptr {code.frame}, align 8")
     if given_count:
         w.do(f"call void {release}(ptr {w.slot('%results', given)}, i64 {given_count})")
     flushing.end(w, code.control)
