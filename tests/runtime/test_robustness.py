@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 from pathlib import Path
 
 import numpy as np
@@ -109,9 +110,14 @@ def simple(x):
     return x * 2.0 + 1.0
 
 
+def fresh():
+    """As another process has it: nothing is compiled."""
+    return types.FunctionType(simple.__code__, simple.__globals__, simple.__name__)
+
+
 def hit() -> bool:
     """Whether a new function object finds its code in the cache."""
-    f = tp.function(simple)
+    f = tp.function(fresh())
     assert f(3.0) == 7.0
     return f.compiled(3.0).from_cache
 
@@ -191,7 +197,7 @@ def test_the_oldest_entries_go(tmp_path, monkeypatch):
 def test_options_decide_the_code(tmp_path, monkeypatch):
     monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path))
     for options in ({}, {"fastmath": True}, {"unsafe": True}, {"check": True}):
-        assert not tp.function(simple, **options).compiled(3.0).from_cache
+        assert not tp.function(fresh(), **options).compiled(3.0).from_cache
     assert len(entries(tmp_path)) == 4
 
 

@@ -13,6 +13,7 @@ import stat
 import struct
 import subprocess
 import sys
+import types
 import typing
 import warnings
 from pathlib import Path
@@ -48,9 +49,14 @@ def simple(x):
     return x * 2.0 + 1.0
 
 
+def fresh(function):
+    """A function object of which nothing is compiled in this process, as another process would have it."""
+    return tp.function(types.FunctionType(function.__code__, function.__globals__, function.__name__))
+
+
 def hit() -> bool:
     """Whether a new function object finds its code in the cache; it is right in any case."""
-    f = tp.function(simple)
+    f = fresh(simple)
     assert f(3.0) == 7.0
     return f.compiled(3.0).from_cache
 
@@ -162,16 +168,16 @@ def with_a_call(x):
 
 def test_x1_code_that_calls_what_is_not_there_is_made_anew(place):
     x = np.linspace(0.0, 1.0, 7)
-    first = tp.function(with_a_call)
+    first = fresh(with_a_call)
     expected = first(x)
     (path,) = files(place, "bin")
     key = path.parent.name + path.stem
     found = cache.fetch(key)
     assert b"sin" in found.object
     cache.store(key, dataclasses.replace(found, object=found.object.replace(b"sin", b"s1n")))
-    again = tp.function(with_a_call)
+    again = fresh(with_a_call)
     assert again(x) == expected and not again.compiled(x).from_cache
-    assert tp.function(with_a_call).compiled(x).from_cache
+    assert fresh(with_a_call).compiled(x).from_cache
 
 
 def test_x1_memories_that_are_none(place):
@@ -190,8 +196,8 @@ def test_x1_memories_that_are_none(place):
     ]  # fmt: skip
     for value in wrong:
         cache.store(key, value, cache.TRACE)
-        assert tp.function(simple)(3.0) == 7.0
-        f = tp.function(simple)
+        assert fresh(simple)(3.0) == 7.0
+        f = fresh(simple)
         assert f(3.0) == 7.0 and "trace" not in f.compiled(3.0).times, value
 
 
