@@ -21,7 +21,7 @@ CODES: dict[str, tuple[str, str]] = {
     "TP104": ("types that do not fit", "convert one of the values, or use another one."),
     "TP105": ("it is not known which array a name refers to", "copy the array (.copy()) where the name is bound."),
     "TP106": ("recursion", "write it as a loop."),
-    "TP107": ("a function without source", "put the function into a file or a notebook cell."),
+    "TP107": ("a function without source, or with another one", "put the function into a file or a notebook cell."),
     "TP108": ("rows of different sizes", "make all rows of one size, and keep a count for each."),
     "TP109": ("a value or element type that is not supported", "use numbers, and arrays of numbers and bools."),
     "TP110": ("a variable without a value", "assign it first."),

@@ -170,6 +170,21 @@ def test_w1_what_is_unchanged_is_found(module: Any) -> None:
     assert tp.function(m.C.n)(1.5) == 2.5
 
 
+def asserts(x: float) -> float:
+    assert x > 0.25
+    return x + 1.0
+
+
+def test_w1_asserts_that_pytest_has_rewritten() -> None:
+    assert tp.function(asserts)(1.0) == 2.0
+    for old, new in ((0.25, 0.5), (1.0, 3.0)):
+        constants = tuple(new if c == old and isinstance(c, float) else c for c in asserts.__code__.co_consts)
+        assert constants != asserts.__code__.co_consts
+        other = types.FunctionType(asserts.__code__.replace(co_consts=constants), globals())
+        with pytest.raises(tp.CompileError, match="TP107"):
+            tp.function(other)(1.0)
+
+
 def test_i_a_syntax_error_elsewhere_in_the_file(module: Any) -> None:
     f = module("def f(x):\n    return x + 1\n").f
     module("def f(x):\n    return x + 1\n\n\ndef g(:\n", load=False)
