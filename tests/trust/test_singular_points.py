@@ -129,7 +129,9 @@ ROWS = {
     "asinh": Row(np.arcsinh, mp.asinh, (*REGULAR, (1e200, 0), *ENDS)),
     "acosh": Row(np.arccosh, mp.acosh, ((1.0, 1), (1 + 2.0**-52, 0), (2.0, 0), (INF, -1))),
     "atanh": Row(np.arctanh, mp.atanh, UNIT),
-    "sinc": Row(lambda x: np.sinc(x), lambda x: mp.sincpi(x), (*REGULAR, (1e-5, 0), (-1e-5, 0), (0.63, 0), (0.64, 0), (1.0, 0))),
+    "sinc": Row(
+        lambda x: np.sinc(x), lambda x: mp.sincpi(x), (*REGULAR, (1e-5, 0), (-1e-5, 0), (0.63, 0), (0.64, 0), (1.0, 0))
+    ),
     "deg2rad": Row(np.deg2rad, mp.radians),
     "rad2deg": Row(np.rad2deg, mp.degrees),
     "erf": Row(special.erf, mp.erf, (*REGULAR, (40.0, 0), *ENDS)),
@@ -138,7 +140,9 @@ ROWS = {
     "gammaln": Row(special.gammaln, log_gamma, ((0.0, 1), (-0.0, -1), (1.0, 0), (-0.5, 0)), 250),
     "digamma": Row(special.digamma, mp.digamma, ((1.0, 0), (-0.5, 0)), 250),
     "expit": Row(special.expit, lambda x: 1 / (1 + mp.exp(-x)), (*REGULAR, (800.0, 0), (-800.0, 0), *ENDS)),
-    "logit": Row(special.logit, lambda x: mp.log(x / (1 - x)), ((0.0, 1), (1.0, -1), (1e-200, 0), (0.5, 0), (1 - 2.0**-53, 0))),
+    "logit": Row(
+        special.logit, lambda x: mp.log(x / (1 - x)), ((0.0, 1), (1.0, -1), (1e-200, 0), (0.5, 0), (1 - 2.0**-53, 0))
+    ),
     "pow": Row(lambda x: x**1.5, lambda x: x ** mp.mpf(1.5), POSITIVE),
     "pow with a whole exponent": Row(lambda x: x**3, lambda x: x**3, ((0.0, 0), (-0.0, 0), (-2.0, 0), *ENDS)),
     "softplus": Row(lambda x: np.logaddexp(0.0, x), lambda x: mp.log(1 + mp.exp(x)), ((0.0, 0), (800.0, 0), *ENDS)),
@@ -165,7 +169,9 @@ def limit(row: Row, point: float, side: int, order: int) -> float:
         x = mp.mpf(point) + side * away if math.isfinite(point) else mp.sign(point) / away
         step = (away if side and math.isfinite(point) else abs(x) or 1) * mp.mpf(10) ** -60
         shifts = range(-order, order + 1, 2)
-        terms = [(-1) ** k * mp.binomial(order, k) * row.reference(x + s * step) for k, s in enumerate(reversed(shifts))]
+        terms = [
+            (-1) ** k * mp.binomial(order, k) * row.reference(x + s * step) for k, s in enumerate(reversed(shifts))
+        ]
         found = mp.re(sum(terms)) / (2 * step) ** order
         if side and abs(found) > 1e9:
             return math.copysign(INF, found)
@@ -287,7 +293,9 @@ def expect(f: Callable, cases: dict[tuple[float, ...], tuple[object, object]]) -
 
 def test_w11_norms_are_flat_at_zero_and_at_infinity():
     flat = {(0.0, 0.0): ([0, 0], 0), (INF, 1.0): ([0, 0], 0), (INF, -INF): ([0, 0], 0)}
-    expect(lambda x: np.linalg.norm(x), {**flat, (0.0, 2.0): ([0, 1], [[0.5, 0], [0, 0]]), (3.0, 4.0): ([0.6, 0.8], None)})
+    expect(
+        lambda x: np.linalg.norm(x), {**flat, (0.0, 2.0): ([0, 1], [[0.5, 0], [0, 0]]), (3.0, 4.0): ([0.6, 0.8], None)}
+    )
     expect(lambda x: np.linalg.norm(x, ord=3), {**flat, (3.0, 4.0): (slopes_of_norm(3), None)})
     for f, order in ((lambda x: np.linalg.norm(x, ord=1.5), 1.5), (lambda x: np.linalg.norm(x, ord=-1), -1)):
         for slopes in (tp.grad(f), tp.jacfwd(f)):
@@ -320,8 +328,13 @@ def test_products_and_extrema_with_infinite_elements():
 
 
 def test_w11_size_and_angle_of_complex_numbers():
-    expect(lambda v: np.abs(v[0] + 1j * v[1]), {(0.0, 0.0): ([0, 0], 0), (3.0, 4.0): ([0.6, 0.8], [[0.128, -0.096], [-0.096, 0.072]])})
-    expect(lambda v: np.angle(v[0] + 1j * v[1]), {(0.0, 0.0): ([0, 0], 0), (0.0, 2.0): ([-0.5, 0], [[0, 0.25], [0.25, 0]])})
+    expect(
+        lambda v: np.abs(v[0] + 1j * v[1]),
+        {(0.0, 0.0): ([0, 0], 0), (3.0, 4.0): ([0.6, 0.8], [[0.128, -0.096], [-0.096, 0.072]])},
+    )
+    expect(
+        lambda v: np.angle(v[0] + 1j * v[1]), {(0.0, 0.0): ([0, 0], 0), (0.0, 2.0): ([-0.5, 0], [[0, 0.25], [0.25, 0]])}
+    )
     assert tp.grad(np.angle)(0j) == 0 and tp.grad(np.abs)(0j) == 0
     assert tp.grad(lambda z: np.sinc(z).real)(1e-9 + 0j) == pytest.approx(-(math.pi**2) * 1e-9 / 3, rel=1e-12)
 
@@ -337,7 +350,9 @@ def test_complex_poles_have_no_finite_slope(function):
 
 
 def minor(a: np.ndarray, rows: set[int], columns: set[int]) -> object:
-    kept = [[mp.mpmathify(e) for j, e in enumerate(row) if j not in columns] for i, row in enumerate(a) if i not in rows]
+    kept = [
+        [mp.mpmathify(e) for j, e in enumerate(row) if j not in columns] for i, row in enumerate(a) if i not in rows
+    ]
     return mp.det(mp.matrix(kept)) if kept else mp.mpf(1)
 
 
@@ -357,7 +372,14 @@ def derivatives_of_det(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def matrices() -> list[np.ndarray]:
     random = np.random.default_rng(7)
-    found = [np.array([[0.1, 0.7], [0.3, 2.1]]), np.zeros((2, 2)), np.zeros((3, 3)), np.ones((3, 3)), np.eye(3), np.zeros((1, 1))]
+    found = [
+        np.array([[0.1, 0.7], [0.3, 2.1]]),
+        np.zeros((2, 2)),
+        np.zeros((3, 3)),
+        np.ones((3, 3)),
+        np.eye(3),
+        np.zeros((1, 1)),
+    ]
     for n, rank, rest in itertools.product((2, 3), range(4), (0.0, 1e-12, 1e-5)):
         u, s, v = np.linalg.svd(random.normal(size=(n, n)))
         s[rank:] = rest

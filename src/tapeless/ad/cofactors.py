@@ -41,7 +41,7 @@ class _Elimination:
         self.dtype, self.zero, self.one = a.type.dtype, zero_of(a.type.dtype), one_of(a.type.dtype)
 
     def cofactors(self) -> Var:
-        b, emit = self.b, self.emit
+        b = self.b
         order = b.map(self.size, [], lambda i: (i,))[0]
         least = self._least() if b.again else zero_of(self.dtype.real)
         w, rows, columns, sign = b.for_(

@@ -20,7 +20,6 @@ from tapeless.ops.table import INEXACT
 from tapeless.ops.table import op as row
 from tapeless.passes.sweeps import sum_operator as sum_operator
 
-
 OF_PARTS = {"abs": ("hypot", ("real", "imag")), "angle": ("atan2", ("imag", "real"))}
 
 

@@ -39,9 +39,7 @@ def _twins(forward: Forward, params: Sequence[Var], wanted: Sequence[bool]) -> T
     return {p: forward.twin(p) for p, w in zip(params, wanted, strict=True) if w}
 
 
-def _with_tangents(
-    forward: Forward, body: Body, twins: Twins, wanted: Sequence[bool], guarded: bool = False
-) -> Body:
+def _with_tangents(forward: Forward, body: Body, twins: Twins, wanted: Sequence[bool], guarded: bool = False) -> Body:
     """The body, with the tangents of its wanted results as further results."""
     inner = forward.inside(twins)
     inner.guarded = guarded

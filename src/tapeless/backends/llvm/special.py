@@ -336,7 +336,9 @@ def sinc(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 def one_minus_square(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     kind, (x,), one = REGISTER[dtype], args, _number(1, dtype)
-    return w.fp("fmul", kind, w.fp("fsub", kind, one, x, exact=True), w.fp("fadd", kind, one, x, exact=True), exact=True)
+    return w.fp(
+        "fmul", kind, w.fp("fsub", kind, one, x, exact=True), w.fp("fadd", kind, one, x, exact=True), exact=True
+    )
 
 
 def direction(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
