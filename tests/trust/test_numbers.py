@@ -234,7 +234,9 @@ def put(a, v):
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32])
-@pytest.mark.parametrize("value", [NAN, INF, 1e300, 2.7, -2.7, 2**40, -(2.0**63), 2147483647.5, np.float64(NAN), np.int64(2**40), True])
+@pytest.mark.parametrize(
+    "value", [NAN, INF, 1e300, 2.7, -2.7, 2**40, -(2.0**63), 2147483647.5, np.float64(NAN), np.int64(2**40), True]
+)
 def test_w19_numbers_that_an_array_of_integers_does_not_hold(dtype, value):
     assert differs(outcome(put.python, (np.zeros(3, dtype), value)), outcome(put, (np.zeros(3, dtype), value))) == ""
 
@@ -299,7 +301,18 @@ def test_check_raises_where_integers_overflow(number):
 def test_check_lets_fitting_results_pass():
     @tp.function(check=True)
     def function(a, m, k):
-        return np.sum(a), np.dot(a, a), m @ m, np.abs(a), a**2, a << 3, a.astype(np.int32), (-2) ** (k + 60), k**1, np.cumsum(a)
+        return (
+            np.sum(a),
+            np.dot(a, a),
+            m @ m,
+            np.abs(a),
+            a**2,
+            a << 3,
+            a.astype(np.int32),
+            (-2) ** (k + 60),
+            k**1,
+            np.cumsum(a),
+        )
 
     args = np.array([3, -4, 5]), np.array([[1, 2], [3, 4]]), 3
     assert same(function.python(*args), function(*args)) == ""

@@ -11,6 +11,13 @@ import warnings
 
 import numpy as np
 import pytest
+
+import tapeless as tp
+from tapeless.frontend import functions  # noqa: F401  (all are registered)
+from tapeless.frontend.elementwise import ROWS, RULES, SPECIAL, rule_of
+from tapeless.frontend.registry import BY_NAME
+from tapeless.testing.compare import Returned
+from tapeless.testing.stages import by_core, trace
 from tests.trust.grid import F64, I64, PARTS, VALUES, compile_all, differs, outcome, pairs, same
 from tests.trust.grid_cases import (
     ARGUMENTS,
@@ -24,13 +31,6 @@ from tests.trust.grid_cases import (
     SIMPLE,
     ULPS,
 )
-
-import tapeless as tp
-from tapeless.frontend import functions  # noqa: F401  (all are registered)
-from tapeless.frontend.elementwise import ROWS, RULES, SPECIAL, rule_of
-from tapeless.frontend.registry import BY_NAME
-from tapeless.testing.compare import Returned
-from tapeless.testing.stages import by_core, trace
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ELEMENTWISE = list(dict.fromkeys([*(f"np.{n}" for n in ROWS), *(f"special.{n}" for n in SPECIAL), *RULES]))
@@ -87,9 +87,9 @@ def test_cases_by_the_interpreter(part, tmp_path):
     assert wrong_cases(NAMES[part::8], interpreted, tmp_path) == []
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 def test_cases_in_native_code(part, tmp_path):
-    assert wrong_cases(NAMES[part * 3 :: 24], native, tmp_path) == []
+    assert wrong_cases(NAMES[part * 12 :: 24], native, tmp_path) == []
 
 
 @pytest.mark.slow
@@ -158,7 +158,11 @@ def unlike(name, function, args, got, dtype):
         want, got, args = [want], [got], [[a] for a in args]
     for k, (a, b) in enumerate(zip(want, got, strict=True)):
         at = tuple(v[k] for v in args)
-        if same(a, b, ulps) and same(expected(function, at), b, ulps) and not difference_is_meant(name, dtype, at, a, b):
+        if (
+            same(a, b, ulps)
+            and same(expected(function, at), b, ulps)
+            and not difference_is_meant(name, dtype, at, a, b)
+        ):
             return f"{name} of {dtype} at {at}: {a!r} and {b!r}"
     return ""
 
@@ -183,7 +187,9 @@ def test_elementwise(dtype, count, tmp_path):
     parameters = "x, y"[: 3 * count - 2]
     args = (VALUES[dtype],) if count == 1 else pairs(dtype)
     both = accepted(names, parameters, args, dtype, tmp_path, "array")
-    (together,) = compile_all(tmp_path, [parameters], [f"({', '.join(f'{n}({parameters})' for n, _ in both)},)"], f"all_{dtype}_{count}")
+    (together,) = compile_all(
+        tmp_path, [parameters], [f"({', '.join(f'{n}({parameters})' for n, _ in both)},)"], f"all_{dtype}_{count}"
+    )
     compiled = tp.function(together)
     problems = []
     numbers = [tuple(a[k] for a in args) for k in range(0, len(args[0]), 1 if count == 1 else 11)]
@@ -274,7 +280,9 @@ def meant_of_numbers(name, given, want, got):
         case "pow":  # of floats that Python makes a complex number of
             return isinstance(want, complex) and isinstance(got, ValueError)
         case "math.lgamma":  # a few more ulps near its zeros; overflows where scipy's does
-            return given[0] == -2.5 or (isinstance(got, Exception) and (abs(given[0]) < 1e-300 or given[0] == -math.inf))
+            return given[0] == -2.5 or (
+                isinstance(got, Exception) and (abs(given[0]) < 1e-300 or given[0] == -math.inf)
+            )
         case "cmath.phase":  # Python raises where the angle underflows
             return isinstance(want, OverflowError)
     return name in MEANT_OF_NUMBERS and not all(cmath.isfinite(v) for v in given)

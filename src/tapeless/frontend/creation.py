@@ -325,7 +325,9 @@ def _linspace(
 
     def element(i: Var) -> list[Atom]:
         number = convert(ctx, i, inner)
-        far = select(ctx, tiny, apply(ctx, "mul", apply(ctx, "div", number, divisor), delta), apply(ctx, "mul", number, step))
+        far = select(
+            ctx, tiny, apply(ctx, "mul", apply(ctx, "div", number, divisor), delta), apply(ctx, "mul", number, step)
+        )
         value = apply(ctx, "add", far, first)
         if closed:  # the last one is exactly `stop`
             at_end = apply(ctx, "and", apply(ctx, "eq", i, parts), several)

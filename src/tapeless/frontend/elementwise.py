@@ -231,7 +231,9 @@ def _betaln(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
     low, other = select(ctx, pole_a, a, b), select(ctx, pole_a, b, a)
     lifted = apply(ctx, "sub", apply(ctx, "sub", one, low), other)
     near = apply(ctx, "gt", low, const(1 - 2.0**31, dtype))  # as far as scipy looks
-    reachable = apply(ctx, "and", apply(ctx, "gt", lifted, zero), apply(ctx, "and", near, apply(ctx, "gt", other, zero)))
+    reachable = apply(
+        ctx, "and", apply(ctx, "gt", lifted, zero), apply(ctx, "and", near, apply(ctx, "gt", other, zero))
+    )
     reachable = apply(ctx, "and", reachable, select(ctx, pole_a, whole_b, whole_a))
     infinite = apply(ctx, "and", pole, apply(ctx, "not", reachable))
     a = select(ctx, infinite, one, select(ctx, pole, lifted, a))

@@ -172,7 +172,9 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
         if name == "Sub":
             ctx.fail("TP104", "NumPy does not subtract bool arrays", "use ^ or np.logical_xor.")
     if name == "Pow" and isinstance(a, Array) and a.type.dtype.is_complex and b == weak(0.5):
-        return elementwise(ctx, lambda x: Scalar(scalars.apply(ctx, "sqrt", x.atom)), [a])  # not np.power(a, 0.5), nor numbers
+        return elementwise(
+            ctx, lambda x: Scalar(scalars.apply(ctx, "sqrt", x.atom)), [a]
+        )  # not np.power(a, 0.5), nor numbers
     b = _as_python_sees_it(a, b)
     return elementwise(ctx, lambda x, y: scalars.binary(ctx, name, x, y), [a, b], f"operands of {symbol}")
 

@@ -280,7 +280,9 @@ def _largest(ctx: Context, lane: Var, kind: DType) -> Atom:
 
 
 def _smallest(ctx: Context, lane: Var, kind: DType) -> Atom:
-    refuse_empty(ctx, total_size(ctx, lane.type.shape), "zero-size array to reduction operation minimum which has no identity")
+    refuse_empty(
+        ctx, total_size(ctx, lane.type.shape), "zero-size array to reduction operation minimum which has no identity"
+    )
     return fold(ctx, "minimum", [lane], lambda x: _size(ctx, x, kind))
 
 

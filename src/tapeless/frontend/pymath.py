@@ -244,7 +244,12 @@ def to_integer(ctx: Context, x: Scalar, row: str = "") -> Scalar:
     value = apply(ctx, row, x.atom) if row else x.atom
     guard(ctx, apply(ctx, "eq", value, value), "ValueError", "cannot convert float NaN to integer")
     if not ctx.options.unsafe:
-        ctx.check(scalars.inside(ctx, value, DType.i64), "OverflowError", "cannot convert float {0} to a 64-bit integer", value)
+        ctx.check(
+            scalars.inside(ctx, value, DType.i64),
+            "OverflowError",
+            "cannot convert float {0} to a 64-bit integer",
+            value,
+        )
     return Scalar(convert(ctx, value, DType.i64), True)
 
 

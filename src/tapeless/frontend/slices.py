@@ -65,7 +65,9 @@ def slice_of(ctx: Context, item: SliceValue, length: Dim) -> Range:
     """Python's clamping: start, number of elements, step."""
     n = ctx.size_atom(length)
     step = _bound(ctx, item.step) or i64(1)
-    if not (isinstance(step, Const) and step.value.real > LOWEST):  # the lowest integer has no counterpart, the next goes as far
+    if not (
+        isinstance(step, Const) and step.value.real > LOWEST
+    ):  # the lowest integer has no counterpart, the next goes as far
         step = scalars.apply(ctx, "max", step, i64(LOWEST + 1))
     start, stop = _bound(ctx, item.start), _bound(ctx, item.stop)
     if not isinstance(step, Const):

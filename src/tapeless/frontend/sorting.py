@@ -118,7 +118,11 @@ def interp(
 
 
 def _part(ctx: Context, name: str, table: Var) -> Var:
-    return table if name == "identity" else map_nest(ctx, lambda z: Scalar(apply(ctx, name, z.atom)), [table], table.type.shape)
+    return (
+        table
+        if name == "identity"
+        else map_nest(ctx, lambda z: Scalar(apply(ctx, name, z.atom)), [table], table.type.shape)
+    )
 
 
 @known("np.take")
