@@ -20,7 +20,7 @@ the block declares all scalars that it assigns, and it allocates what it writes 
 
 Note [Errors]
 A failing check records the error (first one wins) and leaves the program; each function frees its heap buffers on
-the way out. In a `threads` loop only that iteration is left, and the program is left after the loop.
+the way out. In a `threads` loop only that iteration is left, and the program is left after the loop; others may be left as well.
 """
 
 from __future__ import annotations

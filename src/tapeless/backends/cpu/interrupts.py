@@ -29,7 +29,6 @@ import functools
 import os
 import platform
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -223,7 +222,7 @@ def _load(data: bytes) -> Any:
     return tracker
 
 
-def raised(record: Sequence[int]) -> BaseException | None:
+def raised(record: Any) -> BaseException | None:
     """The exception that a signal handler raised while compiled code ran. It can be taken once."""
     if not record[INTERRUPT]:
         return None

@@ -166,7 +166,8 @@ class _Function:
     def _loops(self) -> list[_Loop]:
         """Inner ones first."""
         found: dict[str, _Loop] = {}
-        before = self.before = {label: [] for label in self.blocks}
+        before: dict[str, list[str]] = {label: [] for label in self.blocks}
+        self.before = before
         targets = {label: list(dict.fromkeys(block.targets())) for label, block in self.blocks.items()}
         for label, others in targets.items():
             for other in others:
@@ -234,7 +235,7 @@ class _Function:
         for step in filter(None, map(STEP.match, latch.lines)):
             if step[1] == following:
                 for k in header.phis():
-                    entries = dict((label, v) for v, label in INCOMING.findall(header.lines[k]))
+                    entries = {label: v for v, label in INCOMING.findall(header.lines[k])}
                     if header.lines[k].startswith(f"  {step[2]} = ") and entries[latch.label] == following:
                         start = entries[self._outside(loop)[0]]
                         return _Count(tests[0][0], kind, step[2], start, following, int(step[3]), bound)
