@@ -39,8 +39,8 @@ def _write_entry(code: Code) -> None:
     shared, w = code.shared, code.w
     program = shared.program
     w.open("start")
-    stopping.begin(code, program.body)
     code.start()
+    stopping.begin(code, program.body)
     params = []
     for k, param in enumerate(program.params):
         if isinstance(param, Buffer):

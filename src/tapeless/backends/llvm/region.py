@@ -66,8 +66,8 @@ def _write_function(code: Code, name: str, stm: For, first: str) -> str:
         code.values[stm.var] = (index,)
         code.block(stm.body)
 
-    stopping.begin(code, (stm,))
     code.start()
+    stopping.begin(code, (stm,))
     independent = None if id(stm) in code.shared.pieces.cut else stm.body
     code.counted(Bounds("i64", "%t0", "%t1"), "t", iteration, independent, stm.vectorize)
     code.finish()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def begin(code: Code, block: Block) -> None:
-    """For these statements, once the error record is known."""
+    """For these statements, once the error record is known and the setting of arithmetic is saved."""
     if code.module.target.kind != "cpu" or not any(isinstance(stm, For | While) for stm in walk(block)):
         return
     w = code.w
