@@ -193,13 +193,14 @@ class _Function:
             self._each_time(loop)
             return
         work = sum(self.works[label] for label in loop.body) + sum(other.work or 0 for other in inner)
+        nested = any(loop.header in other.body for other in loops if other is not loop)
         trips = count.trips if count is not None else None
         if trips is not None and 0 <= trips * work <= WORK:
             loop.work = trips * work
-        elif count is None or work > SMALL:
+        elif count is None or (nested and work > SMALL):
             self._counted_down(loop, max(1, WORK // work))
-        elif not (self._walks(loop, count) and any(loop.header in other.body for other in loops if other is not loop)):
-            self._in_strips(loop, count, WORK // work, loops)
+        elif not (nested and self._walks(loop, count)):
+            self._in_strips(loop, count, max(1, WORK // work), loops)
 
     def _is_rest(self, loop: _Loop) -> bool:
         """Whether it does what a vector loop, or an unrolled one, has left: fewer iterations than that does at once. Where the
