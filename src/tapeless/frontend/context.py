@@ -107,6 +107,7 @@ class Context:
     sizes: list[Var] = field(default_factory=list)
     budget: Budget | None = None
     short: set[Dim] = field(default_factory=set)  # sizes of slices like x[k:k+1], which are repeated as 1 is
+    counters: set[Atom] = field(default_factory=set)  # count a loop's iterations: no run takes them past 2**53
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
     calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
     written_cells: set[Cell] = field(default_factory=set)

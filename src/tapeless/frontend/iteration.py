@@ -105,4 +105,6 @@ def _range_element(ctx: Context, start: Scalar, step: Scalar, i: Atom) -> Scalar
         value = scalars.apply(ctx, "mul", value, scalars.to_index(ctx, step))
     if start.atom != i64(0):
         value = scalars.apply(ctx, "add", scalars.to_index(ctx, start), value)
+    if isinstance(start.atom, Const) and abs(start.atom.value) < 2**52 and step.atom in (i64(1), i64(-1)):
+        ctx.counters.add(value)
     return Scalar(value, True)

@@ -134,7 +134,7 @@ def exactly(ctx: Context, atom: Atom, dtype: DType) -> Atom:
             ctx.fail("TP104", f"the integer {whole} {reason}", "write float(...) there.")
         return convert(ctx, atom, dtype)
     result = convert(ctx, atom, dtype)
-    if not ctx.options.unsafe:
+    if not ctx.options.unsafe and not (dtype.real is DType.f64 and (atom in ctx.counters or atom in ctx.sizes)):
         back = convert(ctx, apply(ctx, "real", result) if dtype.is_complex else result, source)
         ctx.check(apply(ctx, "eq", back, atom), "OverflowError", f"the integer {{0}} {reason}: write float(...)", atom)
     return result
