@@ -101,10 +101,11 @@ class Function(Shareable, Generic[P, R]):
             raise
 
     def _slow_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        caller, leaves = self._caller(args, kwargs)
-        key = None if kwargs else _fast_key(args)
-        if key is not None and not _repeated(args):
-            self._shorten(key, caller, _all_plain(args))
+        with steady:
+            caller, leaves = self._caller(args, kwargs)
+            key = None if kwargs else _fast_key(args)
+            if key is not None and not _repeated(args):
+                self._shorten(key, caller, _all_plain(args))
         return caller(leaves)  # type: ignore[no-any-return]
 
     def _shorten(self, key: Any, caller: Caller, plain: bool) -> None:

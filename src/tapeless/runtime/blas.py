@@ -3,6 +3,10 @@
 Compiled code parallelises around its calls of BLAS, so inside a parallel region BLAS must stay on one thread. OpenBLAS only has
 a setting for the whole process: the first call that needs another number sets it, the last one to end puts the old one back. A
 forked child has no such calls, whatever other threads were doing.
+
+Note [Forks and BLAS]
+OpenBLAS ends its threads before a fork; a call that waits for one of them then waits for ever, in the parent. So forks wait
+for calls of compiled code that use BLAS.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tapeless.backends.cpu.libraries import openblas
+from tapeless.runtime.forks import steady
 
 _lock = threading.Lock()
 _users = 0
@@ -36,24 +41,27 @@ def _setting() -> tuple[Any, Any] | None:
 @contextmanager
 def limited(threads: int) -> Iterator[None]:
     global _users, _before
-    found = _setting()
-    if found is None:
-        yield
+    with steady:
+        found = _setting()
+    if found is None:  # another BLAS may have threads as well
+        with steady:
+            yield
         return
     get, put = found
-    with _lock:
-        if _users == 0:
-            _before = get()
-            if _before != threads:
-                put(threads)
-        _users += 1
-    try:
-        yield
-    finally:
+    with steady:
         with _lock:
-            _users -= 1
-            if _users == 0 and get() != _before:
-                put(_before)
+            if _users == 0:
+                _before = get()
+                if _before != threads:
+                    put(threads)
+            _users += 1
+        try:
+            yield
+        finally:
+            with _lock:
+                _users -= 1
+                if _users == 0 and get() != _before:
+                    put(_before)
 
 
 def _in_child() -> None:

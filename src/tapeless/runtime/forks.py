@@ -1,16 +1,23 @@
-"""Forks wait until nobody compiles.
+"""Forks wait until nobody compiles, nor runs what cannot be forked.
 
-A child has only the thread that forked. Locks that another thread held would stay taken in it for ever, LLVM's own included, so a
-fork waits for compilations in progress, at most `PATIENCE` seconds; `steady` is entered around each.
+A child has only the thread that forked. Locks that another thread held would stay taken in it for ever: Python's, when it
+imports a module, ours, LLVM's. So a fork waits for the threads that are inside `steady`, and then for LLVM itself,
+which finalizers may enter at any time. It waits at most `PATIENCE` seconds in all: a thread may wait for the one that forks.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
+import time
 from types import TracebackType
+from typing import Any
+
+from llvmlite.binding import ffi
 
 PATIENCE = 60.0  # seconds: a compilation may wait for a module that the forking thread imports
+HANDLERS = (logging,)  # has handlers of forks: one that is added while a fork waits is only run after it
 
 
 class _Steady:
@@ -18,6 +25,7 @@ class _Steady:
         self.changed = threading.Condition()
         self.inside: dict[int, int] = {}  # by thread, how deep
         self.forks = 0  # that wait: nobody else may enter
+        self.holds_llvm = False
 
     def __enter__(self) -> None:
         me = threading.get_ident()
@@ -37,21 +45,35 @@ class _Steady:
                 self.changed.notify_all()
 
     def before_fork(self) -> None:
-        me = threading.get_ident()
+        me, start = threading.get_ident(), time.monotonic()
         self.changed.acquire()
         self.forks += 1
         self.changed.wait_for(lambda: self.inside.keys() <= {me}, PATIENCE)
+        left = PATIENCE - (time.monotonic() - start)
+        self.holds_llvm = _llvm().acquire(timeout=max(0.0, left))
+
+    def _release_llvm(self) -> None:
+        if self.holds_llvm:
+            self.holds_llvm = False
+            _llvm().release()
 
     def in_parent(self) -> None:
+        self._release_llvm()
         self.forks -= 1
         self.changed.notify_all()
         self.changed.release()
 
     def in_child(self) -> None:
+        self._release_llvm()
         mine = self.inside.get(threading.get_ident(), 0)
         self.changed = threading.Condition()
         self.forks = 0
         self.inside = {threading.get_ident(): mine} if mine else {}
+
+
+def _llvm() -> Any:
+    """The lock around each call of LLVM."""
+    return ffi.lib._lock._lock
 
 
 steady = _Steady()
