@@ -12,6 +12,7 @@ from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Var
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+PLENTY = 2**56  # bytes: nobody has more, and sums of several such sizes are still numbers of 64 bits
 BINARY = {f"{k[0]}IB": 1 << 10 * n for n, k in enumerate(UNITS) if n}
 
 
@@ -44,11 +45,11 @@ DEFAULT = Policy()
 
 
 def bytes_of(size: str) -> int:
-    """'64MB' in bytes, '64MiB' too."""
+    """'64MB' in bytes, '64MiB' too; at most `PLENTY`."""
     text = size.replace(" ", "").upper()
     for unit, factor in sorted({**BINARY, **UNITS}.items(), key=lambda item: -len(item[0])):
         if text.endswith(unit):
-            return int(float(text[: -len(unit)]) * factor)
+            return int(min(float(text[: -len(unit)]) * factor, PLENTY))
     raise ValueError(f"memory={size!r}: a size like '64MB'")
 
 

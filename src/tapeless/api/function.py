@@ -20,6 +20,7 @@ import numpy as np
 
 from tapeless.api.operators import Vmapped
 from tapeless.api.shared import Shareable, shared
+from tapeless.backends.cpu.threads import MAX_THREADS
 from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
 from tapeless.frontend.context import Options, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
@@ -35,6 +36,7 @@ from tapeless.runtime.forks import steady
 P = ParamSpec("P")
 R = TypeVar("R")
 _Entry = tuple[Callable[[Any], Any], Guard, Caller]
+THREADS = f"a number from 1 to {MAX_THREADS}"
 MOST_KINDS = 256  # of arguments, for one function
 T = TypeVar("T")
 
@@ -42,8 +44,11 @@ T = TypeVar("T")
 def default_threads() -> int:
     given = os.environ.get("TAPELESS_THREADS")
     if given:
-        return max(1, int(given))
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if not given.isdecimal() or len(given) > 9 or not 1 <= int(given) <= MAX_THREADS:
+            raise ValueError(f"TAPELESS_THREADS={given!r}: it must be {THREADS}")
+        return int(given)
+    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(found, MAX_THREADS)
 
 
 class Function(Shareable, Generic[P, R]):
@@ -228,7 +233,8 @@ def function(python: Any = None, /, **options: Any) -> Any:
             raise problem
         return Function(target, **options)
 
-    return shared(python, ("function", default_threads(), *asked(options)), make)
+    threads = None if options.get("threads") is not None else default_threads()
+    return shared(python, ("function", threads, *asked(options)), make)
 
 
 def asked(options: dict[str, Any]) -> tuple[Any, ...]:
@@ -251,8 +257,8 @@ MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "device": (lambda x: isinstance(x, str), "the name of a device"),
     "threads": (
-        lambda x: x is None or (isinstance(x, int) and not isinstance(x, bool) and x > 0),
-        "a number from 1 on",
+        lambda x: x is None or (isinstance(x, int) and not isinstance(x, bool) and 1 <= x <= MAX_THREADS),
+        THREADS,
     ),
     "memory": (lambda x: x is None or (isinstance(x, str) and bool(MEMORY.fullmatch(x))), "a size like '64MB'"),
     **dict.fromkeys(

@@ -15,6 +15,7 @@ KEPT = "_kept"  # ends the names of arrays that loops keep for the way back
 ALIKE = "alike"  # shall give the same bits as its other run: no vector forms of library functions
 JAMMED = "jammed"  # does several steps of a loop on each row of its arrays, or those that are left: `passes/jam.py`
 RECOVERIES = (AUTO, RECOMPUTE, CLOSED, INVERT, "invert:M", UNDO, CHECKPOINT, "checkpoint:K", STORE)
+MOST = 2**60  # iterations
 WITH_NUMBER = (CHECKPOINT, INVERT)  # checkpoint:K is the depth of strips, invert:M starts afresh every M iterations
 
 
@@ -32,8 +33,9 @@ def wish_of(text: object) -> Wish | None:
     kind, colon, number = text.partition(":") if isinstance(text, str) else ("", "", "")
     if not colon:
         return Wish(kind) if kind in RECOVERIES or kind == KEEP else None
-    good = kind in WITH_NUMBER and number.isascii() and number.isdigit() and int(number) > 0
-    return Wish(kind, int(number)) if good else None
+    digits = number.lstrip("0")
+    good = kind in WITH_NUMBER and number.isascii() and number.isdigit() and digits
+    return Wish(kind, min(int(digits[:20]), MOST)) if good else None
 
 
 def unknown(recover: object) -> str:

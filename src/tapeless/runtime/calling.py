@@ -17,6 +17,7 @@ import numpy as np
 
 from tapeless import errors
 from tapeless.backends.cpu import interrupts
+from tapeless.backends.cpu.threads import MAX_THREADS
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.guards import guard
 from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View, view_maker
@@ -53,7 +54,7 @@ class Caller:
 
     def __init__(self, compiled: Compiled, specs: Sequence[Any], threads: int) -> None:
         self.compiled = compiled
-        self.threads = threads
+        self.threads = threads = max(1, min(threads, MAX_THREADS))
         signature, binary = compiled.signature, compiled.binary
         self.specs = specs
         self.sizes = _size_sources(compiled, specs)
