@@ -10,7 +10,7 @@ TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: demo test check fuzz bench-primal bench-grad bench-memory format clean help
+.PHONY: demo test check fuzz soak bench-primal bench-grad bench-memory format clean help
 
 demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
@@ -26,6 +26,9 @@ check: $(DEV) ## format, lint, types and layers, without changing a file
 
 fuzz: $(DEV) ## run generated programs; TAPELESS_FUZZ_EXAMPLES says how many a property
 	@TAPELESS_FUZZ_EXAMPLES=$(TAPELESS_FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -m slow
+
+soak: $(DEV) ## look for leaks and hangs for some minutes; SOAK=0.1 for a tenth of it
+	@$(BIN)/python -m tests.trust.soak
 
 bench-primal: $(BENCH) ## time compiled functions against Numba and NumPy
 	@$(BIN)/python -m benchmarks.primal
