@@ -12,7 +12,6 @@ import tapeless as tp
 from tapeless.ad.custom import RULES
 from tapeless.api.shared import NAME
 from tapeless.frontend import source
-
 from tests.trust import leaks
 
 MB = 2**20
