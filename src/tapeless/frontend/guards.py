@@ -76,22 +76,11 @@ def guard(watches: Sequence[Watch]) -> Guard:
         assert whole is not None
         if not _add(table, whole, inside):
             rest += inside
-    guards = [t.function() for t in tables.values()]
+    first, *others = tables.values() or [_Tests({})]
+    first.texts += [f"{first.value(t.function())}()" for t in others]
     if rest:
-        guards.append(lambda: holds(rest))
-    return _all_of(guards)
-
-
-def _all_of(guards: Sequence[Guard]) -> Guard:
-    match guards:
-        case []:
-            return lambda: True
-        case [only]:
-            return only
-        case [first, second]:
-            return lambda: first() and second()
-        case _:
-            return lambda: all(g() for g in guards)
+        first.texts.append(f"_tapeless_1({first.value(rest)})")
+    return first.function()
 
 
 class _Tests:
@@ -115,7 +104,7 @@ class _Tests:
 
     def function(self) -> Guard:
         given = ", ".join(f"_tapeless_{k}=None" for k in range(len(self.values)))
-        text = f"def guard({given}):\n try:\n  return {' and '.join(self.texts)}\n except Exception:\n  return False"
+        text = f"def guard({given}):\n try:\n  return {' and '.join(self.texts) or 'True'}\n except Exception:\n  return False"
         made: dict[str, Any] = {}
         exec(compile(text, "<tapeless guard>", "exec"), made)
         return types.FunctionType(made["guard"].__code__, self.names, "guard", tuple(self.values))
