@@ -29,7 +29,7 @@ from tapeless.ad.sizes import bytes_of
 from tapeless.ad.strips import ceil_div, part, root_above, strips
 from tapeless.ad.ways import Found
 from tapeless.ir.core import Apply, At, Body, For, If, Index, Lambda
-from tapeless.ir.plans import ALIKE, CHECKPOINT, DECISIONS, INVERT, KEEP, KEPT, NONE, STORE, Wish
+from tapeless.ir.plans import ALIKE, CHECKPOINT, DECISIONS, INVERT, KEEP, NONE, STORE, Wish
 from tapeless.ir.types import I64, Atom, Var, i64
 from tapeless.ir.walk import all_stms, free_in_lambda
 from tapeless.passes.dce import live_part
@@ -162,7 +162,7 @@ def _run_again(
     b, emit = reverse.b, reverse.emit
     names = [*(p.name for p in stored), *("decisions" for _ in sweep.plan.decided)]
     slots: Sequence[Var] = [
-        b.full((left,), None, t.dtype, f"{name}{KEPT}") for name, t in zip(names, sweep.kept_types(), strict=True)
+        b.keep((left,), t.dtype, name) for name, t in zip(names, sweep.kept_types(), strict=True)
     ]
     keep = [step.params[1:].index(p) for p in stored]
     places = [emit("mul", each, lane) for lane in range(WIDTH)]

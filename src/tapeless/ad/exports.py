@@ -22,8 +22,8 @@ from tapeless.ad.iteration import Region
 from tapeless.ad.kept import Kept
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.sizes import at_most
-from tapeless.ir.core import Body, For, Function, Stm
-from tapeless.ir.plans import DECISIONS, KEEP, KEPT, NONE, STORE, UNDO, Wish
+from tapeless.ir.core import Body, For, Full, Function, Stm
+from tapeless.ir.plans import DECISIONS, KEEP, NONE, STORE, UNDO, Wish
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, type_vars
 from tapeless.passes.dce import live_part
@@ -40,7 +40,7 @@ def with_exports(reverse: Reverse, stm: Stm, exp: For, region: Region, plain: Ke
 
     tidy: Note [Read from the record]
     """
-    loops = [s for s in region.forward.stms if _keeps(s)]
+    loops = _keeping(region.forward)
     if not loops:
         return None
     quiet = {id(s.vars[0]): s for s in region.body.stms if s.vars}
@@ -81,8 +81,10 @@ def _text(plan: Plan, plain: Plan) -> str:
     return shown.text()
 
 
-def _keeps(stm: Stm) -> bool:
-    return isinstance(stm.exp, For) and any(v.name.endswith(KEPT) for v in stm.vars)
+def _keeping(body: Body) -> list[Stm]:
+    """The loops of a region that keep something."""
+    room = {s.vars[0] for s in body.stms if isinstance(s.exp, Full) and s.exp.kept}
+    return [s for s in body.stms if isinstance(s.exp, For) and not room.isdisjoint(s.exp.inits)]
 
 
 def _var(names: Mapping[Var, Atom], v: Var) -> Var:

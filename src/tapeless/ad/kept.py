@@ -25,7 +25,7 @@ from tapeless.ad.undo import Stack
 from tapeless.ad.updates import array_before, trace_updates
 from tapeless.ad.ways import Found, Way
 from tapeless.ir.core import At, Body, For, Hist, Index, Scatter, Stm, Update, While, WithAcc
-from tapeless.ir.plans import KEPT, LIVE, STORE, UNDO
+from tapeless.ir.plans import LIVE, STORE, UNDO
 from tapeless.ir.types import F64, I64, Atom, Dim, DType, Type, Var, const, i64
 from tapeless.ir.walk import all_stms
 from tapeless.passes.dce import live_part
@@ -88,9 +88,9 @@ class Kept(Way):
         length = self.length() if length is None else length
         names = [*(p.name for p in stored), *("decisions" for _ in plan.decided)]
         names += [p.name for p in logged for _ in plan.records[p]]
-        names += [v.name.removesuffix(KEPT) for v, _ in plan.exports]
+        names += [v.name.removesuffix("_kept") for v, _ in plan.exports]
         starts = [
-            b.full((length, *t.shape), None, t.dtype, f"{name}{KEPT}")
+            b.keep((length, *t.shape), t.dtype, name)
             for name, t in zip(names, self.kept_types(), strict=True)
         ]
         params = [Var(s.name, s.type) for s in starts]
@@ -140,7 +140,7 @@ class Kept(Way):
         for p in self.plan.of(UNDO):
             for s in self.plan.stacks(p):
                 found.append(i64(0))
-                found += [b.full(a.type.shape, None, a.type.dtype, f"{p.name}{KEPT}") for a in s.arrays]
+                found += [b.keep(a.type.shape, a.type.dtype, p.name) for a in s.arrays]
         return found
 
     # -- backwards

@@ -18,7 +18,7 @@ from tapeless.ad.kept import Kept
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.strips import strips
 from tapeless.ir.core import At, Body, For, If, Stm, While
-from tapeless.ir.plans import CHECKPOINT, KEEP, KEPT, STORE, Wish
+from tapeless.ir.plans import CHECKPOINT, KEEP, STORE, Wish
 from tapeless.ir.types import I64, Atom, Var, i64
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Online(Kept):
         b, emit = self.reverse.b, self.reverse.emit
         stored = self.plan.of(STORE)
         numbers = [self.exp.params.index(p) for p in stored]
-        starts = [b.full((SLOTS, *p.type.shape), None, p.type.dtype, f"{p.name}{KEPT}") for p in stored]
+        starts = [b.keep((SLOTS, *p.type.shape), p.type.dtype, p.name) for p in stored]
         count, stride, filled = Var("count", I64), Var("stride", I64), Var("filled", I64)
         snaps = [Var(s.name, s.type) for s in starts]
         with b.region() as stms:

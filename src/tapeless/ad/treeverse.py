@@ -20,7 +20,7 @@ from tapeless.ad.kept import Kept
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.ways import Found, Way, advance
 from tapeless.ir.core import Apply, At, Body, While
-from tapeless.ir.plans import CHECKPOINT, KEPT
+from tapeless.ir.plans import CHECKPOINT
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, atom_dim, dim_atom, i64
 from tapeless.passes.dce import live_part
 
@@ -62,7 +62,7 @@ class Snapshots(Way):
         size = self.slots if length is None else length
         names = ["places", *(p.name for p in self.state)]
         starts = [
-            b.full((size, *t.shape), None, t.dtype, f"{name}{KEPT}")
+            b.keep((size, *t.shape), t.dtype, name)
             for name, t in zip(names, self.kept_types(), strict=True)
         ]
         end = dim_atom(trips(self.reverse, exp.bound))

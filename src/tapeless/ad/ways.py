@@ -15,7 +15,7 @@ from tapeless.ad.iteration import Region, trips
 from tapeless.ad.plan import Plan
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.undo import Stack
-from tapeless.ir.core import Apply, Body, For, If, Lambda, Stm
+from tapeless.ir.core import Apply, Body, For, Full, If, Lambda, Stm
 from tapeless.ir.plans import RECOMPUTE
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import refresh_lambda
@@ -214,7 +214,7 @@ class Choice(Way):
         bodies = []
         for which, (stms, mine) in enumerate(arms):
             with b.region() as blanks:
-                others = [b.full(v.type.shape, None, v.type.dtype, v.name) for v in kept[1 - which]]
+                others = [b.let(v.type, Full(v.type.shape, None, kept=True), v.name) for v in kept[1 - which]]
             results = [*kept[0], *others] if which == 0 else [*others, *kept[1]]
             bodies.append(Body((*stms, *blanks), (*mine, *results)))
         outside = [Var(v.name, v.type) for many in kept for v in many]

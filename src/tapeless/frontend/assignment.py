@@ -44,8 +44,8 @@ def assign(ctx: Context, target: ast.expr, value: Value) -> None:
 
 def _named(ctx: Context, value: Value, name: str) -> Value:
     """A fresh array takes the name it is first bound to, for messages and printed code."""
-    if isinstance(value, Array) and not value.view and value.cell.name in ("m", "t", "full", "copy", "array", "g", "r"):
-        value.cell.name = name
+    if isinstance(value, Array) and not value.view and not value.cell.named:
+        value.cell.name, value.cell.named = name, True
     return value
 
 

@@ -187,7 +187,7 @@ class Context:
 
     def new_cell(self, var: Var, name: str = "", **kinds: Any) -> Array:
         """A new array, referred to as a whole."""
-        cell = Cell(name or var.name, **kinds)
+        cell = Cell(name or var.name, named=bool(name), **kinds)
         self.state.cells[cell] = var
         return Array(cell, var.type)
 

@@ -323,6 +323,6 @@ def _dummy(ctx: Context, type: Type) -> Var:
 
 
 def _in_state(state: State, var: Var, name: str, may_be: set[Cell], scattered: bool) -> Array:
-    cell = Cell(shown(name), may_be, scattered=scattered)
+    cell = Cell(shown(name), may_be, scattered=scattered, named=shown(name) == name)
     state.cells[cell] = var
     return Array(cell, var.type)

@@ -42,6 +42,7 @@ class Cell:
     seen_through: tuple[Array, Reshaped | Borrowed] | None = (
         None  # NumPy may have it as a view, of this array by this step
     )
+    named: bool = True  # by the user; a new array gets its name where it is first bound
 
     @property
     def possible(self) -> set[Cell]:

@@ -118,6 +118,10 @@ class Builder:
     def full(self, shape: Sequence[Dim], value: Atom | None, dtype: DType, name: str = "full") -> Var:
         return self.let(Type(dtype, tuple(shape)), Full(tuple(shape), value), name)
 
+    def keep(self, shape: Sequence[Dim], dtype: DType, name: str) -> Var:
+        """Room for what a loop keeps of the value `name` for the way back."""
+        return self.let(Type(dtype, tuple(shape)), Full(tuple(shape), None, kept=True), f"{name}_kept")
+
     def iota(self, length: Dim, name: str = "iota") -> Var:
         return self.let(Type(DType.i64, (length,)), Iota(length), name)
 

@@ -148,10 +148,14 @@ class Iota:
 
 @dataclass(frozen=True)
 class Full:
-    """An array filled with a scalar; `value` None leaves it uninitialised (every cell is written before it is read)."""
+    """An array filled with a scalar; `value` None leaves it uninitialised (every cell is written before it is read).
+
+    `kept`: loops keep values in it for the way back.
+    """
 
     shape: tuple[Dim, ...]
     value: Atom | None
+    kept: bool = False
 
 
 @dataclass(frozen=True)

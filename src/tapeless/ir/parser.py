@@ -155,6 +155,8 @@ class Parser(OperandParser):
                 return Update(array, axes, self.atom()) if head == "update" else UpdateAcc(array, axes, self.atom())
             case "iota":
                 return Iota(self.dim())
+            case "keep":
+                return Full(self.dims(), None, kept=True)
             case "full":
                 return Full(self.dims(), None if self.accept("_") else self.atom())
             case "reshape":

@@ -11,7 +11,6 @@ NONE, LIVE, CLOSED, INVERT, UNDO, STORE = "none", "live", "closed", "invert", "u
 DECISIONS = "decisions"  # only what comparisons of the value said; a plan may say so, a wish cannot
 AUTO, RECOMPUTE, CHECKPOINT = "auto", "recompute", "checkpoint"
 KEEP = "keep"  # like auto, without regard to budgets: for the loops that a plan is made of
-KEPT = "_kept"  # ends the names of arrays that loops keep for the way back
 ALIKE = "alike"  # shall give the same bits as its other run: no vector forms of library functions
 JAMMED = "jammed"  # does several steps of a loop on each row of its arrays, or those that are left: `passes/jam.py`
 RECOVERIES = (AUTO, RECOMPUTE, CLOSED, INVERT, "invert:M", UNDO, CHECKPOINT, "checkpoint:K", STORE)

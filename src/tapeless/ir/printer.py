@@ -193,6 +193,8 @@ class Printer:
                 return f"update_acc {self.place(acc, axes)} = {self.atom(value)}"
             case Iota(length):
                 return f"iota {self.dim(length)}"
+            case Full(shape, kept=True):
+                return f"keep {self.dims(shape)}"
             case Full(shape, value):
                 return f"full {self.dims(shape)} {'_' if value is None else self.atom(value)}"
             case ArrayLit(items):

@@ -95,8 +95,8 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return While(step.params, atoms(inits), test.body, step.body, plan)
         case Iota(length):
             return Iota(dim(length))
-        case Full(shape, fill):
-            return Full(tuple(dim(d) for d in shape), None if fill is None else atom(fill))
+        case Full(shape, fill, kept):
+            return Full(tuple(dim(d) for d in shape), None if fill is None else atom(fill), kept)
         case ArrayLit(items):
             return ArrayLit(atoms(items))
         case Reshape(array, shape):

@@ -5,7 +5,7 @@ made by `ad.plan`, outermost and first ones first, and the bytes of all. Sizes a
 as far as they are known before the program runs; where they are not, neither are the bytes.
 
 Note [Kept bytes]
-A plan keeps arrays named `..._kept`, made where the loop stands. Those of one region are there at the same time; of
+A plan keeps values in arrays of their own (`Full.kept`), made where the loop stands. Those of one region are there at the same time; of
 the regions inside, one at a time. In a loop the first and the last iteration are looked at: strips are longest first,
 triangles last.
 """
@@ -21,7 +21,7 @@ import numpy as np
 
 from tapeless.ad.iteration import state_of
 from tapeless.ir.core import Apply, Body, For, Full, Function, If, Stm, While
-from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, KEPT, LIVE, NONE, RECOMPUTE, STORE, UNDO
+from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, LIVE, NONE, RECOMPUTE, STORE, UNDO
 from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var
 from tapeless.ir.walk import regions
 from tapeless.lower.footprint import FOLLOWED
@@ -231,7 +231,7 @@ class _Reader:
             match stm.exp:
                 case Apply() as exp:
                     self.define(stm, exp)
-                case Full(value=None) if stm.vars[0].name.endswith(KEPT):
+                case Full(kept=True):
                     if self.only in (None, _place(stm)):
                         own = _plus(own, self.bytes(stm.vars[0].type))
                 case If() as exp:  # arrays that an arm makes go on
