@@ -17,7 +17,10 @@ CODES: dict[str, tuple[str, str]] = {
     "TP100": ("the function cannot be compiled", "write it with the statements and functions of the language."),
     "TP101": ("syntax outside the language", "write it with the statements and functions of the language."),
     "TP102": ("a name that is not defined", "define it in the function or at the top of the file."),
-    "TP103": ("a function, method or attribute that cannot be compiled", "call it outside and pass the result in."),
+    "TP103": (
+        "a function, method or attribute that cannot be compiled",
+        "write it with functions that can be compiled.",
+    ),
     "TP104": ("types that do not fit", "convert one of the values, or use another one."),
     "TP105": ("it is not known which array a name refers to", "copy the array (.copy()) where the name is bound."),
     "TP106": ("recursion", "write it as a loop."),
@@ -45,7 +48,7 @@ CODES: dict[str, tuple[str, str]] = {
     "TP410": ("running backwards did not end at the known inputs", ""),
     "TP500": ("a device that is missing or refused the work", ""),
     "TP501": ("a compile cache that others could write to", "keep it in a folder that only you can write to."),
-    "TP301": ("an argument without derivatives", "pass a float, or leave the argument out of argnums."),
+    "TP301": ("an argument without derivatives", "pass a float, or close over it: lambda x: f(x, n)."),
     "TP302": ("a result that the transform cannot differentiate", "return one float, or use tp.jacobian or tp.vjp."),
     "TP303": ("an operation without a derivative", "write it with other operations, or give it a rule of its own."),
     "TP304": ("tangents or adjoints that do not fit", "give them the structure and shape of the values."),
@@ -109,6 +112,12 @@ class CompileError(SourceError):
     """The function uses something that cannot be compiled."""
 
     code = "TP100"
+
+
+class CallError(CompileError, TypeError):
+    """The arguments of a call do not fit the function."""
+
+    code = "TP112"
 
 
 class InternalError(CompileError):

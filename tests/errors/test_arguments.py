@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.errors import CallError
 from tests.errors.rejected import Program, Rejected, message, text_of
 
 rejected = Rejected()
@@ -77,12 +78,12 @@ def integer_argument_over_64_bits(n):
     return n + 1
 
 
-@rejected(1.0, 2.0)
+@rejected(1.0, 2.0, error=CallError)
 def too_many_arguments_in_a_call(x):
     return x
 
 
-@rejected()
+@rejected(error=CallError)
 def missing_argument_in_a_call(x):
     return x
 

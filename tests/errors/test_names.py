@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 import tapeless as tp
+from tapeless.errors import CallError
 from tests.errors.rejected import Program, Rejected, message
 
 rejected = Rejected()
@@ -101,22 +102,22 @@ def list_append(a):
     return out
 
 
-@rejected(1.0)
+@rejected(1.0, error=CallError)
 def too_many_arguments(x):
     return add(x, x, x)
 
 
-@rejected(1.0)
+@rejected(1.0, error=CallError)
 def missing_argument(x):
     return add(x)
 
 
-@rejected(1.0)
+@rejected(1.0, error=CallError)
 def unknown_keyword(x):
     return add(x, x, factor=2.0)
 
 
-@rejected(1.0)
+@rejected(1.0, error=CallError)
 def argument_given_twice(x):
     return add(x, 1.0, x=2.0)
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 import tapeless as tp
+from tapeless.errors import CallError
 from tests.errors.rejected import Program, Rejected, message
 
 rejected = Rejected()
@@ -141,7 +142,7 @@ def map_returns_a_text(a):
     return tp.map(lambda x: "x", a)
 
 
-@rejected(np.ones(5))
+@rejected(np.ones(5), error=CallError)
 def map_of_a_wrong_number_of_parameters(a):
     return tp.map(lambda x, y: x, a)
 

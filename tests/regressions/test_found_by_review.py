@@ -227,5 +227,5 @@ def test_products_in_a_loop_over_what_they_multiply():
 
 
 def test_the_leaf_without_a_gradient_is_named():
-    with pytest.raises(tp.CompileError, match=r"TP301.*argument 1\['b'\]\[1\] is an int"):
+    with pytest.raises(tp.CompileError, match=r"TP301.*argument p\['b'\]\[1\] is an int"):
         tp.grad(lambda p: p["a"] * p["b"][0])({"a": 2.0, "b": (3.0, 4)})

@@ -161,9 +161,7 @@ def _run_again(
     reverse, stored = sweep.reverse, sweep.plan.of(STORE)
     b, emit = reverse.b, reverse.emit
     names = [*(p.name for p in stored), *("decisions" for _ in sweep.plan.decided)]
-    slots: Sequence[Var] = [
-        b.keep((left,), t.dtype, name) for name, t in zip(names, sweep.kept_types(), strict=True)
-    ]
+    slots: Sequence[Var] = [b.keep((left,), t.dtype, name) for name, t in zip(names, sweep.kept_types(), strict=True)]
     keep = [step.params[1:].index(p) for p in stored]
     places = [emit("mul", each, lane) for lane in range(WIDTH)]
     slots, states = _side_by_side(reverse, step, keep, each, places, starts, slots)

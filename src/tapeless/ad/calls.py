@@ -15,6 +15,8 @@ from tapeless.ad.emit import Emit, differentiable
 from tapeless.ad.jacobians import jacobian_like, op_hessian
 from tapeless.ad.options import by_argument, constants, function_and_options, only_number, policy_from, positions
 from tapeless.ad.traced import (
+    BY_ARGNUMS,
+    CLOSE_OVER,
     Arguments,
     Keywords,
     Traced,
@@ -23,6 +25,7 @@ from tapeless.ad.traced import (
     here,
     leaves_like,
     leaves_of,
+    parameters_of,
     pull,
     push,
     rebuilt,
@@ -46,7 +49,8 @@ def grad_like(name: str, with_value: bool) -> Callable[[Context, Arguments, Keyw
 
         def run(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
             wrt, single = positions(ctx, options.get("argnums", 0), len(args))
-            traced = trace(ctx, function, args, keywords, wrt, policy_from(ctx, options))
+            hint = CLOSE_OVER if name == "hvp" else BY_ARGNUMS
+            traced = trace(ctx, function, args, keywords, wrt, policy_from(ctx, options), hint)
             value = traced.result
             if has_aux:
                 if not isinstance(value, Sequence_) or len(value.items) != 2:
@@ -67,7 +71,7 @@ def grad_like(name: str, with_value: bool) -> Callable[[Context, Arguments, Keyw
                 return Sequence_((gradient, whole_result.items[1]))
             return Sequence_((whole_result, gradient))
 
-        return Builtin(f"tp.{name}", run)
+        return Builtin(f"tp.{name}", run, parameters_of(function))
 
     return make
 
@@ -164,7 +168,7 @@ def op_hvp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     constants(ctx, "hvp", keywords, ("memory", "recover"))
     function, primals, tangents = _primals(ctx, "hvp", args)
     wrt = Sequence_(tuple(Scalar(Const(k, DType.i64), True) for k in range(len(primals))))
-    gradient = grad_like("grad", False)(ctx, [function], {**keywords, "argnums": wrt})
+    gradient = grad_like("hvp", False)(ctx, [function], {**keywords, "argnums": wrt})
     both = op_jvp(ctx, [gradient, Sequence_(tuple(primals)), Sequence_(tuple(tangents))], {})
     if len(primals) > 1:
         return both

@@ -8,11 +8,13 @@ from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ad.holomorphic import conjugates
 from tapeless.ad.options import by_argument, constant, function_and_options, policy_from, positions
 from tapeless.ad.traced import (
+    BY_ARGNUMS,
     Arguments,
     Keywords,
     Traced,
     here,
     leaves_of,
+    parameters_of,
     pull,
     push,
     rebuilt,
@@ -64,7 +66,7 @@ def jacobian_like(name: str, forward: bool | None) -> Callable[[Context, Argumen
 
         def run(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
             wrt, single = positions(ctx, options.get("argnums", 0), len(args))
-            traced = trace(ctx, function, args, keywords, wrt, policy_from(ctx, options))
+            traced = trace(ctx, function, args, keywords, wrt, policy_from(ctx, options), BY_ARGNUMS)
             value: Value = traced.result
             if has_aux:
                 if not isinstance(value, Sequence_) or len(value.items) != 2:
@@ -80,7 +82,7 @@ def jacobian_like(name: str, forward: bool | None) -> Callable[[Context, Argumen
             assert isinstance(whole_result, Sequence_)
             return Sequence_((found, whole_result.items[1]))
 
-        return Builtin(f"tp.{name}", run)
+        return Builtin(f"tp.{name}", run, parameters_of(function))
 
     return make
 

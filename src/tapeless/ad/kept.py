@@ -89,10 +89,7 @@ class Kept(Way):
         names = [*(p.name for p in stored), *("decisions" for _ in plan.decided)]
         names += [p.name for p in logged for _ in plan.records[p]]
         names += [v.name.removesuffix("_kept") for v, _ in plan.exports]
-        starts = [
-            b.keep((length, *t.shape), t.dtype, name)
-            for name, t in zip(names, self.kept_types(), strict=True)
-        ]
+        starts = [b.keep((length, *t.shape), t.dtype, name) for name, t in zip(names, self.kept_types(), strict=True)]
         params = [Var(s.name, s.type) for s in starts]
         stacks = [v for s in plan.stacks() for v in s.carried]
         tops = [v for p in logged for v in plan.tops[p]]

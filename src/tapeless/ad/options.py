@@ -54,7 +54,11 @@ def positions(ctx: Context, argnums: object, count: int) -> tuple[list[int], boo
     found: list[int] = []
     for k in argnums if isinstance(argnums, tuple) else (argnums,):
         if not isinstance(k, int) or isinstance(k, bool) or not -count <= k < count:
-            ctx.fail("TP112", f"argnums = {argnums} does not fit a call with {count} positional arguments")
+            plural = "" if count == 1 else "s"
+            ctx.call_error(
+                f"argnums = {argnums} does not fit a call with {count} positional argument{plural}",
+                "argnums count positional arguments from 0." if count else "pass the arguments by position.",
+            )  # fmt: skip
         found.append(k % count)
     return found, single
 

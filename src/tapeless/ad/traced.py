@@ -20,13 +20,15 @@ from tapeless.ad.transform import prepared
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.values import Array, Cell, Scalar, Sequence_, Static, Value
+from tapeless.frontend.values import Array, Builtin, Cell, Closure, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Apply, Body, Lambda
 from tapeless.ir.types import Atom, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import Substitution
 
 Arguments = list[Value]
 Keywords = dict[str, Value]
+CLOSE_OVER = "pass a float, or close over it: lambda x: f(x, n)."
+BY_ARGNUMS = "pass a float, or leave it out of argnums, which count from 0."
 Pair = tuple[tuple[Atom, ...], tuple[Atom | None, ...]]
 
 
@@ -71,9 +73,9 @@ def type_of(value: Value) -> Type | None:
             return None
 
 
-def _numeric(ctx: Context, value: Value, what: str) -> Scalar | Array:
+def _numeric(ctx: Context, value: Value, what: str, hint: str) -> Scalar | Array:
     if not isinstance(value, Scalar | Array):
-        ctx.fail("TP301", f"{what} is {type_text(value)}, which has no derivative")
+        ctx.fail("TP301", f"{what} is {type_text(value)}, which has no derivative", hint)
     return value
 
 
@@ -119,8 +121,11 @@ def trace(
     keywords: Keywords,
     wrt: Sequence[int],
     policy: Policy = DEFAULT,
+    hint: str = CLOSE_OVER,
 ) -> Traced:
-    """`wrt`: the positions of the arguments to differentiate; their leaves must be numbers with derivatives."""
+    """`wrt`: the positions of the arguments to differentiate; their leaves must be numbers with derivatives, otherwise
+    there is the `hint`.
+    """
     params: list[Var] = []
     inputs: list[Scalar | Array] = []
     new_args: list[Value] = []
@@ -144,15 +149,12 @@ def trace(
         return cells[leaf.cell]
 
     def fresh(leaf: Value, name: str) -> Value:
-        found = _numeric(ctx, leaf, name)
+        found = _numeric(ctx, leaf, f"the argument {name}", hint)
         type = type_of(found)
         assert type is not None
         if not differentiable(type):
-            ctx.fail(
-                "TP301",
-                f"{name} is {type_text(found)}: integers and truth values have no gradient",
-                "pass a float, or leave the argument out of argnums.",
-            )
+            reason = f"the argument {name} is {type_text(found)}: integers and truth values have no derivative"
+            ctx.fail("TP301", reason, hint)
         inputs.append(found)
         if isinstance(found, Scalar):
             p = ctx.b.let(type, Apply("identity", (found.atom,)), getattr(found.atom, "name", "x"))
@@ -165,7 +167,7 @@ def trace(
     state, written, seen = ctx.state.copy(), ctx.written_cells, ctx.read_cells
     ctx.transforms += 1
     for k, arg in enumerate(args):
-        named = zip(leaves_of(arg), paths_of(arg, f"argument {k + 1}"), strict=True)
+        named = zip(leaves_of(arg), paths_of(arg, _parameter(function, k)), strict=True)
         made = [fresh(leaf, name) if k in wrt else apart(leaf) for leaf, name in named]
         new_args.append(rebuilt(arg, made))
     new_keywords = {k: rebuilt(v, [apart(leaf) for leaf in leaves_of(v)]) for k, v in keywords.items()}
@@ -179,6 +181,22 @@ def trace(
     ctx.transforms -= 1
     lam = prepared(Lambda(tuple(params), Body(tuple(stms), tuple(atoms))))
     return Traced(ctx, lam, params, inputs, result, leaves, policy)
+
+
+def _parameter(function: Value, k: int) -> str:
+    """What the function calls its argument number `k`; otherwise the number, as argnums counts."""
+    names = parameters_of(function)
+    return names[k] if k < len(names) else f"number {k} (from 0)"
+
+
+def parameters_of(function: Value) -> tuple[str, ...]:
+    match function:
+        case Closure(node=node):
+            return tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args))
+        case Builtin(parameters=names):
+            return names
+        case _:
+            return ()
 
 
 def results_of(traced: Traced, atoms: Sequence[Atom], leaves: Sequence[Value] | None = None) -> list[Value]:

@@ -61,10 +61,7 @@ class Snapshots(Way):
         b, emit, exp = self.reverse.b, self.reverse.emit, self.exp
         size = self.slots if length is None else length
         names = ["places", *(p.name for p in self.state)]
-        starts = [
-            b.keep((size, *t.shape), t.dtype, name)
-            for name, t in zip(names, self.kept_types(), strict=True)
-        ]
+        starts = [b.keep((size, *t.shape), t.dtype, name) for name, t in zip(names, self.kept_types(), strict=True)]
         end = dim_atom(trips(self.reverse, exp.bound))
         states = [exp.inits[k] for k in self.numbers]
         stack = _push(self, starts, i64(0), i64(0), states)

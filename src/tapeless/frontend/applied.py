@@ -22,7 +22,7 @@ def bound_arguments(
 ) -> dict[str, Value]:
     bound = dict(zip(names, args, strict=False))
     if len(args) > len(names):
-        ctx.fail("TP112", f"{what} takes at most {len(names)} arguments")
+        ctx.call_error(f"{what} takes at most {len(names)} arguments")
     for k, v in keywords.items():
         if k not in names:
             ctx.fail("TP112", f"{what} has no argument '{k}'")
@@ -38,7 +38,7 @@ def no_keywords(ctx: Context, what: str, keywords: dict[str, Value]) -> None:
 def need(ctx: Context, what: str, bound: dict[str, Value], names: Sequence[str]) -> None:
     for n in names:
         if n not in bound:
-            ctx.fail("TP112", f"{what} is missing the argument '{n}'")
+            ctx.call_error(f"{what} is missing the argument '{n}'")
 
 
 def flag(ctx: Context, value: Value | None) -> bool:

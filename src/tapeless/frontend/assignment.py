@@ -32,14 +32,20 @@ def assign(ctx: Context, target: ast.expr, value: Value) -> None:
             case ast.Subscript(value=base, slice=index):
                 array = evaluate(ctx, base)
                 if not isinstance(array, Array):
-                    ctx.fail(
-                        "TP104",
-                        f"items of {type_text(array)} cannot be assigned",
-                        "use a NumPy array, or build a new tuple.",
-                    )
+                    kind = array.kind if isinstance(array, Sequence_) else ""
+                    what = f"a {kind}" if kind else type_text(array)
+                    ctx.fail("TP104", f"items of {what} cannot be assigned in compiled code", INSTEAD.get(kind, ARRAYS))
                 set_item(ctx, array, evaluate(ctx, index), value)
             case _:
                 ctx.fail("TP101", "only names, tuples of names and array items can be assigned to")
+
+
+ARRAYS = "use a NumPy array."
+INSTEAD = {
+    "dict": "build a new dict: d = {**d, 'key': value}.",
+    "list": "use a NumPy array, or build a new list.",
+    "tuple": "use a NumPy array, or build a new tuple.",
+}
 
 
 def _named(ctx: Context, value: Value, name: str) -> Value:

@@ -57,7 +57,7 @@ def _len(ctx: Context, obj: Value) -> Value:
 @known("range")
 def _range(ctx: Context, *bounds: Value) -> Value:
     if not 1 <= len(bounds) <= 3:
-        ctx.fail("TP112", f"range takes 1 to 3 arguments, but {len(bounds)} were given")
+        ctx.call_error(f"range takes 1 to 3 arguments, but {len(bounds)} were given")
     found: list[Scalar] = []
     for b in bounds:
         if not isinstance(b, Scalar):

@@ -7,11 +7,12 @@ its closure and its globals, as in Python.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
-from tapeless.errors import CompileError
+from tapeless.errors import CompileError, InternalError
 from tapeless.frontend import source as sources
 from tapeless.frontend.arrays import any_turned
 from tapeless.frontend.context import Context, Frame, type_text
@@ -19,6 +20,7 @@ from tapeless.frontend.expressions import elements, evaluate
 from tapeless.frontend.fence import check_function
 from tapeless.frontend.liveness import Liveness, analyse, assigned
 from tapeless.frontend.origins import Origin
+from tapeless.frontend.refusals import from_library, is_library, refuse_call
 from tapeless.frontend.values import (
     Array,
     Builtin,
@@ -92,6 +94,8 @@ def python_function(ctx: Context, origin: Origin) -> Closure:
     except CompileError as error:
         if error.line:
             raise
+        if is_library(function.__code__.co_filename):
+            refuse_call(ctx, function, ())
         ctx.fail(error.code, error.reason, error.hint)
     ctx.reads.saw(origin, source.digest)
     ctx.reads.remember(origin)
@@ -135,6 +139,17 @@ def call_closure(ctx: Context, function: Closure, args: Sequence[Value], keyword
     """Compiles the body of `function` here, with its parameters bound to the arguments."""
     with ctx.at_span(ctx.span if ctx.span is not NOWHERE else function.source.span(function.node)):
         bound = bind_arguments(ctx, function, args, keywords)
+    if function.python is None or not is_library(function.source.file) or ctx.in_library:
+        return _inlined(ctx, function, bound)
+    try:
+        return _inlined(ctx, function, bound)
+    except InternalError:
+        raise
+    except CompileError as problem:
+        from_library(ctx, function.python, [*args, *keywords.values()], problem)
+
+
+def _inlined(ctx: Context, function: Closure, bound: Mapping[str, Value]) -> Value:
     kinds = (kind_of(ctx, function), *((name, kind_of(ctx, value)) for name, value in bound.items()))
     open_calls = [k for k in ctx.calls if k[0][0] is function.node]
     if kinds in open_calls or len(open_calls) >= MAX_UNFOLDED or len(ctx.calls) > DEEPEST:  # Note [Recursion]
@@ -224,6 +239,7 @@ def enter_frame(ctx: Context, function: Closure) -> Frame:
         python,
         function.frame,
         local,
+        library=is_library(function.source.file),
     )
     ctx.frames[frame.number] = frame
     return frame
@@ -254,26 +270,32 @@ def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
 def bind_arguments(
     ctx: Context, function: Closure, args: Sequence[Value], keywords: Mapping[str, Value]
 ) -> dict[str, Value]:
-    node = function.node
-    names = _positional(node)
-    only = [a.arg for a in node.args.kwonlyargs]
-    bound: dict[str, Value] = {}
-    if len(args) > len(names) and node.args.vararg is None:
-        ctx.fail("TP112", f"'{function.name}' takes {len(names)} positional arguments, but {len(args)} were given")
-    for name, value in zip(names, args, strict=False):
-        bound[name] = value
-    if node.args.vararg is not None:
-        bound[node.args.vararg.arg] = Sequence_(tuple(args[len(names) :]))
-    for name, value in keywords.items():
-        if name in bound:
-            ctx.fail("TP112", f"'{function.name}' got several values for '{name}'")
-        if name not in names and name not in only:
-            ctx.fail("TP112", f"'{function.name}' has no parameter '{name}'")
-        bound[name] = value
+    given = function.node.args
+    names = _positional(function.node)
+    only = [a.arg for a in given.kwonlyargs]
+    by_name = {*names[len(given.posonlyargs) :], *only}
+    bound = dict(zip(names, args, strict=False))
+    extra = [k for k in keywords if k not in by_name]
+    if (len(args) > len(names) and given.vararg is None) or (extra and given.kwarg is None) or bound.keys() & keywords:
+        _refuse_arguments(ctx, function, len(args), keywords)
+    if given.vararg is not None:
+        bound[given.vararg.arg] = Sequence_(tuple(args[len(names) :]))
+    bound |= keywords
     defaults = dict(function.defaults)
-    for name in (*names, *only):
-        if name not in bound:
-            if name not in defaults:
-                ctx.fail("TP112", f"'{function.name}' is missing the argument '{name}'")
-            bound[name] = defaults[name]
-    return bound
+    if any(name not in bound and name not in defaults for name in (*names, *only)):
+        _refuse_arguments(ctx, function, len(args), keywords)
+    return {**bound, **{name: defaults[name] for name in (*names, *only) if name not in bound}}
+
+
+def _refuse_arguments(ctx: Context, function: Closure, count: int, keywords: Mapping[str, Value]) -> NoReturn:
+    """With what Python says of a call of a function with these parameters."""
+    bare = copy.deepcopy(function.node.args)
+    bare.defaults = [ast.Constant(None) for _ in bare.defaults]
+    bare.kw_defaults = [None if d is None else ast.Constant(None) for d in bare.kw_defaults]
+    stub = eval(compile(ast.fix_missing_locations(ast.Expression(ast.Lambda(bare, ast.Constant(None)))), "", "eval"))
+    stub.__qualname__ = getattr(function.python, "__qualname__", function.name)
+    try:
+        stub(*[None] * count, **dict.fromkeys(keywords))
+    except TypeError as problem:
+        ctx.call_error(str(problem), f"its parameters are ({ast.unparse(function.node.args)}).")
+    raise AssertionError(f"the arguments fit {stub.__qualname__}")

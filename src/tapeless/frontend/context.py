@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from tapeless.errors import CompileError, RecoveryError, ShapeError
+from tapeless.errors import CallError, CompileError, RecoveryError, ShapeError
 from tapeless.frontend.liveness import Liveness
 from tapeless.frontend.marks import peek
 from tapeless.frontend.origins import Origin, Reads
@@ -69,6 +69,7 @@ class Frame:
     outer: int = -1
     locals: frozenset[str] = frozenset()
     kinds: tuple[Any, ...] = ()  # of the function and its arguments
+    library: bool = False  # not the user's code: its statements belong to the call of it
 
 
 @dataclass(frozen=True)
@@ -131,10 +132,15 @@ class Context:
 
     # -- where we are
 
+    @property
+    def in_library(self) -> bool:
+        return self.frame in self.frames and self.frames[self.frame].library
+
     @contextmanager
     def at(self, node: ast.AST) -> Iterator[None]:
         """Statements and errors inside belong to this piece of source (in library code: to the call of it)."""
-        source = self.frames[self.frame].source if self.frame in self.frames else None
+        frame = self.frames.get(self.frame)
+        source = frame.source if frame is not None and not frame.library else None
         if source is None or self.inside_prelude or not hasattr(node, "lineno"):
             yield
             return
@@ -170,6 +176,9 @@ class Context:
 
     def fail(self, code: str, reason: str, hint: str = "") -> NoReturn:
         raise CompileError(reason, code=code, hint=hint, **self._where())
+
+    def call_error(self, reason: str, hint: str = "") -> NoReturn:
+        raise CallError(reason, hint=hint, **self._where())
 
     def shape_error(self, code: str, reason: str, hint: str = "") -> NoReturn:
         raise ShapeError(reason, code=code, hint=hint, **self._where())
@@ -279,6 +288,10 @@ def type_text(value: Value) -> str:
             return names[atom.type.dtype.value] if weak else with_article(atom.type.dtype.numpy.name)
         case Array(type=t):
             return f"a {t.rank}-dimensional array of {t.dtype.numpy.name}"
+        case Sequence_(kind=kind, items=()):
+            return f"an empty {kind}"
+        case Sequence_(kind="dict", keys=keys):
+            return f"a dict of {', '.join(map(repr, keys))}"
         case Sequence_(kind=kind, items=items):
             return f"a {kind} of {len(items)}"
         case Static(value=known):

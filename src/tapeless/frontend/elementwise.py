@@ -317,7 +317,7 @@ def _handler(name: str) -> Handler:
         if len(args) == count + 1:
             out = args.pop()
         if len(args) != count:
-            ctx.fail("TP112", f"{name} takes {count} argument{'s' * (count != 1)}, but {len(args)} were given")
+            ctx.call_error(f"{name} takes {count} argument{'s' * (count != 1)}, but {len(args)} were given")
         result = elementwise(ctx, lambda *s: rule(ctx, *s), args, name)
         return result if out == Static(None) else write_out(ctx, name, out, result)
 

@@ -6,7 +6,7 @@ Takes an `ast` expression, gives a value, emitting Core for what is not known at
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tapeless.frontend import scalars
@@ -15,6 +15,7 @@ from tapeless.frontend.comparisons import compare_others
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.merge import Arm, Join
+from tapeless.frontend.refusals import refuse_index
 from tapeless.frontend.values import (
     Array,
     Conflict,
@@ -72,10 +73,7 @@ def _evaluate(ctx: Context, node: ast.expr) -> Value:
         case ast.List(elts=elts):
             return Sequence_(tuple(elements(ctx, elts)), "list")
         case ast.Dict(keys=keys, values=values):
-            names = [evaluate(ctx, k) for k in keys if k is not None]
-            if len(names) != len(keys):
-                ctx.fail("TP101", "'**' in a dict display is not part of the language")
-            return Sequence_(tuple(evaluate(ctx, v) for v in values), "dict", tuple(static_key(ctx, k) for k in names))
+            return _dict(ctx, keys, values)
         case ast.Subscript(value=base, slice=index):
             return subscript(ctx, evaluate(ctx, base), evaluate(ctx, index))
         case ast.Slice(lower=lower, upper=upper, step=step):
@@ -342,7 +340,22 @@ def subscript(ctx: Context, base: Value, index: Value) -> Value:
         case RangeValue():
             ctx.fail("TP101", "range objects cannot be indexed", "compute start + i * step.")
         case _:
-            ctx.fail("TP104", f"{type_text(base)} cannot be indexed")
+            refuse_index(ctx, base)
+
+
+def _dict(ctx: Context, keys: Sequence[ast.expr | None], values: Sequence[ast.expr]) -> Value:
+    """Of equal keys the last one counts, at the place of the first."""
+    items: dict[Any, Value] = {}
+    for key, node in zip(keys, values, strict=True):
+        name = None if key is None else static_key(ctx, evaluate(ctx, key))
+        value = evaluate(ctx, node)
+        if key is not None:
+            items[name] = value
+        elif isinstance(value, Sequence_) and value.kind == "dict":
+            items |= zip(value.keys, value.items, strict=True)
+        else:
+            ctx.fail("TP104", f"'**' takes a dict, not {type_text(value)}")
+    return Sequence_(tuple(items.values()), "dict", tuple(items))
 
 
 def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: Value) -> Value:
@@ -361,7 +374,7 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
                 else:
                     ctx.fail("TP104", f"slices of a {base.kind} need constant bounds", "use an array.")
             return Sequence_(items[slice(*parts)], base.kind)
-        case _:
+        case Scalar():
             if items and all(isinstance(i, Scalar) for i in items):
                 made = as_numeric(ctx, Sequence_(items, "list"), "index")
                 assert isinstance(made, Array)
@@ -370,9 +383,11 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
                 return Scalar(item.atom, True) if isinstance(item, Scalar) and numbers else item
             ctx.fail(
                 "TP104",
-                f"the index of a {base.kind} must be known at compile time",
-                "use an array for positions known at run time.",
+                f"the index of {type_text(base)} must be known at compile time, unless it has numbers only",
+                "make an array of it: np.array(...)[i].",
             )
+        case _:
+            ctx.fail("TP104", f"a {base.kind} is indexed by integers and slices, not by {type_text(index)}")
 
 
 def _comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value:

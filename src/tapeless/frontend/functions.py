@@ -32,44 +32,10 @@ from tapeless.frontend.creation import total_size
 from tapeless.frontend.marks import peek
 from tapeless.frontend.methods import ARRAY_METHODS, call_method
 from tapeless.frontend.origins import made_here
+from tapeless.frontend.refusals import refuse_call
 from tapeless.frontend.registry import BY_NAME, Handler, axis, handler_of, known, numeric, register
 from tapeless.frontend.ufuncs import ufunc_method
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
-
-# Functions that cannot be compiled -> what to write instead. Modules end with a dot.
-HINTS: dict[str, str] = {
-    "sorted": "use np.sort.",
-    "map": "use tp.map.",
-    "filter": "use np.where, which keeps the shape, or a loop with 'if'.",
-    "iter": "use a for loop.",
-    "next": "use a for loop.",
-    "set": "use an array or a tuple.",
-    "str": "texts cannot be made at run time.",
-    "input": "read outside the compiled function.",
-    "open": "read and write files outside the compiled function.",
-    "np.median": "use np.sort and take the middle.",
-    "np.percentile": "use np.sort and take the element.",
-    "np.quantile": "use np.sort and take the element.",
-    "np.unique": "its size depends on the data: use np.sort and compare neighbours.",
-    "np.nonzero": "its size depends on the data: loop over the elements and count.",
-    "np.argwhere": "its size depends on the data: loop over the elements and count.",
-    "np.flatnonzero": "its size depends on the data: loop over the elements and count.",
-    "np.extract": "its size depends on the data: use np.where, which keeps the shape.",
-    "np.bincount": "its size depends on the data: use tp.hist.",
-    "np.histogram": "use tp.hist.",
-    "np.vectorize": "use tp.map.",
-    "np.apply_along_axis": "use tp.map or tp.vmap.",
-    "np.fromfunction": "use tp.map.",
-    "np.fromiter": "fill an array in a loop.",
-    "np.delete": "its size depends on the data: join slices with np.concatenate.",
-    "np.insert": "join slices with np.concatenate.",
-    "math.fsum": "use sum or np.sum.",
-    "np.random.": "make random numbers outside and pass them in.",
-    "random.": "make random numbers outside and pass them in.",
-    "np.fft.": "call it outside the compiled function.",
-    "np.linalg.": "use solve, inv, det, slogdet, cholesky or norm.",
-    "time.": "measure time outside the compiled function.",
-}
 
 
 def find_handler(obj: Any) -> Handler | None:
@@ -99,27 +65,7 @@ def call_known(ctx: Context, target: Any, args: list[Value], keywords: dict[str,
         return construct(ctx, target, args, keywords)
     if not callable(target):
         ctx.fail("TP104", f"{type_text(Static(target))} cannot be called")
-    name = display_name(target)
-    hints = [hint for key, hint in HINTS.items() if name == key or (key.endswith(".") and name.startswith(key))]
-    ctx.fail("TP103", f"{name} cannot be compiled", hints[0] if hints else "")
-
-
-def display_name(target: Any) -> str:
-    """As people write it: np.unique, math.fsum, sorted."""
-    name = peek(target, "__qualname__") or peek(target, "__name__")
-    if isinstance(target, np.ufunc):
-        return f"np.{target.__name__}"
-    if name is None:
-        return f"an object of type {type(target).__name__}"
-    owner = peek(target, "__self__")
-    module = peek(target, "__module__") or type(owner).__module__
-    if module in (None, "builtins"):
-        return str(name)
-    if module.startswith("numpy"):
-        inner = module.split(".")[1:2]
-        public = [m for m in inner if m in ("linalg", "random", "fft")]
-        return ".".join(["np", *public, name.rpartition(".")[2]])
-    return f"{module}.{name}"
+    refuse_call(ctx, target, [*args, *keywords.values()])
 
 
 def call_numpy(ctx: Context, name: str, args: list[Value]) -> Value:

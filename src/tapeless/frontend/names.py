@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from tapeless.frontend.arrays import transpose
-from tapeless.frontend.context import Captured, Context, Watch, object_text, type_text
+from tapeless.frontend.context import Captured, Context, Watch, object_text
 from tapeless.frontend.marks import peek
 from tapeless.frontend.origins import Origin
 from tapeless.frontend.plain import plain_hint, refused
+from tapeless.frontend.refusals import refuse_attribute, similar
 from tapeless.frontend.values import (
     Array,
     Cell,
@@ -221,7 +222,7 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
     match base:
         case Static(value=types.ModuleType() as module):
             if not _has(ctx, module, name):
-                ctx.fail("TP103", f"module '{module.__name__}' has no attribute '{name}'")
+                ctx.fail("TP103", f"module '{module.__name__}' has no attribute '{name}'", similar(name, dir(module)))
             holder = ctx.reads.module(module)
             return from_python(ctx, ctx.reads.step(holder, "attribute", name), f"{module.__name__}.{name}")
         case Static(value=type() as cls) if _has(ctx, cls, name):
@@ -242,7 +243,7 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             f"lists cannot grow in compiled code ('{name}')",
             "allocate an array with np.empty and keep a count.",
         )
-    ctx.fail("TP103", f"{type_text(base)} has no attribute '{name}' that can be compiled")
+    refuse_attribute(ctx, base, name)
 
 
 def _has(ctx: Context, holder: Any, name: str) -> bool:
@@ -283,7 +284,7 @@ def _array_attribute(ctx: Context, array: Array, name: str) -> Value:
 
             if name in ARRAY_METHODS:
                 return Method(array, name)
-    ctx.fail("TP103", f"arrays have no attribute '{name}' that can be compiled")
+    refuse_attribute(ctx, array, name)
 
 
 def _scalar_attribute(ctx: Context, value: Scalar, name: str) -> Value:
@@ -304,4 +305,4 @@ def _scalar_attribute(ctx: Context, value: Scalar, name: str) -> Value:
             return value
         case _ if name in ("conjugate", "is_integer") or (name in ARRAY_METHODS and not value.weak):
             return Method(value, name)
-    ctx.fail("TP103", f"{type_text(value)} has no attribute '{name}' that can be compiled")
+    refuse_attribute(ctx, value, name)

@@ -321,8 +321,8 @@ def _in_python(name: str, function: Any, count: int, many: bool = False) -> None
 
     def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
         if keywords or (len(args) != count and not many):
-            ctx.fail(
-                "TP112", f"{name} takes {count} argument{'s' * (count > 1)}, but {len(args) + len(keywords)} were given"
+            ctx.call_error(
+                f"{name} takes {count} argument{'s' * (count > 1)}, but {len(args) + len(keywords)} were given"
             )
         numbers = [scalar(ctx, name, v) for v in args]
         if any(not (n.dtype.is_int or n.dtype is DType.bool) for n in numbers):
@@ -379,7 +379,7 @@ def _complex(ctx: Context, name: str, value: Value) -> Scalar:
 def _complex_handler(name: str) -> Handler:
     def body(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
         if len(args) != 1 or keywords:
-            ctx.fail("TP112", f"cmath.{name} takes one argument, but {len(args) + len(keywords)} were given")
+            ctx.call_error(f"cmath.{name} takes one argument, but {len(args) + len(keywords)} were given")
         z = _complex(ctx, f"cmath.{name}", args[0])
         for pole in POLES.get(name, ()):
             guard(ctx, apply(ctx, "ne", z.atom, const(pole, C128)), "ValueError", "math domain error")

@@ -89,7 +89,7 @@ def with_signature(name: str, body: Callable[..., Value]) -> Handler:
     def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
         out = keywords.get("out", Static(None)) if rewritable else Static(None)
         if len(args) > len(positional) and not variadic:
-            ctx.fail("TP112", f"{name} takes at most {len(positional)} arguments here, but {len(args)} were given")
+            ctx.call_error(f"{name} takes at most {len(positional)} arguments here, but {len(args)} were given")
         bound: dict[str, Value | None] = {}
         for key, value in (*zip(positional, args, strict=False), *keywords.items()):
             if key == "out" and rewritable:
@@ -97,11 +97,11 @@ def with_signature(name: str, body: Callable[..., Value]) -> Handler:
             if key not in named:
                 ctx.fail("TP112", f"{name}: the argument '{key}' cannot be compiled", "leave it out.")
             if key in bound:
-                ctx.fail("TP112", f"{name} got several values for '{key}'")
+                ctx.call_error(f"{name} got several values for '{key}'")
             bound[key] = None if isinstance(value, Static) and value.value is None else value
         for key in required:
             if key not in bound and not variadic:
-                ctx.fail("TP112", f"{name} is missing the argument '{key}'")
+                ctx.call_error(f"{name} is missing the argument '{key}'")
         if variadic:
             head = [bound.pop(key) for key in positional[: len(args)]]
             return settled(ctx, body(ctx, *head, *args[len(positional) :], **bound))

@@ -144,6 +144,7 @@ class Builtin:
 
     name: str
     handler: Callable[..., Value]
+    parameters: tuple[str, ...] = ()  # what its arguments are called, where that is known
 
 
 @dataclass(frozen=True)
