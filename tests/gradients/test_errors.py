@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.errors import CallError
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -80,7 +81,7 @@ def test_integer_leaf_says_which_argument() -> None:
 def test_argnums_out_of_range(argnums) -> None:
     reason = re.escape(f"argnums = {argnums} does not fit a call with 2 positional arguments")
     for transform in (tp.grad, tp.jacfwd, tp.jacrev, tp.hessian):
-        refused("TP112", reason, lambda transform=transform: transform(product, argnums)(1.0, 2.0))
+        refused("TP112", reason, lambda transform=transform: transform(product, argnums)(1.0, 2.0), CallError)
 
 
 @pytest.mark.parametrize("argnums", [1.0, "x", None, (0, "y"), True, (0, True)])
@@ -90,7 +91,9 @@ def test_argnums_that_are_no_numbers(argnums) -> None:
 
 
 def test_argument_by_keyword_has_no_number() -> None:
-    refused("TP112", "argnums = 0 does not fit a call with 0 positional", lambda: tp.grad(product)(x=1.0, y=2.0))
+    refused(
+        "TP112", "argnums = 0 does not fit a call with 0 positional", lambda: tp.grad(product)(x=1.0, y=2.0), CallError
+    )
 
 
 # -- results
@@ -146,8 +149,8 @@ def test_number_of_tangents() -> None:
 
 @pytest.mark.parametrize("tangent", [1.0, np.ones((3, 1))])
 def test_rank_of_a_tangent(tangent) -> None:
-    refused("TP304", "does not have the shape of the value", lambda: tp.jvp(total, (X,), (tangent,)))
-    refused("TP304", "does not have the shape of the value", lambda: tp.vjp(squares, X)[1](tangent))
+    refused("TP304", "dimensions? where the value has", lambda: tp.jvp(total, (X,), (tangent,)))
+    refused("TP304", "dimensions? where the value has", lambda: tp.vjp(squares, X)[1](tangent))
 
 
 def test_size_of_a_tangent() -> None:

@@ -165,8 +165,9 @@ case(lambda x: x[np.s_[0:2]], ("np.s_ cannot", "write the slice"), lambda x: x[0
 case(
     lambda i: TABLE[i], ("the index of a list of 2 must be known", "np.array(...)[i]"), lambda i: np.array(TABLE)[i], 1
 )
-case(lambda x: (x, 2.0)[[0, 1]][0], "a tuple is indexed by integers and slices, not by a list of 2",
-     lambda x: np.array((x, 2.0))[[0, 1]][0], 1.0)  # fmt: skip
+PAIR = [0, 1]
+case(lambda x: (x, 2.0)[PAIR][0], "a tuple is indexed by integers and slices, not by a list of 2",
+     lambda x: np.array((x, 2.0))[PAIR][0], 1.0)  # fmt: skip
 case(assigned, ("items of a dict cannot be assigned", "{**d, 'key': value}"), spread, 1.0)
 case(list_assigned, ("items of a list cannot be assigned", "build a new list"), list_built, 1.0)
 
@@ -272,7 +273,7 @@ def test_m_integers_are_named_and_the_advice_fits_the_transform():
         with pytest.raises(tp.CompileError, match=r"the argument n is an int(?s:.*)close over it") as caught:
             run()
         assert "argnums" not in str(caught.value)
-    closed = lambda x: scaled(x, 3)  # noqa: E731
+    closed = lambda x: scaled(x, 3)
     assert tp.jvp(closed, (2.0,), (1.0,))[1] == 12.0
     assert tp.hvp(closed, (2.0,), (1.0,))[1] == 6.0
     for transform in (tp.grad, tp.jacobian, tp.hessian):
@@ -282,5 +283,5 @@ def test_m_integers_are_named_and_the_advice_fits_the_transform():
 
 
 def test_m_dicts_take_the_last_of_equal_keys():
-    f = lambda x: {"a": x, "a": 2.0 * x, **{"b": x}, "b": 5.0}  # noqa: E731, F601
+    f = lambda x: {"a": x, "a": 2.0 * x, **{"b": x}, "b": 5.0}  # noqa: F601
     assert tp.function(f)(1.0) == f(1.0) == {"a": 2.0, "b": 5.0}

@@ -13,16 +13,20 @@ from typing import Any
 
 from tapeless.ad import custom
 from tapeless.ad.emit import Emit, differentiable
-from tapeless.ad.traced import Arguments, Keywords, fitted, leaves_like, leaves_of, rebuilt, type_of, value_of
+from tapeless.ad.traced import Arguments, Keywords, fitted, leaves_like, leaves_of, rebuilt, resized, type_of, value_of
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
-from tapeless.frontend.context import Context
+from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.names import from_python
-from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value
+from tapeless.frontend.values import Array, Closure, Scalar, Sequence_, Static, Value
+from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, Lambda
-from tapeless.ir.types import Atom, Type, Var
+from tapeless.ir.types import Atom, Type, Var, atom_dim
+from tapeless.ir.walk import type_vars
+from tapeless.passes.dce import live_part
 
 WRITES = "copy it (.copy()) and return the copy: derivatives see results only."
+SAME = "return what the function itself returns."
 DEEPEST = 3  # calls of a function in its own rule, each with other constants: so many derivatives can be taken
 
 
@@ -68,6 +72,7 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     params = [p for p, _ in names if p is not None]
     values = _together(given, [v for _, v in names])
     out, lam = _traced(ctx, params, lambda: call_value(ctx, function, placed(values)), rules.function.__name__)
+    out, lam = _with_sizes(ctx, out, lam, atoms)
     number = custom.new_number()
     rule: Parts = (None, None, None)
     if sum(r.rules is rules for r in ctx.rules) < DEEPEST:
@@ -76,6 +81,35 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
             rule = trace(ctx, rules, kept, given, placed, out, leaves_of(out))
     ctx.completed.append(custom.complete(number, lam, rule))
     return _results(ctx, custom.call(ctx.b, number, atoms, lam.result_types), out)
+
+
+def _with_sizes(ctx: Context, out: Value, lam: Lambda, args: Sequence[Atom]) -> tuple[Value, Lambda]:
+    """The result of a function and its lambda, in sizes that are known where it is called: those that the function works
+    out are worked out here, too.
+    """
+    inside = {v for s in lam.body.stms for v in s.vars} | set(lam.params)
+    sizes = list(dict.fromkeys(d for t in lam.result_types for d in type_vars(t) if d in inside))
+    if not sizes:
+        return out, lam
+    needed, _ = live_part(Body(lam.body.stms, tuple(sizes)))
+    here = dict(zip(sizes, ctx.b.inline(Lambda(lam.params, needed), args), strict=True))
+    types = [
+        Type(t.dtype, tuple(atom_dim(here[d]) if isinstance(d, Var) and d in here else d for d in t.shape))
+        for t in lam.result_types
+    ]
+    b = Builder(ctx.span)
+    results = [
+        b.reshape(r, t.shape) if isinstance(r, Var) and t.shape else r
+        for r, t in zip(lam.body.results, types, strict=True)
+    ]
+    left = iter(types)
+    leaves = [
+        value_of(ctx, Var("c", next(left)), isinstance(leaf, Scalar) and leaf.weak)
+        if type_of(leaf) is not None
+        else leaf
+        for leaf in leaves_of(out)
+    ]
+    return rebuilt(out, leaves), Lambda(lam.params, Body((*lam.body.stms, *b.stms), tuple(results)))
 
 
 def _own_rule(ctx: Context, rules: Any, kinds: tuple[Any, ...]) -> _Open | None:
@@ -188,9 +222,22 @@ def _with_bwd(
     names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
     params = [p for p, _ in names if p is not None]
     values = _together(given, [v for _, v in names])
-    both, forward = _traced(ctx, params, lambda: call_value(ctx, _part(ctx, rules, "fwd"), placed(values)))
-    if not isinstance(both, Sequence_) or len(both.items) != 2:
-        ctx.fail("TP306", "the forward rule of tp.custom_vjp returns a pair (result, residuals)")
+    name = rules.function.__name__
+
+    def run_forward() -> Value:
+        rule = _part(ctx, rules, "fwd")
+        found = call_value(ctx, rule, placed(values))
+        with _at_rule(ctx, rule):
+            if not isinstance(found, Sequence_) or len(found.items) != 2:
+                ctx.fail(
+                    "TP306", f"the forward rule of '{name}' returns {type_text(found)}", "return (result, residuals)."
+                )
+            return Sequence_(
+                (_as_result(ctx, found.items[0], out, f"result of the forward rule of '{name}'"), found.items[1])
+            )
+
+    both, forward = _traced(ctx, params, run_forward)
+    assert isinstance(both, Sequence_)
     residuals = both.items[1]
     kept_names = [_fresh(ctx, leaf) for leaf in leaves_of(residuals)]
     again = rebuilt(residuals, [v for _, v in kept_names])
@@ -198,15 +245,48 @@ def _with_bwd(
     args = [*kept.values(), again, bars]
 
     def run() -> Value:
-        found = call_value(ctx, _part(ctx, rules, "bwd"), args)
-        if not isinstance(found, Sequence_) or len(found.items) != len(given):
-            ctx.fail(
-                "TP306", f"the backward rule of tp.custom_vjp returns a tuple of {len(given)} adjoints, one an argument"
-            )
-        return _fitted(ctx, given, found.items, "adjoint")
+        rule = _part(ctx, rules, "bwd")
+        found = call_value(ctx, rule, args)
+        with _at_rule(ctx, rule):
+            if not isinstance(found, Sequence_) or len(found.items) != len(given):
+                hint = f"return a tuple of {len(given)}: the adjoint of each argument, None for zeros."
+                ctx.fail("TP306", f"the backward rule of '{name}' returns {type_text(found)}", hint)
+            return _fitted(ctx, given, found.items, f"adjoint that the backward rule of '{name}' returns")
 
     _, backward = _traced(ctx, [*(p for p, _ in kept_names if p is not None), *bar_params], run)
     return forward, backward, None
+
+
+@contextmanager
+def _at_rule(ctx: Context, rule: Value) -> Iterator[None]:
+    """What is wrong with what a rule returns is shown at the rule."""
+    if not isinstance(rule, Closure):
+        yield
+        return
+    ctx.sources[rule.source.file] = rule.source
+    with ctx.at_span(rule.source.span(rule.node)):
+        yield
+
+
+def _as_result(ctx: Context, found: Value, out: Value, what: str) -> Value:
+    """The result that a rule computes: what the function returns, in structure, types and sizes."""
+    leaves: list[Value] = []
+    for given, like in zip(leaves_like(ctx, found, out, what, "TP306"), leaves_of(out), strict=True):
+        have, want = type_of(given), type_of(like)
+        if (have is None) != (want is None) or (have is None and given != like):
+            ctx.fail("TP306", f"the {what} is {type_text(given)} where the value is {type_text(like)}", SAME)
+        if have is None or want is None:
+            leaves.append(given)
+            continue
+        if (have.dtype, have.rank) != (want.dtype, want.rank):
+            ctx.fail("TP306", f"the {what} is {type_text(given)} where the value is {type_text(like)}", SAME)
+        assert isinstance(given, Scalar | Array)
+        atom = _atom(ctx, given)
+        if have.shape != want.shape:
+            assert isinstance(atom, Var)
+            atom = resized(ctx, atom, want, what)
+        leaves.append(value_of(ctx, atom, isinstance(given, Scalar) and given.weak))
+    return rebuilt(out, leaves)
 
 
 def _fitted(ctx: Context, given: Sequence[Value], found: Sequence[Value], what: str) -> Value:
@@ -238,10 +318,16 @@ def _with_jvp(
     args = [*kept.values(), Sequence_(tuple(values)), Sequence_(tuple(tangents))]
 
     def run() -> Value:
-        found = call_value(ctx, _part(ctx, rules, "jvp"), args)
-        if not isinstance(found, Sequence_) or len(found.items) != 2:
-            ctx.fail("TP306", "the rule of tp.custom_jvp returns a pair (result, tangent)")
-        return Sequence_((found.items[0], _fitted(ctx, [out], [found.items[1]], "tangent")))
+        rule = _part(ctx, rules, "jvp")
+        found = call_value(ctx, rule, args)
+        name = rules.function.__name__
+        with _at_rule(ctx, rule):
+            if not isinstance(found, Sequence_) or len(found.items) != 2:
+                ctx.fail("TP306", f"the rule of '{name}' returns {type_text(found)}", "return (result, tangent).")
+            result = _as_result(ctx, found.items[0], out, f"result of the rule of '{name}'")
+            return Sequence_(
+                (result, _fitted(ctx, [out], [found.items[1]], f"tangent that the rule of '{name}' returns"))
+            )
 
     _, tangent = _traced(ctx, [*params, *moving], run)
     return None, None, tangent

@@ -282,7 +282,7 @@ def seeds_of(ctx: Context, traced: Traced, results: Sequence[Atom], given: Value
     return [fitted(ctx, leaf, result.type, what) for leaf, result in zip(numbers, results, strict=True)]
 
 
-def leaves_like(ctx: Context, given: Value, like: Value, what: str) -> list[Value]:
+def leaves_like(ctx: Context, given: Value, like: Value, what: str, code: str = "TP304") -> list[Value]:
     """The leaves of a tangent or adjoint in the order of those of the value, whose structure it must have; None stands
     for all of a part.
     """
@@ -290,23 +290,17 @@ def leaves_like(ctx: Context, given: Value, like: Value, what: str) -> list[Valu
         return [given for _ in leaves_of(like)]
     if not isinstance(like, Sequence_):
         if isinstance(given, Sequence_):
-            ctx.fail("TP304", f"the {what} is {type_text(given)} where the value is {type_text(like)}")
+            ctx.fail(code, f"the {what} is {type_text(given)} where the value is {type_text(like)}")
         return [given]
     if (
         not isinstance(given, Sequence_)
         or (given.kind, given.cls, len(given.items)) != (like.kind, like.cls, len(like.items))
         or set(given.keys) != set(like.keys)
     ):
-        ctx.fail("TP304", f"the {what} is {_structure(given)} where the value is {_structure(like)}")
+        ctx.fail(code, f"the {what} is {type_text(given)} where the value is {type_text(like)}")
     named = dict(zip(given.keys, given.items, strict=True)) if given.keys else {}
     items = [named[k] for k in like.keys] if named else given.items
-    return [leaf for g, v in zip(items, like.items, strict=True) for leaf in leaves_like(ctx, g, v, what)]
-
-
-def _structure(value: Value) -> str:
-    if isinstance(value, Sequence_) and value.kind == "dict":
-        return f"a dict of {', '.join(map(repr, value.keys))}"
-    return type_text(value)
+    return [leaf for g, v in zip(items, like.items, strict=True) for leaf in leaves_like(ctx, g, v, what, code)]
 
 
 def fitted(ctx: Context, leaf: Value, type: Type | None, what: str) -> Atom | None:
@@ -320,11 +314,11 @@ def fitted(ctx: Context, leaf: Value, type: Type | None, what: str) -> Atom | No
     found = type_of(given)
     assert found is not None
     if found.rank != type.rank:
-        ctx.fail("TP304", f"the {what} is {type_text(given)}, which does not have the shape of the value")
+        ctx.fail("TP304", f"the {what} has {found.rank} dimensions where the value has {type.rank}")
     atom = atom_of(ctx, given)
     if found.shape != type.shape:
         assert isinstance(atom, Var)
-        atom = _resized(ctx, atom, type, what)
+        atom = resized(ctx, atom, type, what)
     if atom.type.dtype is type.dtype:
         return atom
     if atom.type.dtype.is_complex and not type.dtype.is_complex:
@@ -340,7 +334,7 @@ def _converted(ctx: Context, atom: Atom, dtype: DType) -> Atom:
     return ctx.b.map(atom.type.shape[0], [atom], lambda _, row: (_converted(ctx, row, dtype),))[0]
 
 
-def _resized(ctx: Context, atom: Var, type: Type, what: str) -> Var:
+def resized(ctx: Context, atom: Var, type: Type, what: str) -> Var:
     """The array with the sizes of `type`, after a test that they are equal."""
     from tapeless.ir.core import Check
     from tapeless.ir.types import BOOL
