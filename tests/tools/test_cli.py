@@ -78,9 +78,23 @@ def test_function_that_does_not_compile(capsys):
     assert status == 1 and "TP101" in err and "programs.py" in err and "Traceback" not in err
 
 
-def test_check_is_not_there_yet(capsys):
-    status, _, err = run(capsys, "check", f"{PROGRAMS}:scaled")
-    assert status == 2 and "gradients are not available yet" in err
+def test_check(capsys, tmp_path):
+    file = tmp_path / "checked.py"
+    file.write_text(
+        "import numpy as np\nimport tapeless as tp\n\n\n"
+        "def total(n, x, scale=2.0):\n    s = 0.0\n    for i in range(n):\n        s += scale * np.sin(x[i])\n    return s\n\n\n"
+        "@tp.custom_vjp\ndef wrong(x):\n    return x * x\n\n\n"
+        "wrong.defvjp(lambda x: (x * x, x), lambda x, g: (3.0 * x * g,))\n"
+    )
+    status, out, _ = run(capsys, "check", f"{file}:total", "3", "np.ones(3)", "0.5", "--order", "1")
+    assert status == 0 and "held fixed, not made of floats: n" in out and "farthest off" in out
+    assert "total, derivatives of order 1: 4 in forward mode and 4 in reverse mode, all agree with differences" in out
+    status, out, _ = run(capsys, "check", f"{file}:wrong", "2.0", "--order", "1")
+    assert status == 1 and "worst: reverse mode gives 6.0 for the derivative of result by x" in out
+    status, _, err = run(capsys, "check", f"{file}:total")
+    assert status == 2 and "example_total" in err
+    status, _, err = run(capsys, "check", f"{file}:wrong", "2")
+    assert status == 2 and "no argument of 'wrong' is made of floats" in err
 
 
 def test_cache(capsys, monkeypatch, tmp_path):

@@ -12,13 +12,16 @@ from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Const
 
+COMPILING = ("device", "threads", "fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen")
+
 
 def constants(ctx: Context, name: str, keywords: Keywords, allowed: Sequence[str]) -> dict[str, object]:
     """Options of a transform, which must be known."""
     found: dict[str, object] = {}
     for key, value in keywords.items():
         if key not in allowed:
-            ctx.fail("TP112", f"tp.{name} has no option '{key}'")
+            hint = f"give it to the function that is compiled: @tp.function({key}=...)." if key in COMPILING else ""
+            ctx.fail("TP112", f"tp.{name} has no option '{key}' inside compiled code", hint)
         found[key] = constant(ctx, name, key, value)
     return found
 

@@ -1,19 +1,62 @@
-"""`tp.check_grads`: derivatives against differences of the function itself."""
+"""`tp.check_grads`: derivatives against differences of the function itself.
+
+`compare` takes a function and floats; gives an `Entry` for each derivative that was looked at. `check_grads` raises for the
+worst one. In reverse mode all results are weighed and pulled back at once; only where that shows an error is the one
+result looked for that has it, so that what is shown is always an entry of the Jacobian.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tapeless.api.derivatives import jvp, vjp
 from tapeless.api.function import Function
+from tapeless.frontend.entry import written_function
 from tapeless.ir import pytree
 
 ENTRIES = 64  # of each argument that are tried, at most
 STEP = {8: 1e-3, 4: 3e-2}  # relative, by bytes of a number; the differences are of fourth order
 TOLERANCE = {8: 1e-6, 4: 2e-2}
+
+Place = tuple[int, tuple[int, ...]]  # number of a leaf, and the index in it
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A derivative: of what by what, as found in a mode and as differences give it. `error` is 1 at the limit."""
+
+    of: str
+    by: str
+    mode: str
+    order: int
+    found: float
+    expected: float
+    error: float
+
+    def __str__(self) -> str:
+        what = f"the derivative of {self.of} by {self.by}"
+        return f"{self.mode} mode gives {self.found!r} for {what}, differences give {self.expected!r}"
+
+
+@dataclass(frozen=True)
+class Limits:
+    atol: float | None = None
+    rtol: float | None = None
+    eps: float | None = None
+
+    def error(self, found: float, expected: float, size: float, leaf: Any) -> float:
+        usual = TOLERANCE[np.asarray(leaf).dtype.itemsize]
+        limit = (usual if self.atol is None else self.atol) + (usual if self.rtol is None else self.rtol) * size
+        difference = abs(found - expected)
+        if difference == 0.0:
+            return 0.0
+        return np.inf if difference != difference or limit == 0.0 else difference / limit
 
 
 def check_grads(
@@ -29,22 +72,200 @@ def check_grads(
 
     Every argument that is a float or an array of floats is varied, entry by entry (some of them, where there are many).
     """
-    unknown = [m for m in modes if m not in ("fwd", "rev")]
-    if unknown or not modes:
+    worst = max(compare(f, args, order, modes, atol, rtol, eps), key=lambda e: e.error)
+    if worst.error > 1:
+        raise AssertionError(f"tp.check_grads: {worst}")
+
+
+def compare(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int = 2,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    names: Sequence[str] = (),
+) -> list[Entry]:
+    """All that `check_grads` looks at; `names` are what the arguments are called, where the function does not say."""
+    if not isinstance(args, tuple | list):
+        raise TypeError("tp.check_grads takes a tuple of arguments: tp.check_grads(f, (x,))")
+    if type(order) is not int or order < 1:
+        raise ValueError(f"tp.check_grads: order is 1 or more, not {order!r}")
+    chosen = (modes,) if isinstance(modes, str) else tuple(modes)
+    unknown = [m for m in chosen if m not in ("fwd", "rev")]
+    if unknown or not chosen:
         raise ValueError(f"tp.check_grads: modes are 'fwd' and 'rev', not {unknown or modes!r}")
-    function = f if isinstance(f, Function) else Function(f)
-    problems = list(_problems(function, tuple(args), order, modes, atol, rtol, eps, "f"))
-    if problems:
-        _, text = max(problems, key=lambda p: p[0])
-        raise AssertionError(text)
+    names = names or parameters(f, len(args))
+    for name, a in zip(names, args, strict=True):
+        if not is_made_of_floats(a):
+            raise ValueError(
+                f"tp.check_grads: the argument {name} is not made of floats; "
+                "close over it: tp.check_grads(lambda x: f(x, n), (x,))"
+            )
+    check = _Check(tuple(args), list(names), chosen, Limits(atol, rtol, eps))
+    found = list(check.entries(_compiled(f), order, lambda path: f"result{path}"))
+    if not found:
+        raise ValueError("tp.check_grads: there is nothing to check: no floats among the arguments or results")
+    return found
+
+
+def is_made_of_floats(argument: Any) -> bool:
+    return all(map(_is_number, pytree.flatten(argument)[0]))
+
+
+def holding(f: Callable[..., Any], held: Mapping[int, Any]) -> Callable[..., Any]:
+    """The function of its other arguments, those at these positions being fixed."""
+    for k, value in sorted(held.items(), reverse=True):  # the last first, so that positions before it stay
+        f = _with_one_held(f, k, value)
+    return f
+
+
+def _with_one_held(f: Callable[..., Any], k: int, value: Any) -> Callable[..., Any]:
+    return lambda *args: f(*args[:k], value, *args[k:])
+
+
+def _compiled(f: Callable[..., Any]) -> Function[Any, Any]:
+    if isinstance(f, Function):
+        return f
+    if isinstance(f, types.FunctionType):
+        return Function(f)
+    if not callable(f):
+        raise TypeError(f"tp.check_grads takes a function, not {f!r}")
+
+    def call(*args: Any) -> Any:  # a function with a rule of its own, one that is mapped, one of NumPy
+        return f(*args)
+
+    return Function(call)
+
+
+def parameters(f: Any, count: int) -> list[str]:
+    """What the function calls its arguments."""
+    written = written_function(getattr(f, "function", f))
+    try:
+        names = [p.name for p in inspect.signature(written).parameters.values() if p.kind < p.VAR_POSITIONAL]
+    except (TypeError, ValueError):  # a ufunc
+        names = []
+    return [names[k] if k < len(names) else f"argument {k}" for k in range(count)]
+
+
+@dataclass
+class _Check:
+    args: tuple[Any, ...]
+    names: list[str]
+    modes: tuple[str, ...]
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        self.leaves, self.tree = pytree.flatten(self.args)
+        self.paths = [self.named(path) for path in pytree.leaf_paths(self.tree)]
+
+    def named(self, path: str) -> str:
+        """A place in the arguments, as one would write it in the function."""
+        number, _, rest = path[1:].partition("]")
+        return self.names[int(number)] + rest
+
+    def entries(
+        self, f: Function[Any, Any], order: int, label: Callable[[str], str], depth: int = 1
+    ) -> Iterator[Entry]:
+        """Of derivatives of `f`, up to `order`; `label` names its results by their paths."""
+        rng = np.random.default_rng(0)
+        out = _called(f, self.leaves, self.tree)
+        results = [(k, at) for k, leaf in enumerate(pytree.flatten(out)[0]) if _is_number(leaf) for at in _all(leaf)]
+        if not results:
+            return
+        paths = pytree.leaf_paths(pytree.flatten(out)[1])
+        labels = {(k, at): label(paths[k] + _at(at)) for k, at in results}
+        places = [(k, at) for k, leaf in enumerate(self.leaves) for at in _places(leaf, rng)]
+        columns = {p: _difference(f, self.leaves, self.tree, *p, self.limits.eps) for p in places}
+
+        def entry(result: Place, by: Place, mode: str, found: float) -> Entry:
+            expected = float(columns[by][result[0]][result[1]])
+            error = self.limits.error(found, expected, abs(expected), self.leaves[by[0]])
+            return Entry(labels[result], self.paths[by[0]] + _at(by[1]), mode, depth, found, expected, error)
+
+        if "rev" in self.modes:
+            yield from self.backwards(f, out, columns, results, entry, rng)
+        if "fwd" in self.modes:
+            for by in columns:
+                tangents = pytree.unflatten(self.tree, _unit(self.leaves, by))
+                moved = pytree.flatten(jvp(f, self.args, tangents)[1])[0]
+                for result in results:
+                    yield entry(result, by, "forward", float(np.asarray(moved[result[0]])[result[1]]))
+        if order > 1:
+            yield from self.higher(f, out, order, labels, results, depth, rng)
+
+    def backwards(
+        self, f: Function[Any, Any], out: Any, columns: dict[Place, list[Any]], results: list[Place],
+        entry: Callable[[Place, Place, str, float], Entry], rng: np.random.Generator,
+    ) -> Iterator[Entry]:  # fmt: skip
+        """One run for all results; where it is off, the result is looked for that has it."""
+        values, tree = pytree.flatten(out)
+        pullback = vjp(f, *self.args)[1]
+
+        def pulled(weights: list[Any], by: Place) -> float:
+            adjoints = pytree.flatten(pullback(pytree.unflatten(tree, weights)))[0]
+            return float(np.asarray(adjoints[by[0]])[by[1]])
+
+        def error(weights: list[Any], by: Place, found: float) -> tuple[float, float]:
+            parts = [np.asarray(weights[k])[at] * columns[by][k][at] for k, at in results]
+            expected = float(sum(parts))
+            size = float(sum(map(abs, parts)))
+            return self.limits.error(found, expected, size, self.leaves[by[0]]), expected
+
+        weights = _weights(values, results, rng)
+        adjoints = pytree.flatten(pullback(pytree.unflatten(tree, weights)))[0]
+        for by in columns:
+            found = float(np.asarray(adjoints[by[0]])[by[1]])
+            off, expected = error(weights, by, found)
+            if off <= 1 and len(results) > 1:
+                shown = entry(results[0], by, "reverse", found)
+                yield replace(shown, of="a weighted sum of all results", expected=expected, error=off)
+                continue
+            one = _narrowed(results, lambda part, by=by: error(w := _only(weights, part), by, pulled(w, by))[0])
+            shown = entry(one, by, "reverse", pulled(_unit(values, one), by))
+            if off > 1 and shown.error <= 1:  # the rule of a function is not linear
+                shown = replace(shown, of="a weighted sum of all results", found=found, expected=expected, error=off)
+            yield shown
+
+    def higher(
+        self, f: Function[Any, Any], out: Any, order: int, labels: dict[Place, str], results: list[Place], depth: int,
+        rng: np.random.Generator,
+    ) -> Iterator[Entry]:  # fmt: skip
+        """Derivatives of the gradient of the weighted results; where one is off, of the result that has it."""
+        values, tree = pytree.flatten(out)
+
+        def of(weights: list[Any], what: str) -> list[Entry]:
+            gradient = _gradient(f, pytree.unflatten(tree, weights))
+            label = lambda path: f"d({what})/d({self.named(path)})"  # noqa: E731
+            return list(self.entries(gradient, order - 1, label, depth + 1))
+
+        def worst(weights: list[Any]) -> float:
+            return max(e.error for e in of(weights, ""))
+
+        weights = _weights(values, results, rng)
+        one = results[0]
+        found = of(weights, labels[one] if len(results) == 1 else "the weighted sum of all results")
+        if len(results) > 1 and any(e.error > 1 for e in found):
+            one = _narrowed(results, lambda part: worst(_only(weights, part)))
+            alone = of(_unit(values, one), labels[one])
+            found = alone if any(e.error > 1 for e in alone) else found
+        yield from found
+
+
+# -- numbers
 
 
 def _is_number(leaf: Any) -> bool:
     return isinstance(leaf, float) or (isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind == "f")
 
 
+def _all(leaf: Any) -> list[tuple[int, ...]]:
+    return list(np.ndindex(np.shape(leaf)))
+
+
 def _places(leaf: Any, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    every = list(np.ndindex(np.shape(leaf)))
+    every = _all(leaf)
     if len(every) <= ENTRIES:
         return every
     return [every[k] for k in sorted(rng.choice(len(every), ENTRIES, replace=False))]
@@ -63,53 +284,40 @@ def _called(f: Callable[..., Any], leaves: list[Any], tree: Any) -> Any:
     return f(*pytree.unflatten(tree, [x.copy() if isinstance(x, np.ndarray) else x for x in leaves]))
 
 
-def _numbers(tree: Any) -> list[Any]:
-    return [np.asarray(leaf) for leaf in pytree.flatten(tree)[0] if _is_number(leaf)]
+def _zeros(leaves: list[Any]) -> list[Any]:
+    """What is not a float stays as it is."""
+    return [x if not _is_number(x) else np.zeros_like(x) if isinstance(x, np.ndarray) else type(x)(0.0) for x in leaves]
 
 
-def _problems(
-    f: Function[Any, Any], args: tuple[Any, ...], order: int, modes: Sequence[str], atol: float | None,
-    rtol: float | None, eps: float | None, name: str,
-) -> Iterator[tuple[float, str]]:  # fmt: skip
-    rng = np.random.default_rng(0)
-    _refuse(args)
-    leaves, tree = pytree.flatten(args)
-    paths = pytree.leaf_paths(tree)
-    out = _called(f, leaves, tree)
-    weights = pytree.tree_map(lambda x: _weight(rng, x), out)
-    columns: dict[tuple[int, tuple[int, ...]], list[Any]] = {}
-    for k, leaf in enumerate(leaves):
-        for place in _places(leaf, rng):
-            columns[k, place] = _difference(f, leaves, tree, k, place, eps)
-    if "rev" in modes:
-        adjoints = pytree.flatten(vjp(f, *args)[1](weights))[0]
-        seeds = _numbers(weights)
-        for (k, place), column in columns.items():
-            expected = sum(float(np.sum(w * c)) for w, c in zip(seeds, column, strict=True))
-            size = sum(float(np.sum(np.abs(w * c))) for w, c in zip(seeds, column, strict=True))
-            found = float(np.asarray(adjoints[k])[place])
-            yield from _compare(
-                found, expected, size, leaves[k], atol, rtol, f"{name}, reverse: by argument{paths[k]}{_at(place)}"
-            )
-    if "fwd" in modes:
-        for (k, place), column in columns.items():
-            tangents = [np.zeros_like(x) if isinstance(x, np.ndarray) else type(x)(0.0) for x in leaves]
-            tangents = _moved(tangents, k, place, 1.0)
-            moved = _numbers(jvp(f, args, pytree.unflatten(tree, tangents))[1])
-            for number, (m, c) in enumerate(zip(moved, column, strict=True)):
-                for at in np.ndindex(m.shape):
-                    what = f"{name}, forward: result {number}{_at(at)} by argument{paths[k]}{_at(place)}"
-                    yield from _compare(float(m[at]), float(c[at]), abs(float(c[at])), leaves[k], atol, rtol, what)
-    if order > 1:
-        yield from _problems(_gradient(f, weights), args, order - 1, modes, atol, rtol, eps, f"derivative of {name}")
+def _unit(leaves: list[Any], place: Place) -> list[Any]:
+    return _moved(_zeros(leaves), *place, 1.0)
 
 
-def _refuse(args: tuple[Any, ...]) -> None:
-    for k, a in enumerate(args):
-        if not all(map(_is_number, pytree.flatten(a)[0])):
-            raise ValueError(
-                f"tp.check_grads: argument {k + 1} is not made of floats; close over it: check_grads(lambda x: f(x, n), (x,))"
-            )
+def _weights(values: list[Any], results: list[Place], rng: np.random.Generator) -> list[Any]:
+    """Of a single number, 1."""
+    if len(results) == 1:
+        return _unit(values, results[0])
+    return [
+        x if not _is_number(x)
+        else np.asarray(rng.uniform(0.5, 1.5, x.shape)).astype(x.dtype) if isinstance(x, np.ndarray)
+        else type(x)(rng.uniform(0.5, 1.5))
+        for x in values
+    ]  # fmt: skip
+
+
+def _only(weights: list[Any], places: Sequence[Place]) -> list[Any]:
+    found = _zeros(weights)
+    for k, at in places:
+        found = _moved(found, k, at, float(np.asarray(weights[k])[at]))
+    return found
+
+
+def _narrowed(places: Sequence[Place], wrong: Callable[[Sequence[Place]], float]) -> Place:
+    """The place that has most of an error, by halves."""
+    while len(places) > 1:
+        first, second = places[: len(places) // 2], places[len(places) // 2 :]
+        places = first if wrong(first) >= wrong(second) else second
+    return places[0]
 
 
 def _gradient(f: Function[Any, Any], weights: Any) -> Function[Any, Any]:
@@ -120,35 +328,20 @@ def _gradient(f: Function[Any, Any], weights: Any) -> Function[Any, Any]:
     return Function(gradient)
 
 
-def _weight(rng: np.random.Generator, x: Any) -> Any:
-    if isinstance(x, np.ndarray):
-        return np.asarray(rng.uniform(0.5, 1.5, x.shape)).astype(x.dtype) if x.dtype.kind == "f" else x
-    return type(x)(rng.uniform(0.5, 1.5)) if _is_number(x) else x
-
-
 def _difference(
     f: Callable[..., Any], leaves: list[Any], tree: Any, k: int, place: tuple[int, ...], eps: float | None
 ) -> list[Any]:
-    """The derivative of all results by one entry, from four values around it."""
+    """The derivative of all results by one entry, from four values around it; None of what is not a float."""
     x = float(np.asarray(leaves[k])[place])
     step = eps if eps is not None else STEP[np.asarray(leaves[k]).dtype.itemsize] * max(1.0, abs(x))
 
     def at(by: float) -> list[Any]:  # in double precision
-        return [np.asarray(v, np.float64) for v in _numbers(_called(f, _moved(leaves, k, place, by), tree))]
+        found = pytree.flatten(_called(f, _moved(leaves, k, place, by), tree))[0]
+        return [np.asarray(v, np.float64) if _is_number(v) else None for v in found]
 
     near = zip(at(step), at(-step), at(2 * step), at(-2 * step), strict=True)
-    return [(8 * (a - b) - (c - d)) / (12 * step) for a, b, c, d in near]
+    return [None if a is None else (8 * (a - b) - (c - d)) / (12 * step) for a, b, c, d in near]
 
 
 def _at(place: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, place))}]" if place else ""
-
-
-def _compare(
-    found: float, expected: float, size: float, leaf: Any, atol: float | None, rtol: float | None, what: str
-) -> Iterator[tuple[float, str]]:
-    usual = TOLERANCE[np.asarray(leaf).dtype.itemsize]
-    limit = (usual if atol is None else atol) + (usual if rtol is None else rtol) * max(size, abs(expected))
-    error = abs(found - expected)
-    if not error <= limit:
-        yield error / limit if error == error else np.inf, f"{what} is {found!r}, differences give {expected!r}"

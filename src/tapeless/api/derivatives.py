@@ -7,13 +7,13 @@ names are handled by `ad.calls`. Names and arguments are those of JAX.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from tapeless.ad import calls, custom_calls
-from tapeless.api.function import MEMORY, Function, asked, default_threads, in_short
+from tapeless.api.function import MEMORY, Function, asked, default_threads, in_short, wrong_options
 from tapeless.api.operators import check_recover
 from tapeless.api.shared import shared
 from tapeless.errors import ArgumentError
@@ -106,8 +106,16 @@ def _plans(memory: str | None, recover: str) -> dict[str, Any]:
     return {k: v for k, v in said.items() if v is not None}
 
 
+def _right(name: str, options: dict[str, Any], others: Iterable[str] = ()) -> dict[str, Any]:
+    """Options for the compiler that were given to a transform."""
+    problem = wrong_options(name, options, ("recover", *others))
+    if problem is not None:
+        raise problem
+    return options
+
+
 def _options_of(function: Any) -> dict[str, Any]:
-    """Compiled derivatives inherit the options of a tp.function."""
+    """Compiled derivatives inherit the options of a tp.function, where they are not given others."""
     if isinstance(function, Function):
         o = function.options
         return {
@@ -131,12 +139,11 @@ def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., D
         numbers = (argnums,) if isinstance(argnums, int) else argnums
         if not isinstance(numbers, tuple | list) or not all(type(k) is int for k in numbers):
             raise TypeError(f"argnums of tp.{name} is an int or a tuple of ints, not {argnums!r}")
-        unknown = [k for k in options if k not in extra]
-        if unknown:
-            raise TypeError(f"tp.{name} has no option '{unknown[0]}'")
-        chosen = {"argnums": argnums if isinstance(argnums, int) else tuple(numbers), "has_aux": has_aux, **options}
-        chosen |= plans
-        return Derived(Transform(name, f, chosen), **_options_of(f))
+        chosen = {"argnums": argnums if isinstance(argnums, int) else tuple(numbers), "has_aux": has_aux, **plans}
+        chosen |= {key: options[key] for key in extra if key in options}
+        compiling = {key: value for key, value in options.items() if key not in extra}
+        _right(name, compiling, ("argnums", "has_aux", *extra))
+        return Derived(Transform(name, f, chosen), **{**_options_of(f), **compiling})
 
     def transform(
         f: Callable[..., Any],
@@ -165,13 +172,19 @@ jacobian = _family("jacobian", "The Jacobian, by whichever mode needs fewer runs
 hessian = _family("hessian", "The second derivatives of a function that returns one number.", ("sparse",))
 
 
-def _once(name: str, f: Callable[..., Any], direct: bool = False, plans: dict[str, Any] | None = None) -> Derived:
-    options = plans or {}
+def _once(
+    name: str,
+    f: Callable[..., Any],
+    direct: bool = False,
+    plans: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
+) -> Derived:
+    said, compiling = plans or {}, options or {}
 
     def make() -> Derived:
-        return Derived(Transform(name, _check(name, f), options, direct), **_options_of(f))
+        return Derived(Transform(name, _check(name, f), said, direct), **{**_options_of(f), **compiling})
 
-    return shared(f, ("direct", name, _surroundings(f), *asked(options)), make)
+    return shared(f, ("direct", name, _surroundings(f), *asked(said), *asked(compiling)), make)
 
 
 def _kept(primals: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -251,11 +264,13 @@ class Pullback:
         return found
 
 
-def vjp(f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto") -> tuple[Any, Pullback]:
+def vjp(
+    f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto", **options: Any
+) -> tuple[Any, Pullback]:
     """(f(*primals), pullback): `pullback(adjoint of the result)` gives the adjoints of the arguments."""
-    run = _once("pull", _check("vjp", f), plans=_plans(memory, recover))
+    run = _once("pull", _check("vjp", f), plans=_plans(memory, recover), options=_right("vjp", options))
     kept = _kept(primals)
-    out = _once("value", f)(*primals)
+    out = _once("value", f, options=options)(*primals)
     return out, Pullback(Frozen(run, kept, out))
 
 
@@ -272,10 +287,11 @@ def jvp(
     *,
     memory: str | None = None,
     recover: str = "auto",
+    **options: Any,
 ) -> tuple[Any, Any]:
     """(f(*primals), its derivative in the direction `tangents`)."""
     _plans(memory, recover)  # forward mode keeps nothing
-    found: tuple[Any, Any] = _once("jvp", f, True)(*_tuples("jvp", primals, tangents))
+    found: tuple[Any, Any] = _once("jvp", f, True, options=_right("jvp", options))(*_tuples("jvp", primals, tangents))
     return found
 
 
@@ -286,17 +302,22 @@ def hvp(
     *,
     memory: str | None = None,
     recover: str = "auto",
+    **options: Any,
 ) -> tuple[Any, Any]:
     """(gradient, Hessian times `tangents`)."""
-    found: tuple[Any, Any] = _once("hvp", f, True, _plans(memory, recover))(*_tuples("hvp", primals, tangents))
+    run = _once("hvp", f, True, _plans(memory, recover), _right("hvp", options))
+    found: tuple[Any, Any] = run(*_tuples("hvp", primals, tangents))
     return found
 
 
-def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(
+    f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto", **options: Any
+) -> tuple[Any, Callable[..., Any]]:
     """(f(*primals), the linear map from tangents of the arguments to that of the result)."""
-    run = _once("jvp", _check("linearize", f), True)
+    _plans(memory, recover)  # forward mode keeps nothing
+    run = _once("jvp", _check("linearize", f), True, options=_right("linearize", options))
     kept = _kept(primals)
-    out = _once("value", f)(*primals)
+    out = _once("value", f, options=options)(*primals)
     both = Frozen(run, kept, kept)
 
     def linear(*tangents: Any) -> Any:

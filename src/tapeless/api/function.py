@@ -12,7 +12,7 @@ import os
 import re
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
@@ -227,7 +227,7 @@ def function(python: Any = None, /, **options: Any) -> Any:
         python = python.python
 
     def make() -> Function[Any, Any]:
-        target = _as_function(python) if isinstance(python, Vmapped) else python
+        target = _as_function(python) if _is_made(python) else python
         problem = _refused(target, options)
         if problem is not None:
             raise problem
@@ -245,12 +245,18 @@ def asked(options: dict[str, Any]) -> tuple[Any, ...]:
 function.__tapeless__ = "function"  # type: ignore[attr-defined]
 
 
-def _as_function(mapped: Vmapped) -> Callable[..., Any]:
-    def run(*args: Any) -> Any:
-        return mapped(*args)
+def _is_made(python: Any) -> bool:
+    """Whether it is called like a function without being one."""
+    return isinstance(python, Vmapped) or hasattr(type(python), "__tapeless_handler__")
 
-    run.__name__ = mapped.__name__
-    return run
+
+def _as_function(called: Any) -> Callable[..., Any]:
+    """For what tp.vmap, tp.custom_vjp and tp.custom_jvp make."""
+
+    def run(*args: Any) -> Any:
+        return called(*args)
+
+    return functools.update_wrapper(run, called, updated=())
 
 
 MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
@@ -275,12 +281,17 @@ def _refused(python: Any, options: dict[str, Any]) -> Exception | None:
     ):
         reason = f"tp.function compiles Python functions, not {object_text(python)}"
         return CompileError(reason, code="TP107", hint="wrap a function written with def or lambda.")
+    return wrong_options("function", options)
+
+
+def wrong_options(made_by: str, options: Mapping[str, Any], others: Iterable[str] = ()) -> Exception | None:
+    """What is wrong with options for the compiler, given to tp.function or a transform; `others` it takes, too."""
     for name, value in options.items():
         if name not in OPTIONS:
-            return TypeError(f"tp.function has no option '{name}': it takes {', '.join(OPTIONS)}")
+            return TypeError(f"tp.{made_by} has no option '{name}': it takes {', '.join([*others, *OPTIONS])}")
         fits, wanted = OPTIONS[name]
         if not fits(value):
-            return ValueError(f"tp.function: {name} must be {wanted}, not {value!r}")
+            return ValueError(f"tp.{made_by}: {name} must be {wanted}, not {value!r}")
     if options.get("device", "cpu") != "cpu":
         return DeviceError(f"device {options['device']!r} is not available: only 'cpu' is supported so far")
     return None

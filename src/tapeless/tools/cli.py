@@ -13,13 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from tapeless.api.checking import Entry, compare, holding, is_made_of_floats, parameters
 from tapeless.api.function import Function, function
 from tapeless.errors import TapelessError
 from tapeless.runtime import cache
@@ -77,8 +78,34 @@ def _ir(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    _load(options.target)
-    return _complain("check compares gradients, and gradients are not available yet", UNUSABLE)
+    """Arguments that are not made of floats are held fixed."""
+    target, args = _target_and_arguments(options)
+    names = parameters(target, len(args))
+    held = {k: a for k, a in enumerate(args) if not is_made_of_floats(a)}
+    varied = [k for k in range(len(args)) if k not in held]
+    if not varied:
+        raise UsageError(f"no argument of '{target.__name__}' is made of floats: there is no derivative to check")
+    try:
+        found = compare(
+            holding(target, held), [args[k] for k in varied], options.order, names=[names[k] for k in varied]
+        )
+    except ValueError as problem:
+        raise UsageError(str(problem)) from None
+    return _tell(target.__name__, found, [names[k] for k in held])
+
+
+def _tell(name: str, found: Sequence[Entry], held: Sequence[str]) -> int:
+    worst = max(found, key=lambda e: e.error)
+    for order in sorted({e.order for e in found}):
+        mine = [e for e in found if e.order == order]
+        wrong = sum(e.error > 1 for e in mine)
+        modes = " and ".join(f"{sum(e.mode == m for e in mine)} in {m} mode" for m in ("forward", "reverse"))
+        agree = f"{wrong} do not agree with differences" if wrong else "all agree with differences"
+        print(f"{name}, derivatives of order {order}: {modes}, {agree}")
+    if held:
+        print(f"held fixed, not made of floats: {', '.join(held)}")
+    print(f"{'worst' if worst.error > 1 else 'farthest off'}: {worst}")
+    return FAILED if worst.error > 1 else 0
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -120,8 +147,9 @@ def _target_and_arguments(options: argparse.Namespace) -> tuple[Function[..., An
         example = example()
     if example is not None:
         return target, example if isinstance(example, tuple) else (example,)
-    if not signature(target.python).parameters:
-        return target, ()
+    defaults = tuple(p.default for p in signature(target.python).parameters.values() if p.kind < p.VAR_POSITIONAL)
+    if Parameter.empty not in defaults:
+        return target, defaults
     raise UsageError(
         f"what are the arguments of '{name}'? Give them as Python expressions, np being NumPy, e.g.\n"
         f'  tapeless {options.command} {options.target} "np.ones(1000)" 0.5\n'
@@ -219,7 +247,10 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--html", metavar="PATH", help="write the report as a page, too")
     made = with_target(command("ir", _ir, "the program at a stage of the compiler, as text"))
     made.add_argument("--stage", choices=STAGES, default="core", help="default: core")
-    with_target(command("check", _check, "gradients against finite differences (not available yet)"))
+    made = with_target(
+        command("check", _check, "derivatives, forward and reverse, against differences of the function")
+    )
+    made.add_argument("--order", type=int, default=2, metavar="N", help="up to this order; default: 2")
     command("bench", _bench, "the benchmarks, in a clone of the repository; takes their options")
     made = command("cache", _cache, "the compiled code that is kept on disk")
     made.add_argument("action", choices=("ls", "clear"), help="list it, or remove it")

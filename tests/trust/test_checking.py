@@ -1,0 +1,110 @@
+"""`tp.check_grads` looks at what it says, takes what can be differentiated, and shows true entries; options of transforms."""
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def custom(backward):
+    @tp.custom_vjp
+    def square(x):
+        return x * x
+
+    square.defvjp(lambda x: (x * x, x), backward)
+    return square
+
+
+right = custom(lambda x, g: (2 * x * g,))
+wrong = custom(lambda x, g: (3 * x * g,))
+constant_slope = custom(lambda x, g: (2 * tp.stop_gradient(x) * g,))
+
+
+@pytest.mark.parametrize("f", [right, np.sin, tp.vmap(lambda t: t**3), tp.function(lambda x: x**2)], ids=str)
+def test_m_check_grads_takes_whatever_can_be_differentiated(f):
+    tp.check_grads(f, (X,), order=1)
+
+
+@pytest.mark.parametrize(
+    "f, args, says",
+    [
+        (wrong, (2.0,), "reverse mode gives 6.0 for the derivative of result by x, differences give 3.99999999"),
+        (wrong, (X,), r"reverse mode gives 9.0 for the derivative of result\[2\] by x\[2\], differences give 6.0"),
+        (lambda p: np.sum(wrong(p["a"])), ({"a": X},), r"9.0 for the derivative of result by p\['a'\]\[2\], .* give 6"),
+        (
+            lambda x, y: (y, {"b": y * wrong(x)}),
+            (X, 2.0),
+            r"18.0 for the derivative of result\[1\]\['b'\]\[2\] by x\[2\]",
+        ),
+    ],
+)
+def test_m_check_grads_shows_entries_of_the_jacobian(f, args, says):
+    with pytest.raises(AssertionError, match=says):
+        tp.check_grads(f, args, order=1)
+
+
+def test_m_check_grads_shows_entries_of_second_derivatives():
+    with pytest.raises(
+        AssertionError, match=r"gives 0.0 for the derivative of d\(result\)/d\(x\) by x, .* give [12]\."
+    ):
+        tp.check_grads(constant_slope, (2.0,), modes="rev")
+    with pytest.raises(
+        AssertionError, match=r"0.0 for the derivative of d\(result\[(.)\]\)/d\(x\[\1\]\) by x\[\1\], .* [12]\."
+    ):
+        tp.check_grads(constant_slope, (X[:2],), modes="rev")
+
+
+def test_m_check_grads_refuses_to_check_nothing():
+    for order in (0, -1, True, 1.5):
+        with pytest.raises(ValueError, match="order is 1 or more"):
+            tp.check_grads(right, (2.0,), order=order)
+    with pytest.raises(ValueError, match="nothing to check"):
+        tp.check_grads(lambda x: 3, (2.0,))
+    with pytest.raises(ValueError, match="nothing to check"):
+        tp.check_grads(right, (np.zeros(0),))
+    with pytest.raises(TypeError, match="a tuple of arguments"):
+        tp.check_grads(right, X)
+    with pytest.raises(ValueError, match="the argument n is not made of floats"):
+        tp.check_grads(lambda x, n: x**n, (2.0, 3))
+    tp.check_grads(lambda x: x**3, (2.0,), order=1)  # as the message says
+
+
+# -- options
+
+
+def entropy(x):
+    return x * np.log(x)
+
+
+def test_m_transforms_take_the_options_of_functions():
+    for run in (
+        lambda: tp.grad(entropy, debug_nans=True)(-1.0),
+        lambda: tp.vjp(entropy, -1.0, debug_nans=True)[1](1.0),
+        lambda: tp.jacrev(entropy, debug_nans=True)(-1.0),
+    ):
+        with pytest.raises(FloatingPointError, match="is NaN"):
+            run()
+    assert np.isnan(tp.grad(entropy)(-1.0))
+    assert tp.grad(entropy, threads=1, cache=False, memory="1MB")(1.0) == 1.0
+    assert tp.jvp(entropy, (1.0,), (1.0,), threads=1)[1] == tp.hvp(entropy, (1.0,), (1.0,), check=True)[0] == 1.0
+    assert tp.linearize(entropy, 1.0, unsafe=True, recover="store")[1](1.0) == 1.0
+
+
+def test_m_options_that_are_none():
+    for name, run in {
+        "grad": lambda: tp.grad(entropy, fast=True),
+        "vjp": lambda: tp.vjp(entropy, 1.0, fast=True),
+        "linearize": lambda: tp.linearize(entropy, 1.0, fast=True),
+        "hvp": lambda: tp.hvp(entropy, (1.0,), (1.0,), fast=True),
+    }.items():
+        with pytest.raises(TypeError, match=rf"tp\.{name} has no option 'fast': it takes .*debug_nans"):
+            run()
+    with pytest.raises(ValueError, match=r"tp\.grad: threads must be"):
+        tp.grad(entropy, threads=0)
+    with pytest.raises(tp.CompileError, match=r"inside compiled code(?s:.*)@tp\.function\(debug_nans=\.\.\.\)"):
+        tp.function(lambda x: tp.grad(entropy, debug_nans=True)(x))(1.0)
+    assert np.isnan(tp.function(lambda x: tp.grad(entropy)(x))(-1.0))
+    with pytest.raises(FloatingPointError):
+        tp.function(lambda x: tp.grad(entropy)(x), debug_nans=True)(-1.0)
