@@ -7,6 +7,7 @@ result looked for that has it, so that what is shown is always an entry of the J
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -213,6 +214,10 @@ class _Check:
             size = float(sum(map(abs, parts)))
             return self.limits.error(found, expected, size, self.leaves[by[0]]), expected
 
+        def alone(by: Place, part: Sequence[Place]) -> float:
+            some = _only(weights, part)
+            return error(some, by, pulled(some, by))[0]
+
         weights = _weights(values, results, rng)
         adjoints = pytree.flatten(pullback(pytree.unflatten(tree, weights)))[0]
         for by in columns:
@@ -222,7 +227,7 @@ class _Check:
                 shown = entry(results[0], by, "reverse", found)
                 yield replace(shown, of="a weighted sum of all results", expected=expected, error=off)
                 continue
-            one = _narrowed(results, lambda part, by=by: error(w := _only(weights, part), by, pulled(w, by))[0])
+            one = _narrowed(results, functools.partial(alone, by))
             shown = entry(one, by, "reverse", pulled(_unit(values, one), by))
             if off > 1 and shown.error <= 1:  # the rule of a function is not linear
                 shown = replace(shown, of="a weighted sum of all results", found=found, expected=expected, error=off)

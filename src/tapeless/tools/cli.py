@@ -80,18 +80,19 @@ def _ir(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     """Arguments that are not made of floats are held fixed."""
     target, args = _target_and_arguments(options)
+    name = options.target.rpartition(":")[2]
     names = parameters(target, len(args))
     held = {k: a for k, a in enumerate(args) if not is_made_of_floats(a)}
     varied = [k for k in range(len(args)) if k not in held]
     if not varied:
-        raise UsageError(f"no argument of '{target.__name__}' is made of floats: there is no derivative to check")
+        raise UsageError(f"no argument of '{name}' is made of floats: there is no derivative to check")
     try:
         found = compare(
             holding(target, held), [args[k] for k in varied], options.order, names=[names[k] for k in varied]
         )
     except ValueError as problem:
         raise UsageError(str(problem)) from None
-    return _tell(target.__name__, found, [names[k] for k in held])
+    return _tell(name, found, [names[k] for k in held])
 
 
 def _tell(name: str, found: Sequence[Entry], held: Sequence[str]) -> int:
