@@ -2,7 +2,8 @@
 
 `peak_of` runs something and gives the bytes that came on top of what was there, and the seconds. What compiled code and
 the C library hold in reserve goes back to the system first, so that it shows when it is used again. Pages are what is
-counted: a few thousand bytes may not show. Linux only; elsewhere the bytes are None.
+counted, and each processor has some that the system has not added up yet: less than `GRAIN` bytes may not show.
+Linux only; elsewhere, and where the system does not forget an earlier peak (that of the compiler, say), the bytes are None.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,10 @@ from typing import Any
 from tapeless.backends.cpu import buffers
 
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+PAGES = 32  # that a processor counts for itself
+GRAIN = PAGES * (os.cpu_count() or 1) * os.sysconf("SC_PAGE_SIZE")
 
 
 def peak_of(run: Callable[[], Any]) -> tuple[int | None, float]:
@@ -37,12 +43,13 @@ def _give_back() -> None:
 
 
 def _reset() -> int | None:
-    """Makes the peak what is there now; that, in bytes."""
+    """Makes the peak what is there now; that, in bytes. None if the peak stays what it was."""
     try:
         RESET.write_text("5")
-        return _read("VmRSS")
+        now, peak = _read("VmRSS"), _read("VmHWM")
     except OSError:
         return None
+    return peak if peak <= now + GRAIN else None
 
 
 def _read(name: str) -> int:

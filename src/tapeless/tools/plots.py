@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from tapeless.errors import TapelessError
 from tapeless.ir.plans import RECOMPUTE
+from tapeless.runtime.peak import GRAIN
 from tapeless.tools.recovery import Alternative, size_text
 
 if TYPE_CHECKING:
     from tapeless.tools.report import Report
 
+MARKS = "os^vDPX"  # one shape for each plan
 MANY = 50  # runs: beyond, a plan is not measured and its point would only stretch the axis
-GRAIN = 1 << 16  # bytes: less does not show in what the system gives a process
 
 
 def plot_plans(report: Report, path: str | Path | None, measure: bool) -> Any:
@@ -34,29 +35,31 @@ def plot_plans(report: Report, path: str | Path | None, measure: bool) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise TapelessError("plots need Matplotlib: pip install 'tapeless[plot]'") from None
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    figure = Figure(figsize=(7.6, 4.2), layout="constrained")
     axes = figure.add_subplot()
     times = [p.runs if p.seconds is None else 1e3 * p.seconds for p in points]
-    axes.plot([p.memory_bytes for p in points], times, "o-", color="#2a6fbb")
+    axes.plot([p.memory_bytes for p in points], times, "-", color="0.7", zorder=1)
     now = {how for loop in report.plans for how in loop.recovery.values()}
-    chosen = [(p.memory_bytes, t) for p, t in zip(points, times, strict=True) if p.recover in now]
-    axes.plot([m for m, _ in chosen], [t for _, t in chosen], "o", color="#d1495b", label="this plan")
-    for p, t in zip(points, times, strict=True):
-        label = f"{p.recover} ({size_text(p.memory_bytes)})"
-        axes.annotate(label, (p.memory_bytes, t), textcoords="offset points", xytext=(6, 6), fontsize=8)
+    for k, (p, t) in enumerate(zip(points, times, strict=True)):
+        mine, large = (", this plan", 11) if p.recover in now else ("", 7)
+        axes.plot([p.memory_bytes], [t], MARKS[k % len(MARKS)], markersize=large, label=f"{_label(p)}{mine}")
+    figure.legend(loc="outside right upper", fontsize=8)  # beside the axes, where no label hides another
     axes.set_xscale("symlog" if any(p.memory_bytes == 0 for p in points) else "log")
-    axes.margins(0.25, 0.2)
+    axes.margins(0.1, 0.1)
     axes.set_xlabel(
         f"memory, bytes (measured; below {size_text(GRAIN)} predicted)" if measure else "memory kept, bytes (predicted)"
     )
     axes.set_ylabel("milliseconds" if measure else "runs of each iteration forwards")
     axes.set_title(f"{report.function}: memory against time")
     axes.grid(alpha=0.3)
-    if chosen:
-        axes.legend(fontsize=8)
     if path is not None:
         figure.savefig(path)
     return figure
+
+
+def _label(p: Alternative) -> str:
+    time = f"{p.runs:.3g} runs" if p.seconds is None else f"{1e3 * p.seconds:.3g} ms"
+    return f"{p.recover}: {size_text(p.memory_bytes)}, {'1 run' if time == '1 runs' else time}"
 
 
 def possible(report: Report) -> list[Alternative]:
@@ -70,7 +73,7 @@ def possible(report: Report) -> list[Alternative]:
         Alternative(name, sum(a.memory_bytes for a in many), max(a.runs for a in many))
         for name, many in by_name.items()
     ]
-    return sorted(found, key=lambda a: a.memory_bytes)
+    return sorted(found, key=lambda a: (a.memory_bytes, -a.runs))
 
 
 def _measured(report: Report, points: list[Alternative]) -> list[Alternative]:
@@ -80,4 +83,4 @@ def _measured(report: Report, points: list[Alternative]) -> list[Alternative]:
     for p in points:
         memory, seconds = report.measure(p.recover)
         found.append(Alternative(p.recover, memory if memory >= GRAIN else p.memory_bytes, p.runs, seconds))
-    return sorted(found, key=lambda a: a.memory_bytes)
+    return sorted(found, key=lambda a: (a.memory_bytes, -(a.seconds or 0.0)))

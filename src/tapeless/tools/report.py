@@ -90,7 +90,7 @@ class CopyMade:
         return f"line {self.line}: {what} is copied{often}: {self.reason}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """Printed by `f.explain`, and returned by it.
 
@@ -109,7 +109,16 @@ class Report:
     kernels: list[Any] = field(default_factory=list)
     plans: list[Recovered] = field(default_factory=list)
     peak_bytes: int | None = None
-    measure: Measure | None = field(default=None, repr=False)
+    measure: Measure | None = None
+    shown: list[int] = field(default_factory=list)  # notebook cells that have printed it
+
+    def __repr__(self) -> str:
+        """In a line: what `explain` returns has been printed already."""
+        return f"<report of {self.function}: {_summary(self)}>"
+
+    def _repr_html_(self) -> str | None:
+        """For notebooks; nothing in a cell that has printed it."""
+        return None if _cell() in self.shown else f"<style>{STYLE}</style>{_content(self)}"
 
     def __str__(self) -> str:
         return _plain(self)
@@ -118,6 +127,9 @@ class Report:
         return _rich(self)
 
     def show(self) -> None:
+        cell = _cell()
+        if cell is not None:
+            self.shown.append(cell)
         try:
             make_console().print(self)
         except UnicodeEncodeError:  # no symbols on this output
@@ -144,6 +156,12 @@ def make_console() -> Console:
     """As wide as the terminal, up to the width that everything is laid out for."""
     console = Console()
     return console if console.is_terminal and console.width <= WIDTH else Console(width=WIDTH)
+
+
+def _cell() -> int | None:
+    """The number of the notebook cell that runs, if one does."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "execution_count", None)
 
 
 def tolerate_encoding() -> None:
@@ -320,33 +338,41 @@ def _styled(how: Sequence[str], lanes: int | None) -> Text:
 
 # -- a page
 
+STYLE = """
+.tapeless table { border-collapse: collapse; width: 100% }
+.tapeless td, .tapeless th { padding: .1em .8em; text-align: left; vertical-align: top }
+.tapeless th { font-weight: 600; border-bottom: 1px solid #bbb }
+.tapeless td.n { color: #888; text-align: right }
+.tapeless td.s { font: 13px/1.5 ui-monospace, monospace; white-space: pre }
+.tapeless tr.idle td.s { color: #999 }
+.tapeless tr.parallel { background: #e9f7ec }
+.tapeless tr.vector { background: #eef4fd }
+@media (prefers-color-scheme: dark) {
+  .tapeless tr.parallel { background: #17301d } .tapeless tr.vector { background: #1a2638 }
+}
+"""
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
 <style>
 body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em;
        color: #222; background: #fff }}
-table {{ border-collapse: collapse; width: 100% }}
-td, th {{ padding: .1em .8em; text-align: left; vertical-align: top }}
-th {{ font-weight: 600; border-bottom: 1px solid #bbb }}
-td.n {{ color: #888; text-align: right }}
-td.s {{ font: 13px/1.5 ui-monospace, monospace; white-space: pre }}
-tr.idle td.s {{ color: #999 }}
-tr.parallel {{ background: #e9f7ec }}
-tr.vector {{ background: #eef4fd }}
-@media (prefers-color-scheme: dark) {{
-  body {{ color: #ddd; background: #181818 }} tr.parallel {{ background: #17301d }} tr.vector {{ background: #1a2638 }}
-}}
-</style>
-<h1>{title}</h1><p>{summary}</p>
+@media (prefers-color-scheme: dark) {{ body {{ color: #ddd; background: #181818 }} }}
+{style}</style>
+{content}</html>
+"""
+CONTENT = """<div class="tapeless"><h1>{title}</h1><p>{summary}</p>
 {tables}
 {plans}
 <h2>Copies</h2>{copies}
-<h2>Compile time</h2><p>{times}</p>
-</html>
+<h2>Compile time</h2><p>{times}</p></div>
 """
 
 
 def _page(report: Report) -> str:
+    return PAGE.format(title=_e(report.function), style=STYLE, content=_content(report))
+
+
+def _content(report: Report) -> str:
     lanes = {(x.file, x.line): x.lanes for x in report.loops if x.vectorised and x.lanes}
     tables = []
     for file, blocks in by_file(report.lines):
@@ -361,7 +387,7 @@ def _page(report: Report) -> str:
     copies = "".join(f"<li>{_e(c)}</li>" for c in copy_texts(report))
     plans = "\n".join(line for plan in report.plans for line in recovery_lines(plan))
     title = f"On the way back ({kept_text(report)})"
-    return PAGE.format(
+    return CONTENT.format(
         plans=f"<h2>{_e(title)}</h2><pre>{_e(plans)}</pre>" if plans else "",
         title=_e(report.function),
         summary=_e(_summary(report)),

@@ -4,9 +4,9 @@ Takes a Loop IR program; gives one `Verdict` for each of its loops, in the order
 once more with a mark on each loop and reads the optimised LLVM IR.
 
 Note [Marks]
-A `for` loop is emitted with a metadata node of its own, after the nodes of the loops inside it. LLVM keeps the operands
-of such a node when it vectorises, unrolls or copies the loop, so a number that is added to the node comes back with
-every loop that was made of it. The vector form also gets `llvm.loop.isvectorized`, as does a loop that was only
+A `for` loop is emitted with a metadata node of its own, or with several, where it has a form of its own for few iterations.
+LLVM keeps the operands of such a node when it vectorises, unrolls or copies the loop, so a number that the emitter adds to
+it comes back with every loop that was made of it. The vector form also gets `llvm.loop.isvectorized`, as does a loop that was only
 interleaved: the lanes are those of the vector types in its own blocks. A `while` loop has no node and thus no mark. Loops with
 the tag `lanes` are in vectors whatever LLVM does.
 """
@@ -18,19 +18,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tapeless.backends.llvm import host, optimize
+from tapeless.backends.llvm.code import MARK
 from tapeless.backends.llvm.emit import emit
 from tapeless.backends.llvm.lanes import number_of
 from tapeless.lower.loopir import For, Program, Stm, While
 from tapeless.lower.printer import children
 
-NODE = re.compile(r'^(!\d+ = distinct !\{!\d+, !\{!"llvm\.loop\.mustprogress"\}.*)\}$', re.MULTILINE)
 FUNCTION = re.compile(r"^define .*?\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 LABEL = re.compile(r'^(?:([\w.$-]+)|"([^"]*)"):')
 TARGET = re.compile(r'label %(?:([\w.$-]+)|"([^"]*)")')
 LOOP = re.compile(r"!llvm\.loop (!\d+)")
 VECTOR = re.compile(r"<(\d+) x [a-z]")
 METADATA = re.compile(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", re.MULTILINE)
-MARK = re.compile(r'!"tapeless\.loop", i32 (\d+)')
+NUMBER = re.compile(rf'!"{re.escape(MARK)}", i32 (\d+)')
 VECTORISED = '!"llvm.loop.isvectorized"'
 
 
@@ -58,18 +58,16 @@ def loops_inside_out(stms: Iterable[Stm]) -> Iterator[For | While]:
 def verdicts(program: Program) -> list[Verdict]:
     loops = list(loops_inside_out(program.body))
     target = host.host()
-    text = emit(program, target).text
-    if len(NODE.findall(text)) != sum(isinstance(stm, For) for stm in loops):  # the emitter has changed
-        return [UNKNOWN] * len(loops)
-    found, strays = _found(_optimised(_marked(text)))
-    answer, number = [], 0
-    for stm in loops:
+    text = emit(program, target, {id(stm): number for number, stm in enumerate(loops)}).text
+    found, strays = _found(_optimised(text))
+    answer = []
+    for number, stm in enumerate(loops):
         if isinstance(stm, While):
             answer.append(UNKNOWN if strays else Verdict(1))
-            continue
-        mine = found.get(number, [])
-        answer.append(Verdict(number_of(stm, target.vector_width)) if stm.tag == "lanes" else _best(mine))
-        number += 1
+        elif stm.tag == "lanes":
+            answer.append(Verdict(number_of(stm, target.vector_width)))
+        else:
+            answer.append(_best(found.get(number, [])))
     return answer
 
 
@@ -78,11 +76,6 @@ def _best(copies: list[Verdict]) -> Verdict:
     if not copies:
         return Verdict(None, gone=True)
     return max(copies, key=lambda v: (not v.within and (v.lanes or 1) > 1, v.lanes or 1))
-
-
-def _marked(text: str) -> str:
-    numbers = iter(range(text.count("\n")))
-    return NODE.sub(lambda m: f'{m.group(1)}, !{{!"tapeless.loop", i32 {next(numbers)}}}}}', text)
 
 
 def _optimised(text: str) -> str:
@@ -100,7 +93,7 @@ def _found(text: str) -> tuple[dict[int, list[Verdict]], bool]:
         for node, lanes in _lanes(function.group(1)):
             operands = " ".join(nodes.get(name, "") for name in re.findall(r"!\d+", nodes.get(node, "")))
             vectorised = VECTORISED in operands
-            mark = MARK.search(operands)
+            mark = NUMBER.search(operands)
             if mark is None:
                 strays = strays or (vectorised and lanes > 1)
             else:

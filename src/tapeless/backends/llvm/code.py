@@ -11,7 +11,7 @@ parallel; a buffer that lives inside one iteration stays out of it, since the it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, lanes, pairs, pieces, region, stopping
@@ -47,6 +47,7 @@ from tapeless.lower.loopir import (
     While,
 )
 
+MARK = "tapeless.loop"  # for `Shared.mark`
 MAX_VECTOR_BODY = 1500  # instructions; the loop vectoriser takes more than linear time in them
 MAX_INTERLEAVED_BODY = 80  # several copies of a vectorised body only pay in small ones without calls
 MAX_SCOPES = 128
@@ -55,8 +56,9 @@ MAX_SCOPES = 128
 class Shared:
     """What all functions of a program share."""
 
-    def __init__(self, program: Program, module: Module) -> None:
+    def __init__(self, program: Program, module: Module, numbers: Mapping[int, int] | None = None) -> None:
         self.program, self.module = program, module
+        self.numbers = numbers or {}  # of loops, by id
         self.flags = "fast " if program.fastmath else "contract "
         self.mentions = Counts(program.body).buffers
         self.classes = alias_classes(program.params, program.body)
@@ -82,6 +84,10 @@ class Shared:
             own, rest = self.module.node(self._scopes[k]), self.module.node(others)
             text = self._scope_text[k] = f", !alias.scope {own}, !noalias {rest}"
         return text
+
+    def mark(self, loop: For) -> tuple[str, ...]:
+        """A hint that does nothing: LLVM keeps it with all that it makes of the loop."""
+        return (f'!{{!"{MARK}", i32 {self.numbers[id(loop)]}}}',) if id(loop) in self.numbers else ()
 
     def attributes(self, more: str = "") -> str:
         width = self.module.target.vector_width
@@ -335,7 +341,7 @@ class Code:
         independent = stm.body if stm.tag != "seq" and id(stm) not in self.shared.pieces.cut else None
         span = Bounds(kind, lo, hi, str(stm.step), down=stm.step < 0)
         if self.shared.pieces.large or not has_short_form(stm, self.module.target):
-            self.counted(span, stm.var.name, body, independent, stm.vectorize)
+            self.counted(span, stm.var.name, body, independent, stm.vectorize, self.shared.mark(stm))
             return
         w = self.w
         short, long, merge = w.label("short"), w.label("long"), w.label("merge")
@@ -343,7 +349,7 @@ class Code:
         w.branch(few, short, long)
         for label, hints in ((short, (MASKED,)), (long, ())):
             w.open(label)
-            self.counted(span, stm.var.name, body, independent, stm.vectorize, hints)
+            self.counted(span, stm.var.name, body, independent, stm.vectorize, (*hints, *self.shared.mark(stm)))
             w.jump(merge)
         w.open(merge)
 

@@ -13,6 +13,7 @@ warning, and three words of an exception that a signal handler raised.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tapeless.backends.llvm import stopping
@@ -28,9 +29,10 @@ class Emitted:
     large: bool = False  # Note [Pieces]
 
 
-def emit(program: Program, target: Target) -> Emitted:
+def emit(program: Program, target: Target, numbers: Mapping[int, int] | None = None) -> Emitted:
+    """`numbers`: of loops, by id, for marks that come back in optimised code."""
     module = Module(target)
-    shared = Shared(program, module)
+    shared = Shared(program, module, numbers)
     _write_entry(Code(shared, Writer(module, shared.flags), err="%err"))
     return Emitted(str(module), tuple(sorted(module.externals)), shared.pieces.large)
 

@@ -69,7 +69,7 @@ def _write_function(code: Code, name: str, stm: For, first: str) -> str:
     code.start()
     stopping.begin(code, (stm,))
     independent = None if id(stm) in code.shared.pieces.cut else stm.body
-    code.counted(Bounds("i64", "%t0", "%t1"), "t", iteration, independent, stm.vectorize)
+    code.counted(Bounds("i64", "%t0", "%t1"), "t", iteration, independent, stm.vectorize, code.shared.mark(stm))
     code.finish()
     params = "ptr noalias readonly %context, i64 %t0, i64 %t1"
     return w.module.function(name, params, code.shared.attributes("noinline "), w.body())
