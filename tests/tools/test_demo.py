@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import tapeless as tp
 from tapeless.tools import demo
 
 
@@ -22,9 +23,25 @@ def test_tour():
     assert done.stderr == ""
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert done.stdout.isascii() and "\x1b" not in done.stdout  # neither colours nor symbols on this pipe
-    for text in ("Mandelbrot", "Gray-Scott", "bodies", "logsumexp", "def positive_norm(x: [n]f64) -> f64", "TP105"):
+    for text in (
+        "Mandelbrot",
+        "Gray-Scott",
+        "bodies",
+        "logsumexp",
+        "def positive_norm(x: [n]f64) -> f64",
+        "TP105",
+        'memory="40kB"',
+        "u  store: its value",
+        "differences of the function give",
+    ):
         assert text in done.stdout
     assert "went wrong" not in done.stdout
+
+
+def test_the_cache_is_used(monkeypatch, tmp_path):
+    monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path))
+    first, again = (tp.function(demo.positive_norm, threads=1).compiled(np.ones(3)) for _ in range(2))
+    assert not first.from_cache and again.from_cache  # what `measure` times
 
 
 def test_tour_in_colour():

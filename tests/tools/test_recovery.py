@@ -177,14 +177,17 @@ def test_plot(tmp_path):
     pytest.importorskip("matplotlib")
     figure = explained("store").plot(tmp_path / "plot.svg")
     assert (tmp_path / "plot.svg").read_text(encoding="utf-8").startswith("<?xml")
-    labels = [t.get_text() for t in figure.axes[0].texts]
-    assert labels == ["checkpoint:4 (184 B)", "checkpoint:3 (240 B)", "checkpoint:2 (512 B)", "store (8 kB)"]
+    labels = [t.get_text() for t in figure.legends[0].get_texts()]
+    assert labels == [
+        "checkpoint:4: 184 B, 4 runs", "checkpoint:3: 240 B, 3 runs", "checkpoint:2: 512 B, 2 runs",
+        "store: 8 kB, 1 run, this plan",
+    ]  # fmt: skip
 
 
 def test_plot_of_a_short_loop_has_recompute():
     pytest.importorskip("matplotlib")
     figure = tp.grad(gradients.logistic).explain(0.3, 1.1, 9).plot()
-    assert "recompute (0 B)" in [t.get_text() for t in figure.axes[0].texts]
+    assert "recompute: 0 B, 5 runs" in [t.get_text() for t in figure.legends[0].get_texts()]
 
 
 def test_plot_of_measured_plans():

@@ -66,9 +66,9 @@ def test_w17_measured_on_a_cold_cache(report, monkeypatch, tmp_path):
 
 
 def test_w17_labels_do_not_collide(report):
-    pytest.importorskip("matplotlib")
+    agg = pytest.importorskip("matplotlib.backends.backend_agg")
     figure = report.plot()
-    figure.canvas.draw()
+    agg.FigureCanvasAgg(figure).draw()
     legend = figure.legends[0]
     boxes = [text.get_window_extent() for text in legend.get_texts()]
     assert len(boxes) == 4 and not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])

@@ -1,13 +1,16 @@
 """`python -m tapeless.tools.demo`: a tour in a few seconds.
 
 Compiles some ordinary Python functions, checks them against themselves as plain Python, draws what they compute, times
-both, and shows what the compiler makes of a small one and what it says to one that it refuses.
+both, takes a gradient in several amounts of memory, and shows what the compiler makes of a small function and what it
+says to one that it refuses.
 TAPELESS_DEMO_QUICK=1 makes everything small.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import os
 import sys
 import tempfile
@@ -29,6 +32,7 @@ from rich.text import Text
 
 import tapeless as tp
 from tapeless.api.function import default_threads
+from tapeless.tools.recovery import recovery_lines, size_text
 from tapeless.tools.report import WIDTH, duration, make_console, tolerate_encoding
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -91,6 +95,13 @@ def logsumexp(x: Array) -> Any:
     """Array code: NumPy makes three passes, the compiler two, and without temporary arrays."""
     top = np.max(x)
     return top + np.log(np.sum(np.exp(x - top)))
+
+
+def glowing_rod(u: Array, steps: int) -> Any:
+    """Heat that spreads along a ring, and is radiated."""
+    for _ in range(steps):
+        u = u + 0.2 * (np.roll(u, 1) - 2.0 * u + np.roll(u, -1)) - 0.001 * u**4
+    return np.sum(u * u)
 
 
 def positive_norm(x: Array) -> Any:
@@ -173,8 +184,8 @@ def measure(program: Program, threads: int) -> Outcome:
     expected, outcome.python = timed(program.python, program.inputs())
     first = tp.function(program.python, threads=1)
     _, outcome.compile = timed(first.compiled, program.inputs())
+    _, outcome.from_cache = timed(tp.function(program.python, threads=1).compiled, program.inputs())
     again = tp.function(program.python, threads=threads)
-    _, outcome.from_cache = timed(again.compiled, program.inputs())
     found, _ = timed(first, program.inputs())
     outcome.difference, outcome.right = compare(found, expected)
     outcome.one = best(first, program)
@@ -272,7 +283,7 @@ def smaller(image: Array, factor: int) -> Array:
 def main() -> int:
     tolerate_encoding()
     console = make_console()
-    parts = (pictures, race, inside, refusal)
+    parts = (pictures, race, gradient, inside, refusal)
     problems = [part.__name__ for part in parts if not attempt(console, part)]
     console.print()
     console.print(
@@ -341,8 +352,9 @@ def race(console: Console) -> bool:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("program", min_width=12)
     titles = ["plain", "compiled", f"{threads} threads", "faster", "differs", "compile", "cached"]
-    for title in titles[: None if console.width >= WIDTH else 5]:
-        table.add_column(title, justify="right", no_wrap=True)
+    shown = [k for k in range(len(titles)) if console.width >= WIDTH or k not in (2, 4)]
+    for k in shown:
+        table.add_column(titles[k], justify="right", no_wrap=True)
     outcomes = []
     with console.status("") as status:
         for program in programs():
@@ -353,11 +365,61 @@ def race(console: Console) -> bool:
         faster = f"[bold green]{o.python / min(o.one, o.all):,.0f} x[/]"
         others = (duration(t) for t in (o.compile, o.from_cache))
         difference = o.difference if o.right else f"[red]{o.difference}[/]"
-        cells = [o.program.name, plain, duration(o.one), duration(o.all), faster, difference, *others]
-        table.add_row(*cells[: len(table.columns)])
+        cells = [plain, duration(o.one), duration(o.all), faster, difference, *others]
+        table.add_row(o.program.name, *(cells[k] for k in shown))
     console.print(table)
-    note(console, "* NumPy. Compiling happens once for each combination of argument types; then it is cached on disk.")
+    note(
+        console,
+        "* NumPy. Compiling happens once for each combination of argument types; later processes load it from disk.",
+    )
     return all(o.right for o in outcomes)
+
+
+def gradient(console: Console) -> bool:
+    """Plans for one gradient: what they keep, what they take, and that they agree."""
+    heading(console, "A gradient, in the memory that you allow")
+    console.print(Syntax(inspect.getsource(glowing_rod).rstrip(), "python", background_color="default", word_wrap=True))
+    cells, steps, budget = (500, 40, "40kB") if QUICK else (20_000, 500, "8MB")
+    plans = {
+        "no limit": {},
+        f'memory="{budget}"': {"memory": budget},
+        'recover="checkpoint:3"': {"recover": "checkpoint:3"},
+    }
+    u = 1.0 + 0.5 * np.sin(np.linspace(0.0, 20.0, cells))
+    value = tp.function(glowing_rod, threads=1)
+    seconds = best_of(lambda: value(u, steps))
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("value and gradient", min_width=18)
+    for title in ("kept", "at the peak", "time", "/ value alone", "differs"):
+        table.add_column(title, justify="right", no_wrap=True)
+    found, reports = [], []
+    for text, plan in plans.items():
+        derived = tp.value_and_grad(value, **plan)
+        found.append(derived(u, steps)[1])
+        with contextlib.redirect_stdout(io.StringIO()):
+            reports.append(derived.explain(u, steps))
+        taken = best_of(lambda derived=derived: derived(u, steps))
+        memory = [size(reports[-1].memory_bytes), size(reports[-1].peak_bytes)]
+        table.add_row(text, *memory, duration(taken), f"{taken / seconds:.1f} x", compare(found[-1:], found[:1])[0])
+    console.print(table)
+    note(console, "Without a limit, .explain(u, steps) says how the values come back that the way back needs:")
+    lines = [line for plan in reports[0].plans for line in recovery_lines(plan)]
+    console.print("\n".join(lines), markup=False, highlight=False)
+    direction = 1e-5 * np.cos(np.linspace(0.0, 7.0, cells))
+    slope, difference = (
+        float(np.sum(found[0] * direction)),
+        (value(u + direction, steps) - value(u - direction, steps)) / 2,
+    )
+    note(console, f"In one direction its slope is {slope:.7g}; differences of the function give {difference:.7g}.")
+    return all(compare([x], found[:1])[1] for x in found) and bool(np.isclose(slope, difference, rtol=1e-5))
+
+
+def size(count: int | None) -> str:
+    return "?" if count is None else size_text(count)
+
+
+def best_of(run: Callable[[], Any]) -> float:
+    return min(timed(run, ())[1] for _ in range(3))
 
 
 def inside(console: Console) -> bool:
