@@ -124,7 +124,7 @@ def test_doctor_reports_what_is_broken(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "argv", [[], ["dance"], ["cache"], ["doctor", "--loudly"], ["ir", "a.py:f", "--stage", "none"]]
+    "argv", [["dance"], ["cache", "sell"], ["doctor", "--loudly"], ["ir", "a.py:f", "--stage", "none"]]
 )
 def test_usage(capsys, argv):
     with pytest.raises(SystemExit) as stop:
@@ -149,3 +149,16 @@ def test_explain_a_gradient_of_a_file(capsys):
     assert status == 0 and "8 kB kept" in out and "loop of 1000 iterations" in out
     status, out, _ = run(capsys, "explain", target, "0.3", "1.1", "50")
     assert status == 0 and "400 B kept" in out
+
+
+def test_what_a_newcomer_tries_first(capsys, tmp_path):
+    status, out, _ = run(capsys)
+    assert status == 2 and "usage: tapeless" in out and "explain" in out and "doctor" in out
+    status, out, _ = run(capsys, "cache")
+    assert status == 0 and "entries" in out
+    status, _, err = run(capsys, "explain", f"{PROGRAMS}:scaled", "--html", str(tmp_path / "none" / "page.html"))
+    assert status == 2 and "cannot be written: No such file" in err
+    file = tmp_path / "outside.py"
+    file.write_text("import numpy as np\n\n\ndef outside(x):\n    return x[len(x)]\n")
+    status, _, err = run(capsys, "check", f"{file}:outside", "np.ones(3)")
+    assert status == 2 and "'outside' cannot be checked with these arguments: index 3 is out of bounds" in err

@@ -28,6 +28,8 @@ from tapeless.tools.doctor import cache_text, doctor, size_text
 from tapeless.tools.report import tolerate_encoding
 from tapeless.version import VERSION
 
+SHOWN = 20  # entries of the cache, the newest
+BENCHMARKS = ("primal", "grad", "memory")
 STAGES = ("core", "optimized", "loops", "llvm", "asm", "ptx")
 FAILED, UNUSABLE = 1, 2
 
@@ -39,6 +41,9 @@ class UsageError(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     tolerate_encoding()
     parser = _parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help()
+        return UNUSABLE
     options, rest = parser.parse_known_args(argv)
     if rest and options.command != "bench":
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -66,7 +71,10 @@ def _explain(options: argparse.Namespace) -> int:
     target, args = _target_and_arguments(options)
     report = target.explain(*args)
     if options.html:
-        report.html(options.html)
+        try:
+            report.html(options.html)
+        except OSError as problem:
+            raise UsageError(f"{options.html} cannot be written: {problem.strerror}") from None
         print(f"written to {options.html}")
     return 0
 
@@ -90,8 +98,10 @@ def _check(options: argparse.Namespace) -> int:
         found = compare(
             holding(target, held), [args[k] for k in varied], options.order, names=[names[k] for k in varied]
         )
-    except ValueError as problem:
-        raise UsageError(str(problem)) from None
+    except TapelessError:
+        raise
+    except Exception as problem:  # what the function raises for these arguments, or nothing to check
+        raise UsageError(f"'{name}' cannot be checked with these arguments: {problem}") from None
     return _tell(name, found, [names[k] for k in held])
 
 
@@ -110,9 +120,11 @@ def _tell(name: str, found: Sequence[Entry], held: Sequence[str]) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    given = list(options.rest)
+    which = given.pop(0) if given and given[0] in BENCHMARKS else BENCHMARKS[0]
     for root in (Path.cwd(), *Path(__file__).resolve().parents):
-        if (root / "benchmarks" / "primal.py").is_file():
-            return subprocess.call([sys.executable, "-m", "benchmarks.primal", *options.rest], cwd=root)
+        if (root / "benchmarks" / f"{which}.py").is_file():
+            return subprocess.call([sys.executable, "-m", f"benchmarks.{which}", *given], cwd=root)
     return _complain("the benchmarks are not here: run this in a clone of the repository", UNUSABLE)
 
 
@@ -124,7 +136,10 @@ def _cache(options: argparse.Namespace) -> int:
         left = len(cache.leftovers())
         print(f"{cache.clear()} entries{f' and {left} unfinished' if left else ''} removed from {cache.directory()}")
         return 0
-    for path, size, used in cache.entries():
+    found = cache.entries()
+    if len(found) > SHOWN:
+        print(f"{len(found) - SHOWN} older ones, and")
+    for path, size, used in sorted(found, key=lambda entry: entry[2])[-SHOWN:]:
         stamp = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
         print(f"{stamp}  {size_text(size):>9}  {path.parent.name}{path.stem[:14]}")
     print(f"{cache_text()} of at most {size_text(cache.LIMIT)}, in {cache.directory()}")
@@ -252,9 +267,15 @@ def _parser() -> argparse.ArgumentParser:
         command("check", _check, "derivatives, forward and reverse, against differences of the function")
     )
     made.add_argument("--order", type=int, default=2, metavar="N", help="up to this order; default: 2")
-    command("bench", _bench, "the benchmarks, in a clone of the repository; takes their options")
+    made = command("bench", _bench, "the benchmarks, in a clone of the repository")
+    made.usage = "tapeless bench [primal | grad | memory] [OPTIONS]"
+    made.epilog = (
+        "Options are those of python -m benchmarks.primal, .grad and .memory: --only NAMES --quick --threads N."
+    )
     made = command("cache", _cache, "the compiled code that is kept on disk")
-    made.add_argument("action", choices=("ls", "clear"), help="list it, or remove it")
+    made.add_argument(
+        "action", choices=("ls", "clear"), nargs="?", default="ls", help="list it (default), or remove it"
+    )
     command("doctor", _doctor, "what this machine offers, and a self test")
     return parser
 

@@ -25,6 +25,7 @@ Measure = Callable[[str], tuple[int, float]]  # a recovery: its peak of memory i
 
 WIDTH = 100
 SOURCE = 42  # columns of source text shown
+SMALL = 0.02  # of the compile time: phases below are told together
 GAP = 3  # so many lines without code may stand between two that have some
 
 
@@ -214,7 +215,12 @@ def _times_text(report: Report) -> str:
     start = (
         f"found in the cache, loaded in {duration(total)}" if report.from_cache else f"compiled in {duration(total)}"
     )
-    return f"{start}: " + ", ".join(f"{name} {duration(t)}" for name, t in report.times.items())
+    large = {name: t for name, t in report.times.items() if t >= SMALL * total}
+    rest = total - sum(large.values())
+    parts = [f"{name} {duration(t)}" for name, t in large.items()]
+    return f"{start}: " + ", ".join(
+        [*parts, *([f"the rest {duration(rest)}"] if len(large) < len(report.times) else [])]
+    )
 
 
 def by_file(lines: Sequence[Line]) -> list[tuple[str, list[list[Line]]]]:
