@@ -25,7 +25,7 @@ import tapeless as tp
 from tapeless.backends.cpu import libraries
 from tapeless.backends.llvm import host
 from tapeless.frontend.context import Captured, Watch
-from tapeless.frontend.entry import Known, Leaf, Tree
+from tapeless.frontend.returned import Known, Leaf, Tree
 from tapeless.ir.span import Span
 from tapeless.ir.types import F64, I64, Const, DType, Type, Var
 from tapeless.lower.loopir import Assign, Site
@@ -187,7 +187,7 @@ def test_x1_memories_that_are_none(place):
     (memory,) = cache.fetch(key, cache.TRACE)
     (row, *_), change = memory.rows, dataclasses.replace
     called = CODEC.decode(memory.signature)
-    far = kept.Hidden(10**9, Var("x", F64), kept.Cell("x"), "x")
+    far = kept.Hidden(10**9, Var("x", F64), "x", "", False)
     wrong = [
         {}, "text", [memory, 3], [change(memory, rows=(row._replace(parent=10**30),))],
         [change(memory, rows=(row._replace(kind="system"),))], [change(memory, code="../../etc/passwd")],

@@ -13,7 +13,6 @@ from tapeless.frontend import returned
 from tapeless.frontend.entry import Signature
 from tapeless.frontend.origins import Row
 from tapeless.frontend.returned import Output
-from tapeless.frontend.values import Cell
 from tapeless.ir.span import Span
 from tapeless.ir.types import Const, DType, Type, Var
 from tapeless.lower.footprint import Outline
@@ -57,12 +56,13 @@ class Memory:
 
 @dataclass(frozen=True)
 class Hidden:
-    """A captured array without its origin, which is that of a row."""
+    """A captured array: its origin is that of a row, and of its cell only what each call asks for is left."""
 
     row: int
     param: Var
-    cell: Cell
     name: str
+    readonly: str
+    scattered: bool
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Called:
 
 CODEC = Codec(
     [
-        Binary, Memory, Called, Hidden, SizeOf, Signature, *get_args(Output), *returned.PARTS, Row, Cell, Inserted, Site, Span, DType, Type, Var, Const,
+        Binary, Memory, Called, Hidden, SizeOf, Signature, *get_args(Output), *returned.PARTS, Row, Inserted, Site, Span, DType, Type, Var, Const,
         Outline, *get_args(Stm), Buffer, Space, Pointer,
     ]
 )  # fmt: skip

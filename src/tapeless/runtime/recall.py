@@ -28,6 +28,7 @@ from tapeless.frontend.context import Captured, Options, Watch
 from tapeless.frontend.entry import Signature, Spec, StaticSpec, Traced, written_function
 from tapeless.frontend.marks import Unknown, tree_mark
 from tapeless.frontend.origins import UNRECORDED, Origin, Row, recalled
+from tapeless.frontend.values import Cell
 from tapeless.ir.pytree import TreeDef
 from tapeless.runtime import cache
 from tapeless.runtime.kept import CODEC, Called, Hidden, Memory
@@ -80,7 +81,7 @@ def recall(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef) -> tup
             continue
         if not isinstance(called, Called) or any(h.row >= len(origins) for h in called.hidden):
             continue
-        captured = [Captured(origins[h.row], h.param, h.cell, h.name) for h in called.hidden]
+        captured = [_captured(h, origins[h.row]) for h in called.hidden]
         watched = [(origins[k], row.watched) for k, row in enumerate(memory.rows) if row.watched]
         watches = [Watch(origin, name) for origin, name in watched]
         return memory.code, replace(called.signature, captured=captured, watches=watches)
@@ -95,7 +96,7 @@ def remember(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef, trac
     origins = _origins(reads.rows, function, specs)
     if origins is None:  # it has changed since
         return
-    hidden = tuple(Hidden(c.origin.number, c.param, c.cell, c.name) for c in signature.captured)
+    hidden = tuple(_hidden(c) for c in signature.captured)
     try:
         data = CODEC.encode(Called(replace(signature, captured=[], watches=[]), hidden), _classes(origins, tree))
     except Unplain:
@@ -104,6 +105,16 @@ def remember(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef, trac
     found = cache.fetch(key, cache.TRACE)
     earlier = [m for m in found if isinstance(m, Memory) and m.rows != new.rows] if isinstance(found, list) else []
     cache.store(key, [new, *earlier[: KEPT - 1]], cache.TRACE)
+
+
+def _hidden(array: Captured) -> Hidden:
+    cell = array.cell
+    return Hidden(array.origin.number, array.param, array.name, cell.readonly, cell.scattered)
+
+
+def _captured(array: Hidden, origin: Origin) -> Captured:
+    cell = Cell(array.name, readonly=array.readonly, scattered=array.scattered)
+    return Captured(origin, array.param, cell, array.name)
 
 
 def _origins(rows: Sequence[Row], function: Any, specs: Sequence[Spec]) -> list[Origin] | None:
