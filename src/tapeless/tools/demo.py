@@ -9,6 +9,7 @@ TAPELESS_DEMO_QUICK=1 makes everything small.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import io
 import os
@@ -398,7 +399,7 @@ def gradient(console: Console) -> bool:
         found.append(derived(u, steps)[1])
         with contextlib.redirect_stdout(io.StringIO()):
             reports.append(derived.explain(u, steps))
-        taken = best_of(lambda derived=derived: derived(u, steps))
+        taken = best_of(functools.partial(derived, u, steps))
         memory = [size(reports[-1].memory_bytes), size(reports[-1].peak_bytes)]
         table.add_row(text, *memory, duration(taken), f"{taken / seconds:.1f} x", compare(found[-1:], found[:1])[0])
     console.print(table)
