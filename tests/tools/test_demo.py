@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 
-import tapeless as tp
 from tapeless.tools import demo
 
 
@@ -40,7 +39,7 @@ def test_tour():
 
 def test_the_cache_is_used(monkeypatch, tmp_path):
     monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path))
-    first, again = (tp.function(demo.positive_norm, threads=1).compiled(np.ones(3)) for _ in range(2))
+    first, again = (demo.anew(demo.positive_norm).compiled(np.ones(3)) for _ in range(2))
     assert not first.from_cache and again.from_cache  # what `measure` times
 
 

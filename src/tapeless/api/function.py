@@ -234,7 +234,10 @@ def function(python: Any = None, /, **options: Any) -> Any:
         return Function(target, **options)
 
     threads = None if options.get("threads") is not None else default_threads()
-    return shared(python, ("function", threads, *asked(options)), make)
+    try:
+        return shared(python, ("function", threads, *asked(options)), make)
+    except Exception as problem:
+        raise problem.with_traceback(None) from None
 
 
 def asked(options: dict[str, Any]) -> tuple[Any, ...]:
