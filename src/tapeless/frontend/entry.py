@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.ma  # NumPy would import it in the first call
 
 from tapeless.errors import CompileError
 from tapeless.frontend import calls, functions, parallel, statements
