@@ -6,6 +6,7 @@ allocations moved out of sequential loops and frees moved up. Parallel loops kee
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -30,30 +31,41 @@ from tapeless.lower.printer import buffers, children
 
 
 def place_allocations(body: tuple[Stm, ...]) -> tuple[Stm, ...]:
-    block: list[Stm] = []
-    for stm in body:
-        block.extend(_hoisted(stm))
-    return tuple(_freed_early(block))
+    return _placed(body)[0]
 
 
-def _hoisted(stm: Stm) -> list[Stm]:
-    """The statement with its inner blocks done, and the allocations that can stand before it (frees after it)."""
+def _placed(body: tuple[Stm, ...]) -> tuple[tuple[Stm, ...], set[Buffer]]:
+    """The block with its allocations moved, and the buffers that it mentions: each level of a nest hands them to the next."""
+    block = [found for stm in body for found in _hoisted(stm)]
+    return tuple(_freed_early(block)), set().union(*(mentioned for _, mentioned in block))
+
+
+def _hoisted(stm: Stm) -> list[tuple[Stm, set[Buffer]]]:
+    """The statement with its inner blocks done, and the allocations that can stand before it (frees after it); each with
+    the buffers that it mentions."""
     match stm:
         case For(tag=tag):
-            inner = place_allocations(stm.body)
+            inner, mentioned = _placed(stm.body)
             if tag in ("threads", "grid", "block"):
-                return [replace(stm, body=inner)]
+                return [(replace(stm, body=inner), mentioned)]
             before, inner, after = _split(inner, {stm.var})
-            return [*before, replace(stm, body=inner), *after]
+            return [*_alone(before), (replace(stm, body=inner), mentioned), *_alone(after)]
         case While():
-            inner = place_allocations(stm.body)
+            inner, mentioned = _placed(stm.body)
+            test, tested = _placed(stm.test)
             bound = {s.var for s in stm.test if isinstance(s, Let | Load | Declare)}
             before, inner, after = _split(inner, bound)
-            return [*before, replace(stm, test=place_allocations(stm.test), body=inner), *after]
+            return [*_alone(before), (replace(stm, test=test, body=inner), mentioned | tested), *_alone(after)]
         case If():
-            return [replace(stm, then=place_allocations(stm.then), orelse=place_allocations(stm.orelse))]
+            (then, first), (orelse, second) = _placed(stm.then), _placed(stm.orelse)
+            return [(replace(stm, then=then, orelse=orelse), first | second)]
         case _:
-            return [stm]
+            return _alone([stm])
+
+
+def _alone(stms: Sequence[Stm]) -> list[tuple[Stm, set[Buffer]]]:
+    """Statements without blocks."""
+    return [(stm, set(buffers(stm))) for stm in stms]
 
 
 def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm, ...], list[Stm]]:
@@ -63,7 +75,7 @@ def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm
     """
     freed = {s.buffer for s in body if isinstance(s, Free)}
     given = {s.buffer for s in body if isinstance(s, Give)}
-    once = [s.buffer for s in body if isinstance(s, Alloc)]
+    once = Counter(s.buffer for s in body if isinstance(s, Alloc))
     lets = {s.var: s for s in body if isinstance(s, Let) and s.var.type.dtype in (DType.i64, DType.bool)}
     inside = set(bound) | {s.var for s in body if isinstance(s, Let | Load | Declare)}
     inside |= _assigned(body)
@@ -81,7 +93,7 @@ def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm
     moved: dict[Var, Stm] = {}
     movable: set[Buffer] = set()
     for stm in body:
-        if not isinstance(stm, Alloc) or stm.buffer not in freed or stm.buffer in given or once.count(stm.buffer) != 1:
+        if not isinstance(stm, Alloc) or stm.buffer not in freed or stm.buffer in given or once[stm.buffer] != 1:
             continue
         needed = dict(moved)
         if outside(stm.size, needed):
@@ -108,27 +120,19 @@ def _assigned(body: Sequence[Stm]) -> set[Var]:
     return found
 
 
-def _freed_early(block: Sequence[Stm]) -> list[Stm]:
+def _freed_early(block: Sequence[tuple[Stm, set[Buffer]]]) -> list[Stm]:
     last: dict[Buffer, int] = {}
-    for k, stm in enumerate(block):
+    for k, (stm, mentioned) in enumerate(block):
         if not isinstance(stm, Free):
-            for b in _mentioned(stm):
+            for b in mentioned:
                 last[b] = k
-    frees = {s.buffer: s for s in block if isinstance(s, Free)}
+    frees = {s.buffer: s for s, _ in block if isinstance(s, Free)}
     after: dict[int, list[Stm]] = {}
     for b, free in frees.items():
         after.setdefault(last.get(b, len(block) - 1), []).append(free)
     result: list[Stm] = []
-    for k, stm in enumerate(block):
+    for k, (stm, _) in enumerate(block):
         if not isinstance(stm, Free):
             result.append(stm)
         result.extend(after.get(k, ()))
     return result
-
-
-def _mentioned(stm: Stm) -> set[Buffer]:
-    found = set(buffers(stm))
-    for block in children(stm):
-        for inner in block:
-            found |= _mentioned(inner)
-    return found

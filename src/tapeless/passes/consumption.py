@@ -19,7 +19,7 @@ them, as in stencils, may be more than the array.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tapeless.ir.core import (
@@ -55,6 +55,36 @@ NONE: Roots = frozenset()
 
 
 @dataclass(frozen=True)
+class Later:
+    """What is used after a place: in its block by the last position that uses it, or after one of the blocks around it.
+
+    One table serves all places of a block: sets for each of them would take time and memory quadratic in its length.
+    """
+
+    last: Mapping[Var, int]
+    after: int
+    outer: Later | None = None
+
+    def __contains__(self, root: Var) -> bool:
+        place: Later | None = self
+        while place is not None:
+            if place.last.get(root, -1) > place.after:
+                return True
+            place = place.outer
+        return False
+
+    def any_of(self, roots: Roots) -> bool:
+        return any(root in self for root in roots)
+
+
+def always(roots: Iterable[Var], outer: Later | None = None) -> Later:
+    return Later(dict.fromkeys(roots, 0), -1, outer)
+
+
+NEVER = always(())
+
+
+@dataclass(frozen=True)
 class Inserted:
     """A copy that the check had to make."""
 
@@ -68,7 +98,7 @@ def check_in_place(function: Function) -> tuple[Function, list[Inserted]]:
     for p in function.params:
         checker.roots[p] = frozenset({p}) if p.type.shape else NONE
     owned = {function.params[k] for k in function.written}
-    body = checker.body(function.body, NONE, owned)
+    body = checker.body(function.body, NEVER, owned)
     return replace(function, body=body), checker.copies
 
 
@@ -115,19 +145,16 @@ class _Checker:
 
     # -- regions
 
-    def body(self, body: Body, live_out: Roots, owned: set[Var]) -> Body:
+    def body(self, body: Body, live_out: Later, owned: set[Var]) -> Body:
         body = self.with_parts_aside(body)
         for stm in body.stms:
             self.note(stm)
-        after: list[Roots] = [NONE] * len(body.stms)
-        live = live_out | self.of_all(body.results)
-        for k in range(len(body.stms) - 1, -1, -1):
-            after[k] = live
-            live = live | self.of_all(free_in_exp(body.stms[k].exp))
+        last = {root: k for k, stm in enumerate(body.stms) for root in self.of_all(free_in_exp(stm.exp))}
+        last |= dict.fromkeys(self.of_all(body.results), len(body.stms))
         owned = set(owned)
         stms: list[Stm] = []
-        for stm, later in zip(body.stms, after, strict=True):
-            exp = self.exp(stm, later, owned, stms)
+        for k, stm in enumerate(body.stms):
+            exp = self.exp(stm, Later(last, k, live_out), owned, stms)
             stms.append(Stm(stm.vars, exp, stm.span))
             for v in stm.vars:
                 if v.type.shape and v in self.roots.get(v, NONE):
@@ -144,26 +171,32 @@ class _Checker:
             if isinstance(r, Var):
                 last[r] = len(body.stms)
         origin: dict[Var, Var] = {}  # a view of a part -> the view that took it
-        taken: dict[Var, tuple[Var, int]] = {}  # that -> its array, and where it is made
+        taken: dict[Var, Var] = {}  # that -> its array
+        views: dict[Var, list[Var]] = {}  # an array -> the views of its parts
         slices: set[Var] = set()  # of these, those with all axes of the array
         aside: set[Var] = set()
+
+        def look_into(view: Var, part: Var) -> None:
+            origin[view] = part
+            views.setdefault(taken[part], []).append(view)
+
         for k, stm in enumerate(body.stms):
             match stm.exp:
                 case Index(array=array, axes=axes) if stm.vars[0].type.shape:
                     if array in origin:
-                        origin[stm.vars[0]] = origin[array]
+                        look_into(stm.vars[0], origin[array])
                     elif not _all_of(array, axes):
-                        origin[stm.vars[0]] = stm.vars[0]
-                        taken[stm.vars[0]] = (array, k)
+                        taken[stm.vars[0]] = array
+                        look_into(stm.vars[0], stm.vars[0])
                         if not any(isinstance(a, At) for a in axes):
                             slices.add(stm.vars[0])
                 case Reshape(array=array) | Transpose(array=array) | Broadcast(array=array) if array in origin:
-                    origin[stm.vars[0]] = origin[array]
+                    look_into(stm.vars[0], origin[array])
             consumed = _consumed(stm.exp) if taken else ()
             for array in consumed:
                 if last.get(array, -1) > k:
                     continue  # all of it is needed later
-                needed = {part for v, part in origin.items() if taken[part][0] is array and last.get(v, -1) > k}
+                needed = {origin[v] for v in views.get(array, ()) if last.get(v, -1) > k}
                 aside |= needed if len(needed & slices) <= 1 else needed - slices
         if not aside:
             return body
@@ -182,11 +215,11 @@ class _Checker:
         """A region that may run many times: it owns nothing of outside, and all of it is live."""
         for p in lam.params:
             self.roots[p] = frozenset({p}) if p.type.shape else NONE
-        return Lambda(lam.params, self.body(lam.body, self.of_all(outer), set()))
+        return Lambda(lam.params, self.body(lam.body, always(self.of_all(outer)), set()))
 
     # -- one statement
 
-    def take(self, array: Var, later: Roots, owned: set[Var], out: list[Stm], span: Span, also: Roots = NONE) -> Var:
+    def take(self, array: Var, later: Later, owned: set[Var], out: list[Stm], span: Span, also: Roots = NONE) -> Var:
         """`array` itself when it may be overwritten here, else a copy of it."""
         roots = self.of(array)
         reason = ""
@@ -194,7 +227,7 @@ class _Checker:
             reason = "it is not this function's to overwrite"
         elif array not in roots:
             reason = "it is a view of another array"
-        elif roots & later:
+        elif later.any_of(roots):
             reason = "its old value is used later"
         elif roots & also:
             reason = "it is read by the same operation"
@@ -208,7 +241,7 @@ class _Checker:
         return fresh
 
     def _take_all(
-        self, arrays: Iterable[Var], later: Roots, owned: set[Var], out: list[Stm], span: Span, read: Roots
+        self, arrays: Iterable[Var], later: Later, owned: set[Var], out: list[Stm], span: Span, read: Roots
     ) -> tuple[Var, ...]:
         """Several arrays at once: each needs memory of its own."""
         taken: list[Var] = []
@@ -218,7 +251,7 @@ class _Checker:
             taken.append(new)
         return tuple(taken)
 
-    def exp(self, stm: Stm, later: Roots, owned: set[Var], out: list[Stm]) -> Exp:
+    def exp(self, stm: Stm, later: Later, owned: set[Var], out: list[Stm]) -> Exp:
         span = stm.span
         match stm.exp:
             case Update(array=array, axes=axes, value=value):
@@ -238,7 +271,7 @@ class _Checker:
                 taken = self._take_all(arrays, later, owned, out, span, inner)
                 for p in lam.params:
                     self.roots[p] = NONE
-                around = later | self.of_all(taken)  # it runs once, so it may take over what nobody needs afterwards
+                around = always(self.of_all(taken), later)  # it runs once, so it may take over what nobody needs afterwards
                 return WithAcc(taken, Lambda(lam.params, self._arm(lam.body, around, owned, span)))
             case If(cond=cond, then=then, orelse=orelse):
                 return If(cond, self._arm(then, later, owned, span), self._arm(orelse, later, owned, span))
@@ -249,7 +282,7 @@ class _Checker:
                 )
             case While(params=params, inits=inits, cond=test, body=body, plan=plan):
                 new_body = self._loop_body(params, body)
-                new_test = self.body(test, frozenset(p for p in params), set())
+                new_test = self.body(test, always(params), set())
                 both = Body((*test.stms, *body.stms), (*test.results, *body.results))
                 return While(
                     params, self._inits(params, inits, both, later, owned, out, span), new_test, new_body, plan
@@ -261,7 +294,7 @@ class _Checker:
 
     # -- branches
 
-    def _arm(self, arm: Body, later: Roots, owned: set[Var], span: Span) -> Body:
+    def _arm(self, arm: Body, later: Later, owned: set[Var], span: Span) -> Body:
         """An arm of an `if`. An array of outside that it hands on moves into the result; if it is still needed, or not
         ours to give, the result is a copy."""
         new = self.body(arm, later, owned)
@@ -275,7 +308,7 @@ class _Checker:
             if r in roots and r in inside and not roots & moved:
                 moved |= roots
                 continue
-            if r in roots and roots <= owned and not roots & later and not roots & moved:
+            if r in roots and roots <= owned and not later.any_of(roots) and not roots & moved:
                 moved |= roots
                 continue
             copy = Var(r.name, r.type)
@@ -290,7 +323,7 @@ class _Checker:
         arrays = {p for p in params if p.type.shape}
         for p in params:
             self.roots[p] = frozenset({p}) if p.type.shape else NONE
-        new = self.body(body, NONE, set(arrays))
+        new = self.body(body, NEVER, set(arrays))
         return self._separate_results(new, arrays)
 
     def _separate_results(self, body: Body, params: set[Var]) -> Body:
@@ -317,7 +350,7 @@ class _Checker:
         return Body(tuple(stms), tuple(results))
 
     def _inits(
-        self, params: tuple[Var, ...], inits: tuple[Atom, ...], body: Body, later: Roots, owned: set[Var], out: list[Stm],
+        self, params: tuple[Var, ...], inits: tuple[Atom, ...], body: Body, later: Later, owned: set[Var], out: list[Stm],
         span: Span,
     ) -> tuple[Atom, ...]:  # fmt: skip
         used = self.of_all(free_in_lambda(Lambda(params, body)))

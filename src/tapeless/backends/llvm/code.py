@@ -232,6 +232,14 @@ class Code:
     # --- statements ---
 
     def block(self, block: Block) -> None:
+        done = 0
+        for run in self.shared.pieces.runs.get(id(block), ()):
+            self.statements(block[done : run.start])
+            pieces.write(self, block[run.start : run.stop], run.bound)
+            done = run.stop
+        self.statements(block[done:] if done else block)
+
+    def statements(self, block: Block) -> None:
         over = extrema_in_place(block)
         for stm in block:
             self.w.in_place = bool(over) and isinstance(stm, Let) and stm.var in over
@@ -240,7 +248,7 @@ class Code:
     def statement(self, stm: Stm) -> None:
         w = self.w
         if id(stm) in self.shared.pieces.chosen and id(stm) != self.whole:
-            pieces.write(self, stm)
+            pieces.write(self, (stm,))
             return
         match stm:
             case Let():
@@ -413,6 +421,9 @@ class Code:
         self.block(stm.test)
         w.branch(self.value(stm.cond)[0], body, exit_)
         w.open(body)
-        pairs.write(self, stm.body)
+        if id(stm.body) in self.shared.pieces.runs:
+            self.block(stm.body)
+        else:
+            pairs.write(self, stm.body)
         w.jump(head)
         w.open(exit_)

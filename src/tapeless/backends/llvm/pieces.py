@@ -1,25 +1,28 @@
-"""Large programs in pieces: statements that hold many others become functions of their own.
+"""Large programs in pieces: statements that hold many others, and runs of many statements, become functions of their own.
 
-`split` takes a loop or a branch and the code around it, and says whether it has written it as a call.
+`Pieces` chooses them; `write` takes statements and the code around them, and writes them as a function and its call.
 
 Note [Pieces]
 LLVM's register allocator and loop passes take more than linear time in the size of a function, and derivatives of
 derivatives, or with several ways back through a loop, are large. Programs of more than `LARGE` statements are cut from
 the inside out, so that each piece holds at least `PIECE` statements beside the pieces in it; and their loops are not
 unrolled, nor written in two forms (tails.py). Small programs stay whole. A parallel loop with pieces in it does not mark its accesses: it is too large to be
-a vector loop.
+a vector loop. What is left of a block after that may still be long: more than two `RUN`s of statements are written as a
+function for each run.
 Scalars that a piece assigns, and buffers that it allocates, frees or swaps for others to see, are handed over by their
-addresses; the piece has the scalars in slots of its own meanwhile, which are registers.
+addresses; the piece has the scalars in slots of its own meanwhile, which are registers. What a run binds for those after it
+is stored at its end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.handover import Context
-from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
+from tapeless.backends.llvm.uses import Block, Counts, binds, inner_blocks, operands, walk
 from tapeless.backends.llvm.writer import MEMORY, Writer
 from tapeless.ir.types import Var
 from tapeless.lower.loopir import Alloc, Assign, Declare, For, Free, Give, If, Return, Stm, Swap, While
@@ -29,6 +32,16 @@ if TYPE_CHECKING:
 
 LARGE = 2400
 PIECE = 180
+RUN = 600
+
+
+@dataclass(frozen=True)
+class Run:
+    """Statements `start` to `stop` of a block, and the scalars bound there that later ones read."""
+
+    start: int
+    stop: int
+    bound: tuple[Var, ...]
 
 
 class Pieces:
@@ -37,23 +50,47 @@ class Pieces:
     def __init__(self, body: Block) -> None:
         self.chosen: set[int] = set()
         self.cut: set[int] = set()
+        self.runs: dict[int, list[Run]] = {}  # by the id of the block
         self.large = sum(1 for _ in walk(body)) > LARGE
         if self.large:
             self._rest(body)
 
     def _rest(self, block: Block) -> int:
         """How many statements stay in the function, once pieces are cut out."""
-        total = 0
+        weights: list[int] = []
         for stm in block:
-            before = len(self.chosen)
+            before = len(self.chosen) + len(self.runs)
             inner = sum(map(self._rest, inner_blocks(stm)))
-            if len(self.chosen) > before:
+            if len(self.chosen) + len(self.runs) > before:
                 self.cut.add(id(stm))
             if inner >= PIECE and _may_leave(stm):
                 self.chosen.add(id(stm))
                 inner = 0
-            total += 1 + inner
-        return total
+            weights.append(1 + inner)
+        if sum(weights) <= 2 * RUN:
+            return sum(weights)
+        self.runs[id(block)] = runs = _runs(block, weights)
+        return len(block) - sum(r.stop - r.start - 1 for r in runs)
+
+
+def _runs(block: Block, weights: Sequence[int]) -> list[Run]:
+    last: dict[Var, int] = {}  # where a scalar is read last
+    for k, stm in enumerate(block):
+        for inner in walk((stm,)):
+            last.update((a, k) for a in operands(inner) if isinstance(a, Var))
+    runs: list[Run] = []
+    start = weight = 0
+    for k, stm in enumerate((*block, None)):
+        stays = stm is None or any(isinstance(s, Give | Return) for s in walk((stm,)))
+        if weight >= RUN or (stays and weight >= PIECE):
+            bound = [v for s in block[start:k] if (v := binds(s)) is not None and not isinstance(s, For)]
+            runs.append(Run(start, k, tuple(v for v in bound if last.get(v, -1) >= k)))
+            start, weight = k, 0
+        if stays:
+            start, weight = k + 1, 0
+        else:
+            weight += weights[k]
+    return runs
 
 
 def _may_leave(stm: Stm) -> bool:
@@ -62,10 +99,9 @@ def _may_leave(stm: Stm) -> bool:
     return (loop or isinstance(stm, While | If)) and not any(isinstance(s, Give | Return) for s in walk((stm,)))
 
 
-def write(outer: Code, stm: Stm) -> None:
-    """The statement as a function, and its call."""
+def write(outer: Code, block: Block, bound: Sequence[Var] = ()) -> None:
+    """Statements as a function, and its call. `bound` are the scalars that it binds for others."""
     w, shared = outer.w, outer.shared
-    block = (stm,)
     counts = Counts(block)
     own = counts.private(shared.mentions)
     inside = list(walk(block))
@@ -82,6 +118,9 @@ def write(outer: Code, stm: Stm) -> None:
     if not outer.parallel and shared.program.threads not in inner.values:
         context.values([shared.program.threads])
     places = {v: [context.slot("ptr", address) for address in outer.slots[v]] for v in changing}
+    for v in bound:
+        outer.slots[v] = tuple(w.alloca(MEMORY[v.type.dtype], v.name) for _ in range(2 if v.type.dtype.is_complex else 1))
+    given = {v: [context.slot("ptr", address) for address in outer.slots[v]] for v in bound}
     for buffer in (b for b in counts.buffers if b not in own):
         if buffer in moved:
             inner.borrowed[buffer] = context.slot("ptr", outer.heap_slot(buffer))
@@ -94,10 +133,12 @@ def write(outer: Code, stm: Stm) -> None:
     for v, addresses in places.items():
         inner.slots[v] = tuple(inner.w.alloca(MEMORY[v.type.dtype], v.name) for _ in addresses)
         _copy(inner, v, addresses, inner.slots[v])
-    inner.whole = id(stm)
-    inner.statement(stm)
+    inner.whole = id(block[0]) if len(block) == 1 else 0
+    inner.statements(block)
     for v, addresses in places.items():
         _copy(inner, v, inner.slots[v], addresses)
+    for v, addresses in given.items():
+        inner.store_value(v.type.dtype, inner.value(v), tuple(addresses))
     inner.finish()
     attributes = shared.attributes("noinline ")
     function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body())
