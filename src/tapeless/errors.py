@@ -33,6 +33,7 @@ CODES: dict[str, tuple[str, str]] = {
     "TP113": ("a size that depends on the data", "keep the shape with np.where, or loop and count."),
     "TP114": ("nesting too deep to be compiled", "split the function into several."),
     "TP115": ("an array that must not be written", "copy the array (.copy()) before writing to it."),
+    "TP116": ("a program that grows too large when it is compiled", "loop over an array: the body is compiled once."),
     "TP120": ("the truth value of an array", "use np.any(...) or np.all(...)."),
     "TP130": ("arguments of a call that cannot be used together", ""),
     "TP201": ("sizes that do not fit together", "make the sizes equal, or 1 to repeat."),

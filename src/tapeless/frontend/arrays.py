@@ -19,6 +19,9 @@ ScalarFunction = Callable[..., Scalar]
 Convert = Callable[[Context, Atom, DType], Atom]
 
 
+ON_STACK = 1024  # a longer row of constants is an array of the surroundings, not part of the code
+
+
 def wrap(ctx: Context, var: Var, name: str = "") -> Value:
     """A fresh Core result as a value: a NumPy scalar, or a new array."""
     return Scalar(var) if var.type.is_scalar else ctx.new_cell(var, name)
@@ -325,7 +328,7 @@ def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
             scalars_only = [p for p in parts if isinstance(p, Scalar)]
             if len(scalars_only) == len(parts):
                 target = dtype or _common_dtype(scalars_only)
-                return ctx.new_cell(ctx.b.array([element_of(ctx, p, target) for p in scalars_only]))
+                return ctx.new_cell(_stacked(ctx, [element_of(ctx, p, target) for p in scalars_only]))
             for p in parts:
                 if not isinstance(p, Scalar | Array):
                     ctx.fail(
@@ -353,6 +356,15 @@ def element_of(ctx: Context, value: Scalar, dtype: DType) -> Atom:
     if value.dtype.is_complex and not (dtype.is_complex or dtype is DType.bool):
         ctx.fail("TP104", f"a complex number does not fit into {dtype.numpy.name}", "take .real first.")
     return scalars.stored(ctx, value, dtype)
+
+
+def _stacked(ctx: Context, atoms: Sequence[Atom]) -> Var:
+    known = [a for a in atoms if isinstance(a, Const)]
+    if len(known) < len(atoms) or len(known) <= ON_STACK:
+        return ctx.b.array(atoms)
+    from tapeless.frontend.rows import constants
+
+    return ctx.b.copy(read(ctx, constants(ctx, known)))
 
 
 def _common_dtype(values: Sequence[Scalar]) -> DType:

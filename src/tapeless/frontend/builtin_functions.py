@@ -15,10 +15,12 @@ import numpy as np
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import elementwise, make_array, read
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.copies import SHORT, refuse_beyond, refuse_long
 from tapeless.frontend.expressions import binary_values, truth_of
 from tapeless.frontend.indexing import get_item, row_view
 from tapeless.frontend.pymath import floats, to_integer
 from tapeless.frontend.registry import integer, known, register, text, with_signature
+from tapeless.frontend.rows import long_constants, rows
 from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.values import (
     Array,
@@ -122,10 +124,13 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
         case RangeValue():
             bounds = [x.atom.value for x in (value.start, value.stop, value.step) if isinstance(x.atom, Const)]
             if len(bounds) == 3:
-                return [weak(k) for k in range(*(int(b.real) for b in bounds))]
+                numbers = range(*(int(b.real) for b in bounds))
+                refuse_long(ctx, what, len(numbers))
+                return [weak(k) for k in numbers]
         case Array(type=t):
             n = ctx.canon(t.shape[0])
             if isinstance(n, int):
+                refuse_long(ctx, what, n)
                 return [row_view(ctx, value, i64(k)) for k in range(n)]
     ctx.fail("TP104", f"{what} needs a length known at compile time", "use an array.")
 
@@ -262,6 +267,9 @@ for _name, _operator_name in {
 # -- folds
 
 
+FOLDED = 4096  # a fold of more constants than these is left to the compiled code
+
+
 @known("sum")
 def _sum(ctx: Context, iterable: Value, start: Value | None = None) -> Value:
     return fold_values(ctx, "Add", "sum", iterable, start or weak(0))
@@ -270,8 +278,15 @@ def _sum(ctx: Context, iterable: Value, start: Value | None = None) -> Value:
 def fold_values(ctx: Context, operator: str, what: str, iterable: Value, start: Value) -> Value:
     """start + x0 + x1 + ..., in this order, as Python does it."""
     if not isinstance(iterable, Array | RangeValue):
-        for item in items_of(ctx, what, iterable):
+        items = items_of(ctx, what, iterable)
+        folded = isinstance(start, Scalar) and start.static and len(items) <= FOLDED and long_constants(items)
+        make = rows(ctx, items) if len(items) > SHORT and not folded else None
+        if make is not None and isinstance(start, Scalar):
+            return _loop(ctx, i64(len(items)), start, lambda total, k: binary_values(ctx, operator, total, make(k)))
+        for k, item in enumerate(items):
+            before = ctx.b.made
             start = binary_values(ctx, operator, start, item)
+            refuse_beyond(ctx, what, len(items), k + 1, ctx.b.made - before)
         return start
     if isinstance(iterable, Array) and iterable.type.rank > 1:
         from tapeless.frontend.reductions import NAMES
@@ -315,11 +330,13 @@ def _extremum(name: str) -> None:
         if not args:
             ctx.fail("TP112", f"{name}() of no arguments")
         result = args[0]
-        for other in args[1:]:
+        for k, other in enumerate(args[1:]):
+            before = ctx.b.made
             if not (isinstance(result, Scalar) and isinstance(other, Scalar)):
                 wrong = other if isinstance(result, Scalar) else result
                 ctx.fail("TP120", f"{name} compares numbers, not {type_text(wrong)}", f"use np.{name}imum for arrays.")
             result = better(ctx, name, result, other)
+            refuse_beyond(ctx, name, len(args), k + 2, ctx.b.made - before)
         return result
 
     register(name, handler)

@@ -16,6 +16,7 @@ from tapeless.errors import CompileError, InternalError
 from tapeless.frontend import source as sources
 from tapeless.frontend.arrays import any_turned
 from tapeless.frontend.context import Context, Frame, type_text
+from tapeless.frontend.copies import call_counted
 from tapeless.frontend.expressions import elements, evaluate
 from tapeless.frontend.fence import check_function
 from tapeless.frontend.liveness import Liveness, analyse, assigned
@@ -90,7 +91,9 @@ def python_function(ctx: Context, origin: Origin) -> Closure:
     """A function object as something that can be compiled into a caller."""
     function = origin.value
     try:
-        source, node = sources.find(function)
+        if function not in ctx.found:  # a function may be called many times
+            ctx.found[function] = sources.find(function)
+        source, node = ctx.found[function]
     except CompileError as error:
         if error.line:
             raise
@@ -163,7 +166,8 @@ def _inlined(ctx: Context, function: Closure, bound: Mapping[str, Value]) -> Val
     try:
         for name, value in bound.items():
             ctx.bind(name, value)
-        result = run_function(ctx, function.node)
+        with call_counted(ctx, function.node):
+            result = run_function(ctx, function.node)
     finally:
         ctx.frame = caller
         ctx.calls.pop()
@@ -228,8 +232,6 @@ def enter_frame(ctx: Context, function: Closure) -> Frame:
         python = ctx.reads.origin_of(function.python)
     else:
         python = ctx.frames[function.frame].function
-    body = node.body if isinstance(node, ast.FunctionDef) else []
-    local = frozenset(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)) | assigned(body)
     frame = Frame(
         ctx.number(),
         function.source,
@@ -238,11 +240,17 @@ def enter_frame(ctx: Context, function: Closure) -> Frame:
         _liveness(node, function.source),
         python,
         function.frame,
-        local,
+        _locals(node),
         library=is_library(function.source.file),
     )
     ctx.frames[frame.number] = frame
     return frame
+
+
+@sources.by_node
+def _locals(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
+    body = node.body if isinstance(node, ast.FunctionDef) else []
+    return frozenset(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)) | assigned(body)
 
 
 def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:

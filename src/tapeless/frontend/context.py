@@ -114,6 +114,10 @@ class Context:
     written_cells: set[Cell] = field(default_factory=set)
     read_cells: set[Cell] = field(default_factory=set)
     apart: set[tuple[Cell, Cell]] = field(default_factory=set)  # Note [Shared arrays] in ad/sharing.py
+    found: dict[types.FunctionType, tuple[Source, ast.FunctionDef | ast.Lambda]] = field(default_factory=dict)
+    compiled: set[ast.AST] = field(default_factory=set)  # functions that have been, at a call
+    copied: int = 0  # statements of what was compiled again: Note [Copies]
+    copying: int | None = None  # how many statements there were when the open copy began
     inside_prelude: int = 0
     transforms: int = 0  # derivatives that are being taken of what is traced now
     rules: list[Any] = field(default_factory=list)  # of functions with derivatives of their own, being traced

@@ -214,7 +214,7 @@ def _trace(
     python: types.FunctionType, specs: Sequence[Spec], tree: Any, ctx: Context, captures: Sequence[NewCapture]
 ) -> Traced:
     for c in captures:
-        capture(ctx, c.origin, c.name)
+        capture(ctx, c.origin, c.name, c.fixed)
     entry = ctx.reads.root("entry", None, python)
     transform = transform_of(ctx, entry)  # called instead, with all of the arguments
     written = written_function(python)

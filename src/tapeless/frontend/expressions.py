@@ -13,6 +13,7 @@ from tapeless.frontend import scalars
 from tapeless.frontend.arrays import as_numeric, elementwise
 from tapeless.frontend.comparisons import compare_others
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.copies import counted, refuse_beyond
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.merge import Arm, Join
 from tapeless.frontend.refusals import refuse_index
@@ -406,11 +407,8 @@ def _comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value
             bounds = [
                 int(x.atom.value.real) for x in (source.start, source.stop, source.step) if isinstance(x.atom, Const)
             ]
+            refuse_beyond(ctx, "this comprehension", len(range(*bounds)), 0, 1)
             items = [weak(k) for k in range(*bounds)]
-            if len(items) > 64:
-                ctx.fail(
-                    "TP101", "a comprehension over more than 64 elements cannot be compiled", "fill an array in a loop."
-                )
         case _:
             ctx.fail(
                 "TP101", "comprehensions need a length known at compile time", "fill an array in a loop, or use tp.map."
@@ -418,9 +416,12 @@ def _comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value
     names = [n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)]
     saved = {n: ctx.state.names.get(ctx.key(n)) for n in names}
     results: list[Value] = []
-    for item in items:
-        assign(ctx, generator.target, item)
-        results.append(evaluate(ctx, node.elt))
+    for k, item in enumerate(items):
+        before = ctx.b.made
+        with counted(ctx, k > 0):
+            assign(ctx, generator.target, item)
+            results.append(evaluate(ctx, node.elt))
+        refuse_beyond(ctx, "this comprehension", len(items), k + 1, ctx.b.made - before)
     for n, old in saved.items():
         if old is None:
             ctx.state.names.pop(ctx.key(n), None)

@@ -37,16 +37,10 @@ REFUSED: dict[type[ast.AST], tuple[str, str]] = {
 
 def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
     for child in _walk(node):
-        for kind, (name, instead) in REFUSED.items():
-            if isinstance(child, kind):
-                refuse(
-                    source,
-                    child,
-                    f"{name} are not part of the language"
-                    if name.endswith("s")
-                    else f"{name} is not part of the language",
-                    instead,
-                )
+        name, instead = REFUSED.get(type(child), ("", ""))
+        if name:
+            verb = "are" if name.endswith("s") else "is"
+            refuse(source, child, f"{name} {verb} not part of the language", instead)
         if isinstance(child, ast.FunctionDef) and child is not node and child.decorator_list:
             reason = "decorators inside a compiled function are not part of the language"
             refuse(source, child.decorator_list[0], reason, "define the decorated function outside.")

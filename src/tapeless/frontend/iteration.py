@@ -55,7 +55,11 @@ def iteration(ctx: Context, iterable: Value, may_stop: bool = False) -> tuple[At
             return count, element
         case Sequence_(items=items):
             from tapeless.frontend.arrays import make_array
+            from tapeless.frontend.rows import rows
 
+            found_rows = rows(ctx, items) if items else None
+            if found_rows is not None:
+                return i64(len(items)), found_rows
             made = make_array(ctx, Sequence_(items, "list"))
             return iteration(ctx, made)
         case _:

@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from tapeless.frontend import scalars
 from tapeless.frontend.assignment import assign
 from tapeless.frontend.context import Context
+from tapeless.frontend.copies import SHORT, attempt, counted, refuse_beyond
 from tapeless.frontend.expressions import evaluate, truth_of
 from tapeless.frontend.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow, guarded
 from tapeless.frontend.iteration import iteration
 from tapeless.frontend.liveness import assigned, bound_in, only_augmented, written_through
 from tapeless.frontend.loops import compile_loop
 from tapeless.frontend.merge import COUNTER
+from tapeless.frontend.rows import rows
 from tapeless.frontend.source import nodes
 from tapeless.frontend.values import (
     Array,
@@ -232,21 +234,28 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, plan: str) -> Flow:
         run_plain_for(ctx, s, iterable, "prange")
         return _after_loop(ctx, s, False, None)
     if isinstance(iterable, Sequence_) and iterable.kind in ("tuple", "list", "namedtuple"):
-        return _unrolled(ctx, s, list(iterable.items))
+        return _over_items(ctx, s, iterable.items, plan)
     if isinstance(iterable, Sequence_) and iterable.kind == "dict":
-        return _unrolled(ctx, s, [_static(k) for k in iterable.keys])
+        return _over_items(ctx, s, [_static(k) for k in iterable.keys], plan)
     if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
-        return _unrolled(ctx, s, _zipped_items(ctx, iterable))
-    if not _left_early(s):
-        run_plain_for(ctx, s, iterable, plan)
-        return _after_loop(ctx, s, False, None)
-    count, element = iteration(ctx, iterable, may_stop=True)
-    return _for_with_exits(ctx, s, count, element, plan)
+        return _over_items(ctx, s, _zipped_items(ctx, iterable), plan)
+    leaves = _left_early(s)
+    return _rolled(ctx, s, *iteration(ctx, iterable, may_stop=leaves), plan)
+
+
+def _rolled(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], plan: str) -> Flow:
+    if _left_early(s):
+        return _for_with_exits(ctx, s, count, element, plan)
+    _plain_for(ctx, s, count, element, plan)
+    return _after_loop(ctx, s, False, None)
 
 
 def run_plain_for(ctx: Context, s: ast.For, iterable: Value, plan: str = "") -> None:
     """A `for` that runs to its end: one Core loop. `plan` "prange" asks a later pass to make it parallel."""
-    count, element = iteration(ctx, iterable)
+    _plain_for(ctx, s, *iteration(ctx, iterable), plan)
+
+
+def _plain_for(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], plan: str) -> None:
     keys, live_after = _loop_keys(ctx, s)
 
     def run(index: Var | None) -> None:
@@ -313,17 +322,29 @@ def _static(value: object) -> Value:
 def _zipped_items(ctx: Context, value: Zipped) -> list[Value]:
     rows: list[Value] = []
     parts = [p.items for p in value.parts if isinstance(p, Sequence_)]
+    first = value.start
     for k, items in enumerate(zip(*parts, strict=False)):
-        if value.start is not None:
-            rows.append(Sequence_((scalars.binary(ctx, "Add", value.start, weak(k)), *items)))
+        if first is not None and isinstance(first.atom, Const) and abs(int(first.atom.value.real)) < 2**62:
+            rows.append(Sequence_((weak(int(first.atom.value.real) + k), *items)))
+        elif first is not None:
+            rows.append(Sequence_((scalars.binary(ctx, "Add", first, weak(k)), *items)))
         else:
             rows.append(Sequence_(tuple(items)))
     return rows
 
 
-def _unrolled(ctx: Context, s: ast.For, items: list[Value]) -> Flow:
-    """A loop over a tuple: one copy of the body for each element. A `break` in its `else` is not one of this loop."""
-    result = _copies(ctx, s, items)
+def _over_items(ctx: Context, s: ast.For, items: Sequence[Value], plan: str) -> Flow:
+    """A loop over a tuple: over many items that are alike it is a loop over an array, if its body does not need to know them."""
+    element = rows(ctx, items) if len(items) > SHORT else None
+    if element is None:
+        return _unrolled(ctx, s, items, "the items are of several types" if len(items) > SHORT else "")
+    found = attempt(ctx, lambda: _rolled(ctx, s, i64(len(items)), element, plan))
+    return found if isinstance(found, Flow) else _unrolled(ctx, s, items, found.reason)
+
+
+def _unrolled(ctx: Context, s: ast.For, items: Sequence[Value], reason: str) -> Flow:
+    """One copy of the body for each item. A `break` in its `else` is not one of this loop. `reason`: why it is not rolled."""
+    result = _copies(ctx, s, items, reason)
     if not s.orelse:
         return _without_break(ctx, result)
     if "break" not in result.kinds:
@@ -336,20 +357,31 @@ def _unrolled(ctx: Context, s: ast.For, items: list[Value]) -> Flow:
     return branch(ctx, broke, lambda: NEXT, lambda: guarded(ctx, others, lambda: _run_block(ctx, s.orelse)))
 
 
-def _copies(ctx: Context, s: ast.For, items: list[Value]) -> Flow:
-    if not items:
-        return NEXT
+def _copies(ctx: Context, s: ast.For, items: Sequence[Value], reason: str, done: int = 0) -> Flow:
+    result = NEXT
+    while done < len(items) and result == NEXT:
+        before = ctx.b.made
+        with counted(ctx, done > 0):
+            result = _one_copy(ctx, s, items[done])
+        done += 1
+        if "next" in result.kinds:
+            refuse_beyond(ctx, "this loop", len(items), done, ctx.b.made - before, reason)
+    if done == len(items) or "next" not in result.kinds:
+        return result
+    return guarded(ctx, result, lambda: _copies(ctx, s, items, reason, done))
+
+
+def _one_copy(ctx: Context, s: ast.For, item: Value) -> Flow:
     with ctx.at(s.target):
-        assign(ctx, s.target, items[0])
+        assign(ctx, s.target, item)
     result = _run_block(ctx, s.body)
-    if "continue" in result.kinds:
-        again = Flow((result.kinds - {"continue"}) | {"next"}, result.atom)
-        if result.atom is not None:
-            is_continue = scalars.compare_atoms(ctx, "eq", result.atom, i64(CODES["continue"]))
-            code = scalars.select(ctx, is_continue, i64(0), result.atom)
-            again = Flow(again.kinds, code) if len(again.kinds) > 1 else Flow(again.kinds)
-        result = again
-    return guarded(ctx, result, lambda: _copies(ctx, s, items[1:])) if "next" in result.kinds else result
+    if "continue" not in result.kinds:
+        return result
+    kinds = (result.kinds - {"continue"}) | {"next"}
+    if result.atom is None or len(kinds) == 1:
+        return Flow(kinds)
+    is_continue = scalars.compare_atoms(ctx, "eq", result.atom, i64(CODES["continue"]))
+    return Flow(kinds, scalars.select(ctx, is_continue, i64(0), result.atom))
 
 
 def _without_break(ctx: Context, result: Flow) -> Flow:

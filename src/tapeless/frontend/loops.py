@@ -87,6 +87,7 @@ def compile_loop(
     """
     before = ctx.state
     written_before = set(ctx.written_cells)
+    made, copied = ctx.b.made, ctx.copied
     carried = Carried(cells=[c for c in guess_cells if c in before.cells])
     keys = list(dict.fromkeys(rebound))
     swapped = tuple(k for k in keys if k in set(exchanged))
@@ -100,6 +101,7 @@ def compile_loop(
         except Retry:
             ctx.state = before.copy()
             ctx.written_cells = set(written_before)
+            ctx.b.made, ctx.copied = made, copied  # what is given up does not count
     ctx.fail(
         "TP104", "the types of the variables of this loop do not settle", "give them their final type before the loop."
     )

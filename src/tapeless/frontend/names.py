@@ -13,8 +13,9 @@ import numpy as np
 
 from tapeless.frontend.arrays import transpose
 from tapeless.frontend.context import Captured, Context, Watch, object_text
+from tapeless.frontend.copies import MOST_NUMBERS, SHORT, refuse_long
 from tapeless.frontend.marks import peek
-from tapeless.frontend.origins import Origin
+from tapeless.frontend.origins import NUMBERS, Origin
 from tapeless.frontend.plain import plain_hint, refused
 from tapeless.frontend.refusals import refuse_attribute, similar
 from tapeless.frontend.values import (
@@ -85,6 +86,9 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
             return python_function(ctx, origin)
         case tuple() | list():
             _watch_type(ctx, origin, name)
+            if len(value) > SHORT and type(value) in (tuple, list) and set(map(type, value)) <= NUMBERS:
+                return _numbers(ctx, origin, name)
+            refuse_long(ctx, f"'{name}'", len(value))
             items = tuple(from_python(ctx, reads.step(origin, "item", k), f"{name}[{k}]") for k in range(len(value)))
             watch(ctx, reads.step(origin, "length"), f"len({name})")
             if hasattr(value, "_fields"):
@@ -92,6 +96,7 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
             return Sequence_(items, "tuple" if isinstance(value, tuple) else "list")
         case dict():
             _watch_type(ctx, origin, name)
+            refuse_long(ctx, f"'{name}'", len(value))
             keys = tuple(value)
             watch(ctx, reads.step(origin, "keys"), f"keys of {name}")
             items = tuple(from_python(ctx, reads.step(origin, "item", k), f"{name}[{k!r}]") for k in keys)
@@ -110,6 +115,21 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
     if peek(value, "__tapeless__") == "vmapped":
         return _vmapped(ctx, origin, name)
     return _static(ctx, origin)
+
+
+def _numbers(ctx: Context, origin: Origin, name: str) -> Value:
+    """A long tuple or list of Python's numbers, watched as a whole."""
+    refuse_long(ctx, f"'{name}'", len(origin.value), MOST_NUMBERS)
+    watch(ctx, ctx.reads.step(origin, "numbers"), f"numbers of {name}")
+    kept = ctx.reads.numbers.get(id(origin.value))  # the trace may have started again
+    if kept is not None:
+        return kept[1]
+    for k, number in enumerate(origin.value):
+        if type(number) is int and not -(2**63) <= number < 2**63:
+            ctx.fail("TP109", f"'{name}[{k}]' = {number} does not fit into 64 bits", "make it a float.")
+    made = Sequence_(tuple(map(weak, origin.value)), "tuple" if isinstance(origin.value, tuple) else "list")
+    ctx.reads.numbers[id(origin.value)] = (origin.value, made)
+    return made
 
 
 def _static(ctx: Context, origin: Origin) -> Value:
@@ -187,19 +207,19 @@ def _captured_array(ctx: Context, origin: Origin, name: str) -> Value:
 class NewCapture(Exception):
     """An array of the surroundings was met: tracing starts again with it among the parameters, known on every path."""
 
-    def __init__(self, origin: Origin, name: str) -> None:
+    def __init__(self, origin: Origin, name: str, fixed: bool = False) -> None:
         super().__init__(name)
-        self.origin, self.name = origin, name
+        self.origin, self.name, self.fixed = origin, name, fixed
 
 
-def capture(ctx: Context, origin: Origin, name: str) -> None:
-    """Makes an array of the surroundings a hidden parameter."""
+def capture(ctx: Context, origin: Origin, name: str, fixed: bool = False) -> None:
+    """Makes an array of the surroundings a hidden parameter. `fixed`: its size never changes."""
     value = origin.value
     dtype = FROM_NUMPY[value.dtype.newbyteorder("=")]
     shape: list[int | Var] = []
     for d in value.shape:
-        if d == 1:
-            shape.append(1)
+        if d == 1 or fixed:
+            shape.append(d)
         else:
             var = Var(f"{name}_n", Type(DType.i64))
             ctx.sizes.append(var)

@@ -7,6 +7,8 @@ the same steps with `recalled`; it gets its own origins, or None when anything i
 
 from __future__ import annotations
 
+import hashlib
+import marshal
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +19,7 @@ from tapeless.frontend.marks import FIXED, Keys, Mark, Unknown, by_identity, mar
 
 Get = Callable[[], Any]
 UNRECORDED = -1
+NUMBERS = {bool, int, float, complex}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,21 @@ def _attribute(origin: Origin, name: str) -> Get:
     return lambda: getattr(holder, name)
 
 
+def _numbers(origin: Origin, _: Any) -> Get:
+    """A text that stands for all numbers of a tuple or list, with their types. Found once for the same tuple."""
+    last: list[Any] = [None, ""]
+
+    def get() -> str:
+        now = origin.get()
+        if now is not last[0] or type(now) is not tuple:
+            kinds = set(map(type, now))
+            data = marshal.dumps(now, 2) if kinds <= NUMBERS and type(now) in (tuple, list) else b""
+            last[:] = now, hashlib.sha256(data).hexdigest()
+        return str(last[1])
+
+    return get
+
+
 # What is inside a container is read through it, since the container may be replaced.
 STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "cell": _cell,
@@ -93,6 +111,7 @@ STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "field": lambda origin, name: lambda: getattr(origin.get(), name),
     "item": lambda origin, key: lambda: origin.get()[key],
     "length": lambda origin, _: lambda: len(origin.get()),
+    "numbers": _numbers,
     "keys": lambda origin, _: lambda: Keys(origin.get()),
     "number": lambda origin, _: lambda: origin.get()[()],
     "type": lambda origin, _: lambda: type(origin.get()),
@@ -116,6 +135,8 @@ class Reads:
         self._numbers: dict[tuple[int, str, Any], int] = {}
         self._origins: dict[int, Origin] = {}  # of objects whose parts may be read later, by id
         self._first: dict[int, Origin] = {}  # where an object was met first, by id
+        self.numbers: dict[int, tuple[Any, Any]] = {}  # long tuples and lists of numbers by id, and what stands for them
+        self.constants: dict[Any, Any] = {}  # arrays of numbers that are known: Note [Rows] in rows.py
 
     def root(self, kind: str, key: Any, value: Any) -> Origin:
         return Origin(self._number(UNRECORDED, kind, key), value, lambda: value)

@@ -41,6 +41,13 @@ class Source:
     checked: set[types.CodeType] = field(default_factory=set)  # what was found to be compiled from it
 
     def span(self, node: ast.AST) -> Span:
+        """Kept in the node, as by `by_node`."""
+        known: dict[str, Span] = node.__dict__
+        if "tapeless.span" not in known:
+            known["tapeless.span"] = self._span(node)
+        return known["tapeless.span"]
+
+    def _span(self, node: ast.AST) -> Span:
         line = getattr(node, "lineno", 1) + self.offset
         end = getattr(node, "end_lineno", line) or line
         return Span(

@@ -55,6 +55,7 @@ class Builder:
         self.span = span
         self.again = False  # what is made now is differentiated once more
         self._scopes: list[list[Stm]] = [[]]
+        self.made = 0  # how many statements, those of regions that were given up included
 
     # -- regions
 
@@ -87,19 +88,20 @@ class Builder:
     # -- statements
 
     def add(self, stm: Stm) -> None:
+        self.made += 1
         self.stms.append(stm)
 
     def bind(self, vars: Sequence[Var], exp: Exp) -> tuple[Var, ...]:
-        self.stms.append(Stm(tuple(vars), exp, self.span))
+        self.add(Stm(tuple(vars), exp, self.span))
         return tuple(vars)
 
     def let(self, type: Type, exp: Exp, name: str = "t") -> Var:
         var = Var(name, type)
-        self.stms.append(Stm((var,), exp, self.span))
+        self.add(Stm((var,), exp, self.span))
         return var
 
     def effect(self, exp: Exp) -> None:
-        self.stms.append(Stm((), exp, self.span))
+        self.add(Stm((), exp, self.span))
 
     # -- arrays; a number is an array without axes
 
@@ -169,6 +171,7 @@ class Builder:
         """The body of a lambda here, with names of its own; its results."""
         body = apply_lambda(lam, args)
         self.stms.extend(body.stms)
+        self.made += len(body.stms)
         return body.results
 
     # -- regions as expressions
