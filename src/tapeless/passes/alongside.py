@@ -21,6 +21,7 @@ from tapeless.passes.dependence import Footprints
 from tapeless.passes.rewrite import REGIONS, Rewriter
 
 Loop = For | While
+NEAREST = 16  # so many earlier loops are compared with each, the nearest ones
 
 
 def merge_loops(function: Function) -> Function:
@@ -41,10 +42,14 @@ class Alongside(Rewriter):
 
     def joined(self, stm: Stm, exp: Loop) -> bool:
         """Whether the loop has become part of an earlier one of the region."""
+        tried = 0
         for at in reversed(range(len(self.out))):
             before = self.out[at].exp
             if not isinstance(before, For | While):
                 continue
+            tried += 1
+            if tried > NEAREST:
+                break
             shared = in_step(before, exp)
             place = self.place(at, stm) if shared else None
             if place is None:

@@ -16,16 +16,16 @@ is stored at its end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.handover import Context
-from tapeless.backends.llvm.uses import Block, Counts, binds, inner_blocks, operands, walk
-from tapeless.backends.llvm.writer import MEMORY, Writer
+from tapeless.backends.llvm.uses import Block, Counts, binds, inner_blocks, walk
+from tapeless.backends.llvm.writer import MEMORY, Value, Writer
 from tapeless.ir.types import Var
-from tapeless.lower.loopir import Alloc, Assign, Declare, For, Free, Give, If, Return, Stm, Swap, While
+from tapeless.lower.loopir import For, If, Stm, While
 
 if TYPE_CHECKING:
     from tapeless.backends.llvm.code import Code
@@ -48,7 +48,7 @@ class Pieces:
     """Which statements are functions of their own, and which parallel loops have such in them."""
 
     def __init__(self, body: Block) -> None:
-        self.chosen: set[int] = set()
+        self.chosen: dict[int, Counts] = {}  # by the id of the statement
         self.cut: set[int] = set()
         self.runs: dict[int, list[Run]] = {}  # by the id of the block
         self.large = sum(1 for _ in walk(body)) > LARGE
@@ -63,25 +63,24 @@ class Pieces:
             inner = sum(map(self._rest, inner_blocks(stm)))
             if len(self.chosen) + len(self.runs) > before:
                 self.cut.add(id(stm))
-            if inner >= PIECE and _may_leave(stm):
-                self.chosen.add(id(stm))
+            counts = Counts((stm,), self.chosen) if inner >= PIECE and _may_leave(stm) else None
+            if counts is not None and not counts.gives:
+                self.chosen[id(stm)] = counts
                 inner = 0
             weights.append(1 + inner)
         if sum(weights) <= 2 * RUN:
             return sum(weights)
-        self.runs[id(block)] = runs = _runs(block, weights)
+        self.runs[id(block)] = runs = _runs(block, weights, self.chosen)
         return len(block) - sum(r.stop - r.start - 1 for r in runs)
 
 
-def _runs(block: Block, weights: Sequence[int]) -> list[Run]:
-    last: dict[Var, int] = {}  # where a scalar is read last
-    for k, stm in enumerate(block):
-        for inner in walk((stm,)):
-            last.update((a, k) for a in operands(inner) if isinstance(a, Var))
+def _runs(block: Block, weights: Sequence[int], known: Mapping[int, Counts]) -> list[Run]:
+    counts = [Counts((stm,), known) for stm in block]
+    last = {v: k for k, found in enumerate(counts) for v in found.free}  # where a scalar is read last
     runs: list[Run] = []
     start = weight = 0
-    for k, stm in enumerate((*block, None)):
-        stays = stm is None or any(isinstance(s, Give | Return) for s in walk((stm,)))
+    for k in range(len(block) + 1):
+        stays = k == len(block) or counts[k].gives
         if weight >= RUN or (stays and weight >= PIECE):
             bound = [v for s in block[start:k] if (v := binds(s)) is not None and not isinstance(s, For)]
             runs.append(Run(start, k, tuple(v for v in bound if last.get(v, -1) >= k)))
@@ -96,31 +95,29 @@ def _runs(block: Block, weights: Sequence[int]) -> list[Run]:
 def _may_leave(stm: Stm) -> bool:
     """A parallel loop becomes a function anyway."""
     loop = isinstance(stm, For) and stm.tag == "seq"
-    return (loop or isinstance(stm, While | If)) and not any(isinstance(s, Give | Return) for s in walk((stm,)))
+    return loop or isinstance(stm, While | If)
 
 
 def write(outer: Code, block: Block, bound: Sequence[Var] = ()) -> None:
     """Statements as a function, and its call. `bound` are the scalars that it binds for others."""
     w, shared = outer.w, outer.shared
-    counts = Counts(block)
+    known = shared.pieces.chosen
+    counts = (known.get(id(block[0])) if len(block) == 1 else None) or Counts(block, known)
     own = counts.private(shared.mentions)
-    inside = list(walk(block))
-    assigned = {s.var for s in inside if isinstance(s, Assign | Declare)}
-    moved = {b for s in inside if isinstance(s, Alloc | Free) for b in (s.buffer,)}
-    moved |= {b for s in inside if isinstance(s, Swap) for b in (s.a, s.b)}
+    assigned, moved = counts.assigned, counts.moved
 
     shared.regions += 1
     name = f"{shared.program.name}.piece{shared.regions}"
     inner = type(outer)(shared, Writer(w.module, shared.flags), "", parallel=outer.parallel)
     context = Context(outer, inner)
     changing = [v for v in counts.free if v in assigned]
-    context.values(v for v in counts.free if v not in assigned)
+    read = [v for v in counts.free if v not in assigned]
+    context.values(v for v in read if v not in outer.framed)
+    in_frames = _in_frames(outer, inner, context, [*(v for v in read if v in outer.framed), *bound])
+    inner.slots.update((v, places) for v, places in in_frames.items() if v not in bound)
     if not outer.parallel and shared.program.threads not in inner.values:
         context.values([shared.program.threads])
     places = {v: [context.slot("ptr", address) for address in outer.slots[v]] for v in changing}
-    for v in bound:
-        outer.slots[v] = tuple(w.alloca(MEMORY[v.type.dtype], v.name) for _ in range(2 if v.type.dtype.is_complex else 1))
-    given = {v: [context.slot("ptr", address) for address in outer.slots[v]] for v in bound}
     for buffer in (b for b in counts.buffers if b not in own):
         if buffer in moved:
             inner.borrowed[buffer] = context.slot("ptr", outer.heap_slot(buffer))
@@ -137,14 +134,38 @@ def write(outer: Code, block: Block, bound: Sequence[Var] = ()) -> None:
     inner.statements(block)
     for v, addresses in places.items():
         _copy(inner, v, inner.slots[v], addresses)
-    for v, addresses in given.items():
-        inner.store_value(v.type.dtype, inner.value(v), tuple(addresses))
+    for v in bound:
+        inner.store_value(v.type.dtype, inner.value(v), in_frames[v])
     inner.finish()
     attributes = shared.attributes("noinline ")
     function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body())
     w.do(f"call void {function}(ptr {context.address})")
     if inner.can_fail:
         errors.leave_if_failed(outer)
+
+
+def frame(code: Code, runs: Sequence[Run]) -> None:
+    """Memory for all that the runs of a block bind for others: they hand on one pointer to it, and no values."""
+    array, used = code.w.fresh("frame"), 0
+    for v in (v for run in runs for v in run.bound):
+        parts = tuple(range(used, used + (2 if v.type.dtype.is_complex else 1)))
+        code.framed[v] = (array, parts)
+        code.slots[v] = tuple(code.w.slot(array, k) for k in parts)
+        used += len(parts)
+    code.w.allocas.append(f"  {array} = alloca [{max(used, 1)} x i64], align 8")
+
+
+def _in_frames(outer: Code, inner: Code, context: Context, scalars: Iterable[Var]) -> dict[Var, Value]:
+    """Where scalars lie that are in a frame of the code around."""
+    pointers: dict[str, str] = {}
+    found: dict[Var, Value] = {}
+    for v in scalars:
+        array, parts = outer.framed[v]
+        if array not in pointers:
+            pointers[array] = context.slot("ptr", array)
+        inner.framed[v] = (pointers[array], parts)
+        found[v] = tuple(inner.w.slot(pointers[array], k) for k in parts)
+    return found
 
 
 def _copy(code: Code, var: Var, froms: Sequence[str], tos: Sequence[str]) -> None:

@@ -7,7 +7,8 @@ which buffers belong to one iteration alone, and which may change places.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from tapeless.ir.types import Var
 from tapeless.lower.loopir import (
@@ -49,12 +50,14 @@ def inner_blocks(stm: Stm) -> tuple[Block, ...]:
     return ()
 
 
-def walk(block: Block) -> Iterator[Stm]:
-    """All statements of a block, those inside others after them."""
+def walk(block: Block, closed: Container[int] = ()) -> Iterator[Stm]:
+    """All statements of a block, those inside others after them, but not those inside `closed` ones, given by their ids."""
     left = list(reversed(block))
     while left:
         stm = left.pop()
         yield stm
+        if closed and id(stm) in closed:
+            continue
         for inner in reversed(inner_blocks(stm)):
             left.extend(reversed(inner))
 
@@ -108,14 +111,24 @@ def buffers_of(stm: Stm) -> tuple[Buffer, ...]:
 
 
 class Counts:
-    """How often a block mentions each buffer, the scalars it takes from outside, and what it allocates."""
+    """How often a block mentions each buffer, the scalars it takes from outside, what it assigns, allocates and moves.
 
-    def __init__(self, block: Block) -> None:
+    `known` has the counts of some statements, by their ids: a nest asks at many levels.
+    """
+
+    def __init__(self, block: Block, known: Mapping[int, Counts] = MappingProxyType({})) -> None:
         self.buffers: Counter[Buffer] = Counter()
         self.allocated: set[Buffer] = set()
+        self.assigned: set[Var] = set()
+        self.moved: set[Buffer] = set()  # allocated, freed or exchanged
+        self.gives = False  # a result to the caller
         bound: set[Var] = set()
         read: dict[Var, None] = {}
-        for stm in walk(block):
+        for stm in walk(block, known):
+            inner = known.get(id(stm))
+            if inner is not None:
+                self._include(inner, read)
+                continue
             self.buffers.update(buffers_of(stm))
             var = binds(stm)
             if var is not None:
@@ -123,9 +136,26 @@ class Counts:
             for operand in operands(stm):
                 if isinstance(operand, Var):
                     read[operand] = None
-            if isinstance(stm, Alloc):
-                self.allocated.add(stm.buffer)
+            match stm:
+                case Alloc(buffer=buffer):
+                    self.allocated.add(buffer)
+                    self.moved.add(buffer)
+                case Free(buffer=buffer):
+                    self.moved.add(buffer)
+                case Swap(a=a, b=b):
+                    self.moved.update((a, b))
+                case Assign(var=var) | Declare(var=var):
+                    self.assigned.add(var)
+            self.gives |= isinstance(stm, Give | Return)
         self.free = tuple(var for var in read if var not in bound)
+
+    def _include(self, inner: Counts, read: dict[Var, None]) -> None:
+        self.buffers.update(inner.buffers)
+        self.allocated |= inner.allocated
+        self.assigned |= inner.assigned
+        self.moved |= inner.moved
+        self.gives |= inner.gives
+        read.update(dict.fromkeys(inner.free))
 
     def private(self, whole: Counter[Buffer]) -> frozenset[Buffer]:
         """The buffers that nothing outside the block mentions."""
