@@ -4,6 +4,11 @@ Note [Kept values]
 Running an arm again costs the most where it divides or calls functions. Such scalars, and the slopes there, are results
 of the branch on the way forwards, 0 where the other arm is taken, and are not computed again. Those that the way back
 does not need are dead code.
+
+Note [Branches in branches]
+An arm that is run again holds other branches. One whose results the arm only hands on need not run again: its own way back
+runs the arm that was taken. Else each level of a nest would hold a copy of all levels below, and a chain of `elif` would grow
+with the square of its length.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from tapeless.ad.bodies import quiet
 from tapeless.ad.reverse import Back, Reverse, with_span
 from tapeless.ir.core import Apply, Body, If, Lambda, Stm
 from tapeless.ir.types import Atom, Const, Var, zero_of
+from tapeless.ir.walk import free_in_exp
 from tapeless.ops.partials import FIRST_WINS, unbounded
 from tapeless.ops.table import CHEAP, TABLE
 from tapeless.passes.places import roots_of
@@ -85,8 +91,11 @@ def _again(inner: Reverse, arm: Arm, body: Body) -> list[tuple[Stm, Back]]:
             for n, slope in slopes.items():
                 inner.add(s.exp.args[n], inner.emit.slope_times(slope, bar, guarded))
 
+    read = {v for s in body.stms for v in free_in_exp(s.exp)}
     for k, s in enumerate(body.stms):
-        if k in arm.values:
+        if isinstance(s.exp, If) and _only_handed_on(inner, s, read):
+            backs.append((s, lambda s=s, exp=s.exp: _back(inner, s, exp, Arm(exp.then), Arm(exp.orelse), fresh=False)))  # type: ignore[misc]
+        elif k in arm.values:
             inner.b.bind(s.vars, Apply("identity", (arm.values[k],)))
             slopes = arm.slopes.get(k, {})
             backs.append((s, lambda s=s, slopes=slopes: sloped(s, slopes)))  # type: ignore[misc]
@@ -95,9 +104,17 @@ def _again(inner: Reverse, arm: Arm, body: Body) -> list[tuple[Stm, Back]]:
     return backs
 
 
-def _back(reverse: Reverse, stm: Stm, exp: If, *given: Arm) -> None:
+def _only_handed_on(inner: Reverse, stm: Stm, read: set[Var]) -> bool:
+    """Note [Branches in branches]. One that adds to accumulators has effects."""
+    if not read.isdisjoint(stm.vars) or not any(inner.active(v) for v in stm.vars):
+        return False
+    return not any(v.type.acc for v in free_in_exp(stm.exp))
+
+
+def _back(reverse: Reverse, stm: Stm, exp: If, *given: Arm, fresh: bool = True) -> None:
+    """`fresh`: the branch has run forwards, so that its names are taken."""
     bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
-    arms = [reverse.fresh(Lambda((), arm.body)).body for arm in given]
+    arms = [reverse.fresh(Lambda((), arm.body)).body if fresh else arm.body for arm in given]
     free = list(dict.fromkeys(v for arm in arms for v in reverse.free(arm, ())))
     handed = [
         v for v in free if v.type.shape and v not in reverse.accs and _updated_by(v, arms)
