@@ -1,8 +1,10 @@
 """How long large programs compile, in pieces and as a whole, side by side.
 
     python -m benchmarks.large [NAME ...]
+    python -m benchmarks.large sizes [NAME ...]
 
-Gradients of gradients, Hessians of solvers, and gradients within a budget of memory over nests of loops: Note [Pieces] in
+The second form compiles programs of growing size, of many kinds (tapeless/testing/sized.py), and their gradients: each row
+should double. Gradients of gradients, Hessians of solvers, and gradients within a budget of memory over nests of loops: Note [Pieces] in
 backends/llvm/pieces.py. Nothing comes from the cache.
 """
 
@@ -10,14 +12,17 @@ from __future__ import annotations
 
 import math
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tapeless as tp
 from tapeless.backends.llvm import pieces
+from tapeless.testing.sized import SHAPES, module
 
 RNG = np.random.default_rng(0)
 
@@ -112,8 +117,36 @@ def seconds(make: Callable[[], Any], args: tuple[Any, ...]) -> float:
     return time.perf_counter() - start
 
 
+def sizes(names: list[str]) -> None:
+    print(
+        f"{'seconds to compile':<22}{'size':>9}{'1/4':>8}{'1/2':>8}{'all':>8}   {'gradient 1/4':>12}{'1/2':>8}{'all':>8}"
+    )
+    for name, (text, arguments, largest) in SHAPES.items():
+        if names and name not in names:
+            continue
+        print(f"{name:<22}{largest:>9}", end="", flush=True)
+        for transform in (lambda f: f, tp.grad):
+            for n in (max(1, largest // 4), max(1, largest // 2), largest):
+                with tempfile.TemporaryDirectory() as folder:
+                    f = module(text(n), Path(folder) / "sized.py").f
+                    print(f"{_compiled_or_refused(transform, f, arguments(n)):>8}", end="", flush=True)
+            print("       " if transform is not tp.grad else "", end="")
+        print()
+
+
+def _compiled_or_refused(transform: Callable[..., Any], f: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    start = time.perf_counter()
+    try:
+        return f"{seconds(lambda: transform(f), args):.1f}"
+    except tp.CompileError as problem:
+        return f"{problem.code[2:]}:{time.perf_counter() - start:.1f}"
+
+
 def main() -> None:
     tp.function(tp.grad(lambda x: x * x), cache=False)(1.0)
+    if sys.argv[1:2] == ["sizes"]:
+        sizes(sys.argv[2:])
+        return
     large = pieces.LARGE
     print(f"{'seconds to compile':<40}{'in pieces':>10}{'whole':>10}")
     for name, (make, args) in PROGRAMS.items():

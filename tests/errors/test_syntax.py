@@ -10,6 +10,36 @@ rejected = Rejected()
 counter = 0
 
 
+MIXED = tuple(k if k % 2 else k + 0.5 for k in range(40_000))
+FUNCTIONS = (abs, float)
+CHOICES = tuple(k % 2 for k in range(40_000))
+
+
+@rejected(1.0)
+def loop_over_many_items_of_several_types(x):
+    for v in MIXED:
+        x = 0.5 * x + v
+    return x
+
+
+@rejected(1.0)
+def loop_over_many_items_that_must_be_known(x):
+    for v in CHOICES:
+        x = FUNCTIONS[v](x) * 0.5
+    return x
+
+
+@rejected(1.0)
+def comprehension_over_a_million(x):
+    return sum([x * k for k in range(1_000_000)])
+
+
+@rejected(1.0)
+def tuple_of_ten_million(x):
+    items = tuple(range(10_000_000))
+    return x * items[3]
+
+
 @rejected(1.0)
 def try_statement(x):
     try:

@@ -124,9 +124,9 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
         case RangeValue():
             bounds = [x.atom.value for x in (value.start, value.stop, value.step) if isinstance(x.atom, Const)]
             if len(bounds) == 3:
-                numbers = range(*(int(b.real) for b in bounds))
-                refuse_long(ctx, what, len(numbers))
-                return [weak(k) for k in numbers]
+                counted = range(*(int(b.real) for b in bounds))
+                refuse_long(ctx, what, len(counted))
+                return [weak(k) for k in counted]
         case Array(type=t):
             n = ctx.canon(t.shape[0])
             if isinstance(n, int):

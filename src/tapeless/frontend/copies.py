@@ -88,7 +88,9 @@ def refuse_beyond(ctx: Context, what: str, items: int, done: int, each: int, rea
 def refuse_long(ctx: Context, what: str, count: int, most: int = MOST_ITEMS) -> None:
     """Values of each item are kept while compiling."""
     if count > most:
-        ctx.fail("TP116", f"{what} has {count:,} items; more than {most:,} cannot be compiled", "use an array (np.array).")
+        ctx.fail(
+            "TP116", f"{what} has {count:,} items; more than {most:,} cannot be compiled", "use an array (np.array)."
+        )
 
 
 def attempt(ctx: Context, run: Callable[[], T]) -> T | CompileError:
@@ -96,18 +98,17 @@ def attempt(ctx: Context, run: Callable[[], T]) -> T | CompileError:
     before = ctx.state.copy()
     written, made, copied = set(ctx.written_cells), ctx.b.made, ctx.copied
     depth = (ctx.inside_prelude, ctx.transforms, len(ctx.rules), ctx.copying)
+    found: T | CompileError
     with ctx.b.region() as stms:
         try:
-            result = run()
+            found = run()
         except CompileError as problem:
             if problem.code == "TP116":
                 raise
             found = problem
-        else:
-            found = None
-    if found is None:
+    if not isinstance(found, CompileError):
         ctx.b.stms.extend(stms)
-        return result
+        return found
     ctx.state, ctx.written_cells, ctx.b.made, ctx.copied = before, written, made, copied
     ctx.inside_prelude, ctx.transforms, ctx.copying = depth[0], depth[1], depth[3]
     del ctx.rules[depth[2] :]

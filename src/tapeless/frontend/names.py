@@ -123,7 +123,8 @@ def _numbers(ctx: Context, origin: Origin, name: str) -> Value:
     watch(ctx, ctx.reads.step(origin, "numbers"), f"numbers of {name}")
     kept = ctx.reads.numbers.get(id(origin.value))  # the trace may have started again
     if kept is not None:
-        return kept[1]
+        known: Value = kept[1]
+        return known
     for k, number in enumerate(origin.value):
         if type(number) is int and not -(2**63) <= number < 2**63:
             ctx.fail("TP109", f"'{name}[{k}]' = {number} does not fit into 64 bits", "make it a float.")

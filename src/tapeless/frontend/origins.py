@@ -135,7 +135,9 @@ class Reads:
         self._numbers: dict[tuple[int, str, Any], int] = {}
         self._origins: dict[int, Origin] = {}  # of objects whose parts may be read later, by id
         self._first: dict[int, Origin] = {}  # where an object was met first, by id
-        self.numbers: dict[int, tuple[Any, Any]] = {}  # long tuples and lists of numbers by id, and what stands for them
+        self.numbers: dict[
+            int, tuple[Any, Any]
+        ] = {}  # long tuples and lists of numbers by id, and what stands for them
         self.constants: dict[Any, Any] = {}  # arrays of numbers that are known: Note [Rows] in rows.py
 
     def root(self, kind: str, key: Any, value: Any) -> Origin:

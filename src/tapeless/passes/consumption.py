@@ -271,7 +271,9 @@ class _Checker:
                 taken = self._take_all(arrays, later, owned, out, span, inner)
                 for p in lam.params:
                     self.roots[p] = NONE
-                around = always(self.of_all(taken), later)  # it runs once, so it may take over what nobody needs afterwards
+                around = always(
+                    self.of_all(taken), later
+                )  # it runs once, so it may take over what nobody needs afterwards
                 return WithAcc(taken, Lambda(lam.params, self._arm(lam.body, around, owned, span)))
             case If(cond=cond, then=then, orelse=orelse):
                 return If(cond, self._arm(then, later, owned, span), self._arm(orelse, later, owned, span))

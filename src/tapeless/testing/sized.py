@@ -48,7 +48,7 @@ def arguments_written(n: int) -> str:
 
 def whole(n: int) -> str:
     """Statements over whole arrays."""
-    lines = [f"a = a * {1 + 1 / (k + 2):.6f} + b" if k % 2 else f"b = b + {k}.0 * a" for k in range(n)]
+    lines = [f"a = a * 0.4 + 0.{k % 9 + 1} * b" if k % 2 else f"b = b * 0.3 + 0.{k % 7 + 1} * a" for k in range(n)]
     return function("a", ["b = a.copy()", *lines, "return (a + b).sum()"])
 
 
@@ -86,7 +86,9 @@ def elifs_of_three(n: int) -> str:
 
 def returns(n: int) -> str:
     """Arms that leave: what follows moves into the other arm."""
-    return function("x", [line for k in range(n) for line in (f"if x < {k}.0:", f"    return x * {k}.5")] + ["return x"])
+    return function(
+        "x", [line for k in range(n) for line in (f"if x < {k}.0:", f"    return x * {k}.5")] + ["return x"]
+    )
 
 
 def ifs(n: int) -> str:
@@ -147,7 +149,9 @@ def calls_in_a_row(n: int) -> str:
 
 def over_tuple(n: int) -> str:
     """A loop over numbers of one type."""
-    return function("x", ["for v in T:", "    x = x * 0.5 + v", "return x"], f"T = tuple(k * 0.5 for k in range({n}))\n")
+    return function(
+        "x", ["for v in T:", "    x = x * 0.5 + v", "return x"], f"T = tuple(k * 0.5 for k in range({n}))\n"
+    )
 
 
 def over_ints(n: int) -> str:

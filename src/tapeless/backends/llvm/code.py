@@ -120,7 +120,9 @@ class Code:
         self.parallel = parallel  # other threads run this function at the same time
         self.values: dict[Var, Value] = {}
         self.slots: dict[Var, Value] = {}  # of declared scalars
-        self.framed: dict[Var, tuple[str, tuple[int, ...]]] = {}  # those in memory that pieces share: the array, the slots
+        self.framed: dict[
+            Var, tuple[str, tuple[int, ...]]
+        ] = {}  # those in memory that pieces share: the array, the slots
         self.partial: dict[Var, list[str]] = {}  # what belongs to one of them besides: Note [Sums in lanes]
         self.pointers: dict[Buffer, str] = {}
         self.heap: dict[Buffer, str] = {}  # slots that hold the pointers of this function's own heap buffers
