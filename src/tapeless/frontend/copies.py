@@ -96,7 +96,8 @@ def refuse_long(ctx: Context, what: str, count: int, most: int = MOST_ITEMS) -> 
 def attempt(ctx: Context, run: Callable[[], T]) -> T | CompileError:
     """What `run` gives, or why it cannot be compiled: then all is as it was before."""
     before = ctx.state.copy()
-    written, made, copied = set(ctx.written_cells), ctx.b.made, ctx.copied
+    cells = set(ctx.written_cells), set(ctx.read_cells), set(ctx.apart)
+    made, copied = ctx.b.made, ctx.copied
     depth = (ctx.inside_prelude, ctx.transforms, len(ctx.rules), ctx.copying)
     found: T | CompileError
     with ctx.b.region() as stms:
@@ -109,7 +110,8 @@ def attempt(ctx: Context, run: Callable[[], T]) -> T | CompileError:
     if not isinstance(found, CompileError):
         ctx.b.stms.extend(stms)
         return found
-    ctx.state, ctx.written_cells, ctx.b.made, ctx.copied = before, written, made, copied
+    ctx.state, ctx.b.made, ctx.copied = before, made, copied
+    ctx.written_cells, ctx.read_cells, ctx.apart = cells
     ctx.inside_prelude, ctx.transforms, ctx.copying = depth[0], depth[1], depth[3]
     del ctx.rules[depth[2] :]
     return found

@@ -120,9 +120,7 @@ class Code:
         self.parallel = parallel  # other threads run this function at the same time
         self.values: dict[Var, Value] = {}
         self.slots: dict[Var, Value] = {}  # of declared scalars
-        self.framed: dict[
-            Var, tuple[str, tuple[int, ...]]
-        ] = {}  # those in memory that pieces share: the array, the slots
+        self.tables: dict[Var, tuple[str, tuple[int, ...]]] = {}  # scalars that runs hand on: the table, the slots
         self.partial: dict[Var, list[str]] = {}  # what belongs to one of them besides: Note [Sums in lanes]
         self.pointers: dict[Buffer, str] = {}
         self.heap: dict[Buffer, str] = {}  # slots that hold the pointers of this function's own heap buffers
@@ -237,7 +235,7 @@ class Code:
     def block(self, block: Block) -> None:
         done, runs = 0, self.shared.pieces.runs.get(id(block), [])
         if runs:
-            pieces.frame(self, runs)
+            pieces.table(self, runs)
         for run in runs:
             self.statements(block[done : run.start])
             pieces.write(self, block[run.start : run.stop], run.bound)

@@ -112,9 +112,9 @@ def write(outer: Code, block: Block, bound: Sequence[Var] = ()) -> None:
     context = Context(outer, inner)
     changing = [v for v in counts.free if v in assigned]
     read = [v for v in counts.free if v not in assigned]
-    context.values(v for v in read if v not in outer.framed)
-    in_frames = _in_frames(outer, inner, context, [*(v for v in read if v in outer.framed), *bound])
-    inner.slots.update((v, places) for v, places in in_frames.items() if v not in bound)
+    context.values(v for v in read if v not in outer.tables)
+    in_tables = _in_tables(outer, inner, context, [*(v for v in read if v in outer.tables), *bound])
+    inner.slots.update((v, in_tables[v]) for v in read if v in outer.tables)
     if not outer.parallel and shared.program.threads not in inner.values:
         context.values([shared.program.threads])
     places = {v: [context.slot("ptr", address) for address in outer.slots[v]] for v in changing}
@@ -135,7 +135,7 @@ def write(outer: Code, block: Block, bound: Sequence[Var] = ()) -> None:
     for v, addresses in places.items():
         _copy(inner, v, inner.slots[v], addresses)
     for v in bound:
-        inner.store_value(v.type.dtype, inner.value(v), in_frames[v])
+        inner.store_value(v.type.dtype, inner.value(v), in_tables[v])
     inner.finish()
     attributes = shared.attributes("noinline ")
     function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body())
@@ -144,26 +144,26 @@ def write(outer: Code, block: Block, bound: Sequence[Var] = ()) -> None:
         errors.leave_if_failed(outer)
 
 
-def frame(code: Code, runs: Sequence[Run]) -> None:
+def table(code: Code, runs: Sequence[Run]) -> None:
     """Memory for all that the runs of a block bind for others: they hand on one pointer to it, and no values."""
-    array, used = code.w.fresh("frame"), 0
+    array, used = code.w.fresh("table"), 0
     for v in (v for run in runs for v in run.bound):
         parts = tuple(range(used, used + (2 if v.type.dtype.is_complex else 1)))
-        code.framed[v] = (array, parts)
+        code.tables[v] = (array, parts)
         code.slots[v] = tuple(code.w.slot(array, k) for k in parts)
         used += len(parts)
     code.w.allocas.append(f"  {array} = alloca [{max(used, 1)} x i64], align 8")
 
 
-def _in_frames(outer: Code, inner: Code, context: Context, scalars: Iterable[Var]) -> dict[Var, Value]:
-    """Where scalars lie that are in a frame of the code around."""
+def _in_tables(outer: Code, inner: Code, context: Context, scalars: Iterable[Var]) -> dict[Var, Value]:
+    """Where scalars lie that are in a table of the code around."""
     pointers: dict[str, str] = {}
     found: dict[Var, Value] = {}
     for v in scalars:
-        array, parts = outer.framed[v]
+        array, parts = outer.tables[v]
         if array not in pointers:
             pointers[array] = context.slot("ptr", array)
-        inner.framed[v] = (pointers[array], parts)
+        inner.tables[v] = (pointers[array], parts)
         found[v] = tuple(inner.w.slot(pointers[array], k) for k in parts)
     return found
 
