@@ -22,7 +22,11 @@ wrong = custom(lambda x, g: (3 * x * g,))
 constant_slope = custom(lambda x, g: (2 * tp.stop_gradient(x) * g,))
 
 
-@pytest.mark.parametrize("f", [right, np.sin, tp.vmap(lambda t: t**3), tp.function(lambda x: x**2)], ids=["custom", "ufunc", "vmap", "function"])
+@pytest.mark.parametrize(
+    "f",
+    [right, np.sin, tp.vmap(lambda t: t**3), tp.function(lambda x: x**2)],
+    ids=["custom", "ufunc", "vmap", "function"],
+)
 def test_m_check_grads_takes_whatever_can_be_differentiated(f):
     tp.check_grads(f, (X,), order=1)
 
