@@ -32,6 +32,8 @@ def analyse(function: ast.FunctionDef | ast.Lambda) -> Liveness:
 def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:
     """For each name that is bound to a nested function: the names that a call of it may read."""
     found: dict[str, frozenset[str]] = {}
+    if not any(isinstance(n, ast.FunctionDef | ast.Lambda) and n is not function for n in nodes(function)):
+        return found
     for node in nodes(function):
         if isinstance(node, ast.FunctionDef) and node is not function:
             found[node.name] = found.get(node.name, frozenset()) | reads(node)

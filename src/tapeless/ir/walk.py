@@ -142,8 +142,13 @@ def _keep_lambda(lam: Lambda) -> Lambda:
     return lam
 
 
+WITH_REGIONS = (If, For, While, Sweep, Hist, Scatter, WithAcc)
+
+
 def operands(exp: Exp) -> list[Atom]:
     """The atoms that the expression itself uses, dimensions included, those inside its regions excluded."""
+    if isinstance(exp, Apply):  # nearly all are
+        return list(exp.args)
     found: list[Atom] = []
 
     def note(a: Atom) -> Atom:
@@ -158,6 +163,8 @@ def regions(exp: Exp) -> list[Lambda]:
     """The regions of an expression, bodies as lambdas without parameters. The test of a `while` binds its
     parameters.
     """
+    if not isinstance(exp, WITH_REGIONS):
+        return []
     found: list[Lambda] = []
 
     def on_body(b: Body) -> Body:
@@ -234,7 +241,7 @@ def free_in_lambda(lam: Lambda) -> Mapping[Var, None]:
 
 def free_in_exp(exp: Exp) -> Mapping[Var, None]:
     free: dict[Var, None] = {a: None for a in operands(exp) if isinstance(a, Var)}
-    for region in regions(exp):
+    for region in regions(exp) if isinstance(exp, WITH_REGIONS) else ():
         free.update(free_in_lambda(region))
     return free
 

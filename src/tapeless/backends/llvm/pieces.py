@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 
 from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.handover import Context
-from tapeless.backends.llvm.uses import Block, Counts, binds, inner_blocks, walk
+from tapeless.backends.llvm.uses import Block, Counts, binds, inner_blocks, operands, walk
 from tapeless.backends.llvm.writer import MEMORY, Value, Writer
 from tapeless.ir.types import Var
-from tapeless.lower.loopir import For, If, Stm, While
+from tapeless.lower.loopir import For, Give, If, Return, Stm, While
 
 if TYPE_CHECKING:
     from tapeless.backends.llvm.code import Code
@@ -75,12 +75,20 @@ class Pieces:
 
 
 def _runs(block: Block, weights: Sequence[int], known: Mapping[int, Counts]) -> list[Run]:
-    counts = [Counts((stm,), known) for stm in block]
-    last = {v: k for k, found in enumerate(counts) for v in found.free}  # where a scalar is read last
+    last: dict[Var, int] = {}  # where a scalar is read last
+    gives: set[int] = set()
+    for k, stm in enumerate(block):
+        if inner_blocks(stm):
+            counts = known.get(id(stm)) or Counts((stm,), known)
+            last.update(dict.fromkeys(counts.free, k))
+            gives.update([k] if counts.gives else [])
+        else:
+            last.update((a, k) for a in operands(stm) if isinstance(a, Var))
+            gives.update([k] if isinstance(stm, Give | Return) else [])
     runs: list[Run] = []
     start = weight = 0
     for k in range(len(block) + 1):
-        stays = k == len(block) or counts[k].gives
+        stays = k == len(block) or k in gives
         if weight >= RUN or (stays and weight >= PIECE):
             bound = [v for s in block[start:k] if (v := binds(s)) is not None and not isinstance(s, For)]
             runs.append(Run(start, k, tuple(v for v in bound if last.get(v, -1) >= k)))
