@@ -106,7 +106,7 @@ class Trail:
         found = list(so_far)
         for number, part in enumerate(parts):
             begin = emit("add", seed, i64(number << 32))
-            more = _reduced(emit, part, begin, cell, (sum_operator(DType.i64),) * TOTALS, self.sample)
+            more = _reduced(emit, part, begin, cell, tuple(sum_operator(DType.i64) for _ in range(TOTALS)), self.sample)
             found = [emit("add", a, b) for a, b in zip(found, more, strict=True)]
         return found
 
