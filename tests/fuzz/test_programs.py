@@ -15,7 +15,7 @@ from tapeless.testing.compare import Outcome, Raised, compare, refused
 from tapeless.testing.programs import THEMES, Program, programs
 from tapeless.testing.stages import outcomes, unstable
 
-EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 350)  # hypothesis draws many of them twice
+EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 250)  # hypothesis draws many of them twice
 REFUSED_AT_MOST = {"references": 0.6}  # whose programs lose track of their arrays on purpose
 SETTINGS = settings(
     max_examples=EXAMPLES,

@@ -28,6 +28,7 @@ from tapeless.passes.consumption import check_in_place
 from tapeless.passes.optimized import VERIFY, optimized
 from tapeless.passes.verify import verify
 from tapeless.runtime import cache, recall
+from tapeless.runtime.collector import resting
 from tapeless.runtime.deep import with_room
 from tapeless.runtime.kept import Binary, SizeOf
 
@@ -82,6 +83,7 @@ class Compiled:
         raise ValueError(f"unknown stage {stage!r}: use core, optimized, loops, llvm, asm or ptx")
 
 
+@resting()
 def compile_specs(
     function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool = True, level: int = 3
 ) -> Compiled:
