@@ -29,7 +29,7 @@ def run_nests(derandomize: bool, ways: int, trips: int) -> None:
         chosen, lengths = some(WAYS, number, ways), some(TRIPS, number, trips)
         return recoveries.disagreement(nest.load(), nest.arguments, (0, 1, 2, 3), chosen, lengths)
 
-    drawn(nests(7), differs, few=15, derandomize=derandomize, refused_at_most=0.1)
+    drawn(nests(7), differs, few=10, derandomize=derandomize, refused_at_most=0.1)
 
 
 def run_programs(theme: str, derandomize: bool, policies: int) -> None:

@@ -53,7 +53,10 @@ def swept(u, n):
 CALLS = {"heat": (heat, (U, 0.1, 60)), "coupled": (coupled, (U, 20)), "swept": (swept, (U[:8].repeat(60, axis=1), 30))}
 
 
-@pytest.mark.parametrize("name, threads", [*((name, 1) for name in CALLS), ("swept", 2)])
+@pytest.mark.parametrize(
+    "name, threads",
+    [("heat", 1), ("swept", 1), ("swept", 2), pytest.param("coupled", 1, marks=pytest.mark.slow)],
+)
 def test_the_whole_call_stays_below_it(name, threads):
     f, args = CALLS[name]
     if peak_of(lambda: None)[0] is None:
