@@ -123,6 +123,8 @@ def write(outer: Code, block: Block, bound: Sequence[Var] = ()) -> None:
     context.values(v for v in read if v not in outer.tables)
     in_tables = _in_tables(outer, inner, context, [*(v for v in read if v in outer.tables), *bound])
     inner.slots.update((v, in_tables[v]) for v in read if v in outer.tables)
+    for v in bound:  # pieces inside find it where it was made: it is in the table only at the end
+        del inner.tables[v]
     if not outer.parallel and shared.program.threads not in inner.values:
         context.values([shared.program.threads])
     places = {v: [context.slot("ptr", address) for address in outer.slots[v]] for v in changing}
