@@ -1,6 +1,7 @@
 """Large programs in pieces: the same results, errors and memory as in one function; equal pieces are written once."""
 
 import math
+import types
 
 import numpy as np
 import pytest
@@ -17,6 +18,41 @@ U = np.random.default_rng(3).uniform(0.2, 0.9, size=(7, 9))
 def small_pieces(monkeypatch):
     monkeypatch.setattr(pieces, "LARGE", 4)
     monkeypatch.setattr(pieces, "PIECE", 3)
+
+
+def read_inside(x, n):
+    """Scalars of runs, read by loops in them that are pieces themselves."""
+    s = 0.5
+    a = math.sin(x)
+    for i in range(n):
+        if s > 0.3:
+            s = s * 0.9 + a
+            s = math.sin(s) + 0.1 * i
+    b = math.cos(x + s)
+    c = b * b + 0.5
+    for i in range(n):
+        if s > 0.2:
+            s = s * 0.8 + a * b
+            s = math.sin(s) + 0.1 * c
+    d = math.sin(c + s)
+    e = d * a + 0.25
+    for i in range(n):
+        if s > 0.1:
+            s = s * 0.7 + d * b
+            s = math.sin(s) + 0.1 * e
+    f = math.cos(e + s)
+    return a + b * c + d + e * f + s
+
+
+@pytest.mark.parametrize("length", [5, 8, 600])
+def test_pieces_inside_runs(monkeypatch, length) -> None:
+    monkeypatch.setattr(pieces, "RUN", length)
+    fresh = types.FunctionType(read_inside.__code__, globals())  # what was compiled for other lengths must not serve
+    x, h = 0.7, 1e-6
+    assert tp.function(fresh, cache=False)(x, 4) == pytest.approx(read_inside(x, 4), rel=1e-12)
+    slope = (read_inside(x + h, 4) - read_inside(x - h, 4)) / (2 * h)
+    for memory in (None, "1kB"):
+        assert tp.grad(fresh, memory=memory, cache=False)(x, 4) == pytest.approx(slope, rel=1e-7)
 
 
 def nested(x, m):
