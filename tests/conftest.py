@@ -53,5 +53,11 @@ class Golden:
 
 
 @pytest.fixture
+def compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that change the compiler: code that was compiled before must not serve again."""
+    monkeypatch.setattr("tapeless.api.shared._place", lambda function: None)
+
+
+@pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     return Golden(request.path.parent / "golden")

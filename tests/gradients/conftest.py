@@ -16,6 +16,6 @@ def optimized() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _without_llvm_passes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_llvm_passes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, compiled_anew: None) -> None:
     if "optimized" not in request.fixturenames:
         monkeypatch.setattr(function, "compile_specs", partial(compile_specs, level=0))

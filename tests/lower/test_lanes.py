@@ -11,6 +11,8 @@ from tests.lower.test_bits import in_half, matrix, of_two, shortest, where_other
 
 SIZES = [1, 7, 63, 64, 65, 100, 130]
 
+pytestmark = pytest.mark.usefixtures("compiled_anew")
+
 
 def of_whole_numbers(d):
     """Sums of whole numbers beside decisions."""

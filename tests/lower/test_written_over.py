@@ -12,6 +12,8 @@ from tapeless.passes import optimized
 from tapeless.testing.compare import compare
 from tapeless.testing.stages import outcomes
 
+pytestmark = pytest.mark.usefixtures("compiled_anew")
+
 
 def doubled(x, n):
     for _ in range(n):

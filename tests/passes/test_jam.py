@@ -11,6 +11,8 @@ from tapeless.testing.stages import outcomes
 STEPS = jam.STEPS
 SIZES = [0, 1, 2, STEPS - 1, STEPS, STEPS + 1, 2 * STEPS + 1]
 
+pytestmark = pytest.mark.usefixtures("compiled_anew")
+
 
 def shortest_paths(d):
     for k in range(len(d)):
