@@ -47,6 +47,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Limits:
+    """What counts as equal; None for what suits the type of an argument."""
+
     atol: float | None = None
     rtol: float | None = None
     eps: float | None = None
@@ -58,6 +60,9 @@ class Limits:
         if difference == 0.0:
             return 0.0
         return np.inf if difference != difference or limit == 0.0 else difference / limit
+
+
+USUAL = Limits()
 
 
 def check_grads(
@@ -73,7 +78,7 @@ def check_grads(
 
     Every argument that is a float or an array of floats is varied, entry by entry (some of them, where there are many).
     """
-    worst = max(compare(f, args, order, modes, atol, rtol, eps), key=lambda e: e.error)
+    worst = max(compare(f, args, order, modes, Limits(atol, rtol, eps)), key=lambda e: e.error)
     if worst.error > 1:
         raise AssertionError(f"tp.check_grads: {worst}")
 
@@ -81,11 +86,9 @@ def check_grads(
 def compare(
     f: Callable[..., Any],
     args: Sequence[Any],
-    order: int = 2,
+    order: int,
     modes: Sequence[str] = ("fwd", "rev"),
-    atol: float | None = None,
-    rtol: float | None = None,
-    eps: float | None = None,
+    limits: Limits = USUAL,
     names: Sequence[str] = (),
 ) -> list[Entry]:
     """All that `check_grads` looks at; `names` are what the arguments are called, where the function does not say."""
@@ -104,7 +107,7 @@ def compare(
                 f"tp.check_grads: the argument {name} is not made of floats; "
                 "close over it: tp.check_grads(lambda x: f(x, n), (x,))"
             )
-    check = _Check(tuple(args), list(names), chosen, Limits(atol, rtol, eps))
+    check = _Check(tuple(args), list(names), chosen, limits)
     found = list(check.entries(_compiled(f), order, lambda path: f"result{path}"))
     if not found:
         raise ValueError("tp.check_grads: there is nothing to check: no floats among the arguments or results")
