@@ -224,3 +224,11 @@ def test_h2_while_compiling():
         assert interrupted == 5
         print("done")
     """)
+
+
+def test_h2_loops_of_many_shapes():
+    """Interleaved loops, and the rest behind a vector loop, once asked nothing."""
+    command = [sys.executable, "-m", "tapeless.testing.endless", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("the longest")

@@ -28,17 +28,12 @@ from itertools import takewhile
 
 WORK = 1 << 18  # instructions between two polls
 CALL = 50  # instructions that a call counts for
-SMALL = 40  # instructions in an iteration of a loop over a row, which asks nothing inside another one
-REST = 500  # and what is left of a vector loop
+SMALL = 80  # instructions in an iteration of a loop over a row, which asks nothing inside another one
+REST = 500  # and all iterations that an unrolled loop has left
 
-TESTED = ("vector.memcheck", "vector.scevcheck")  # labels before a vector loop
-REST_OF_VECTORS = "vec.epilog"
 REST_OF_UNROLLED = re.compile(r"\.(epil|prol)\b")
 OFFSET = re.compile(r"^  (%[\w.$-]+) = (?:add|or|sub) (?:\w+ )*i64 (.*)$")
 CELL = re.compile(r"^  %[\w.$-]+ = getelementptr .*, i64 (%[\w.$-]+)$")
-NODE = re.compile(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", re.MULTILINE)
-LOOP = re.compile(r"!llvm\.loop (!\d+)")
-VECTOR = re.compile(r"<\d+ x [a-z]")
 
 FUNCTION = re.compile(r"^define [^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 TARGET = re.compile(r'label %([\w.$-]+|"[^"]*")')
@@ -54,8 +49,7 @@ METADATA = re.compile(r"^!(\d+) = ", re.MULTILINE)
 
 def add_polls(text: str) -> str:
     likely = 1 + max((int(n) for n in METADATA.findall(text)), default=-1)
-    vectorised = _vectorised(text)
-    changed = FUNCTION.sub(lambda found: _Function(found, f", !prof !{likely}", vectorised).polled(), text)
+    changed = FUNCTION.sub(lambda found: _Function(found, f", !prof !{likely}").polled(), text)
     if changed == text:
         return text
     return f'{changed}\n{DECLARED}!{likely} = !{{!"branch_weights", i32 {1 << 20}, i32 1}}\n'
@@ -127,9 +121,8 @@ class _Count:
 
 
 class _Function:
-    def __init__(self, found: re.Match[str], likely: str, vectorised: set[str]) -> None:
-        self.text, self.body, self.likely, self.vectorised = found[0], found[1], likely, vectorised
-        self.tested = any(name in self.body for name in TESTED)
+    def __init__(self, found: re.Match[str], likely: str) -> None:
+        self.text, self.body, self.likely = found[0], found[1], likely
         self.names = 0
 
     def polled(self) -> str:
@@ -186,7 +179,7 @@ class _Function:
     def _poll(self, loop: _Loop, loops: list[_Loop]) -> None:
         inner = [other for other in loops if other is not loop and other.header in loop.body]
         count = self._count(loop)
-        if self._is_rest(loop):
+        if REST_OF_UNROLLED.search(loop.header):
             loop.work = REST
             return
         if any(other.work is None for other in inner):
@@ -201,18 +194,6 @@ class _Function:
             self._counted_down(loop, max(1, WORK // work))
         elif not (nested and self._walks(loop, count)):
             self._in_strips(loop, count, max(1, WORK // work), loops)
-
-    def _is_rest(self, loop: _Loop) -> bool:
-        """Whether it does what a vector loop, or an unrolled one, has left: fewer iterations than that does at once. Where the
-        vector loop is tried only behind a test, the rest may be all of it.
-        """
-        if REST_OF_UNROLLED.search(loop.header):
-            return True
-        loops = [LOOP.search(self.blocks[latch].lines[-1]) for latch in loop.latches]
-        if self.tested or not all(found and found[1] in self.vectorised for found in loops):
-            return False
-        scalar = not any(VECTOR.search(line) for label in loop.body for line in self.blocks[label].lines)
-        return scalar or REST_OF_VECTORS in loop.header
 
     def _walks(self, loop: _Loop, count: _Count) -> bool:
         """Whether each iteration has cells of its own, so that there are no more iterations than memory."""
@@ -344,13 +325,6 @@ class _Function:
     def _phi(self, label: str, name: str, kind: str, entries: list[tuple[str, str]]) -> None:
         text = ", ".join(f"[ {value}, %{source} ]" for value, source in entries)
         self.blocks[label].lines.insert(0, f"  {name} = phi {kind} {text}")
-
-
-def _vectorised(text: str) -> set[str]:
-    """The nodes of loops that were vectorised, or are what was left."""
-    nodes = NODE.findall(text)
-    marks = {name for name, what in nodes if what.startswith('!"llvm.loop.isvectorized"')}
-    return {name for name, what in nodes if not marks.isdisjoint(what.split(", "))}
 
 
 def _blocks(body: str) -> dict[str, _Block]:
