@@ -9,6 +9,7 @@ import pytest
 
 import tapeless as tp
 from tapeless.backends.llvm.ptx import ptx
+from tapeless.ir.target import Target
 from tapeless.lower.loopir import Buffer
 from tapeless.lower.lowering import lower
 from tests.backends import cuda
@@ -47,7 +48,7 @@ IDS = [f.__name__ for f, _ in PROGRAMS]
 
 
 def program_of(function, args):
-    return lower(tp.function(function, cache=False).compiled(*args).in_place, target="ptx").program
+    return lower(tp.function(function, cache=False).compiled(*args).in_place, target=Target.ptx).program
 
 
 @pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=IDS)
@@ -72,7 +73,7 @@ def test_gpu_gives_the_answer_of_the_cpu(function, args):
     compiled = tp.function(function, cache=False)
     expected_args = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
     expected = compiled(*expected_args)
-    lowered = lower(compiled.compiled(*args).in_place, target="ptx")
+    lowered = lower(compiled.compiled(*args).in_place, target=Target.ptx)
     program = lowered.program
     core = compiled.compiled(*args).traced.core
     values = {s.name: len(X) for s in core.sizes}

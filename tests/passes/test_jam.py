@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.passes import jam, optimized
+from tapeless.passes import jam, pipeline
 from tapeless.testing.compare import compare
 from tapeless.testing.stages import outcomes
 
@@ -285,7 +285,7 @@ def test_by_all_stages(function, size):
 def test_the_same_bits(function, threads, monkeypatch):
     d = distances(150)
     jammed = tp.function(function, threads=threads, cache=False)(d.copy())
-    monkeypatch.setattr(optimized, "jam", lambda f: f)
+    monkeypatch.setattr(pipeline, "jam", lambda f: f)
     one_by_one = tp.function(function, threads=threads, cache=False)(d.copy())
     for a, b in zip(*((r if isinstance(r, tuple) else (r,)) for r in (jammed, one_by_one)), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -305,7 +305,7 @@ def test_gradients_that_keep_decisions(function, size, monkeypatch):
         d[1, 2] = np.nan
     assert is_jammed(tp.grad(loss), d) or size == 1
     jammed = tp.grad(tp.function(loss, cache=False))(d)
-    monkeypatch.setattr(optimized, "jam", lambda f: f)
+    monkeypatch.setattr(pipeline, "jam", lambda f: f)
     np.testing.assert_array_equal(jammed, tp.grad(tp.function(loss, cache=False))(d))
 
 
@@ -352,7 +352,7 @@ def test_gradients(monkeypatch):
     programs = [tp.grad(weighted_length), tp.function(half_of_it_differentiated)]
     jammed = [f(d) for f in programs]
     assert is_jammed(half_of_it_differentiated, d)
-    monkeypatch.setattr(optimized, "jam", lambda f: f)
+    monkeypatch.setattr(pipeline, "jam", lambda f: f)
     one_by_one = [tp.grad(tp.function(weighted_length, cache=False))(d)]
     one_by_one.append(tp.function(half_of_it_differentiated, cache=False)(d))
     np.testing.assert_array_equal(jammed[0], one_by_one[0])

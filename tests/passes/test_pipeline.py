@@ -10,16 +10,24 @@ from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Atom, Function
 from tapeless.ir.types import F64, I64, Const, DType, Type, Var
 from tapeless.ir.walk import all_stms
-from tapeless.passes.pipeline import FINAL_PASSES, PASSES, Pass, optimize
+from tapeless.passes.pipeline import (
+    FINISHING,
+    TIDY,
+    TIDY_FINALLY,
+    Pass,
+    Pipeline,
+    Repeated,
+    finished,
+    tidied,
+)
 from tapeless.passes.verify import InvalidCore, verify
 from tests.passes.programs import assert_same, calls_of, program, random_arguments, random_function
 
 SEEDS = range(40)
 
 
-@pytest.mark.parametrize("number", range(len(PASSES) + 1))
-def test_each_pass_keeps_the_meaning(number: int) -> None:
-    step = (*PASSES, FINAL_PASSES[0])[number]
+@pytest.mark.parametrize("step", [*TIDY.passes, TIDY_FINALLY.passes[0]], ids=lambda step: step.name)
+def test_each_pass_keeps_the_meaning(step: Pass) -> None:
     for seed in SEEDS:
         f = random_function(seed)
         g = step.run(f)
@@ -27,11 +35,11 @@ def test_each_pass_keeps_the_meaning(number: int) -> None:
         assert_same(f, g, random_arguments(seed))
 
 
-@pytest.mark.parametrize("passes", [PASSES, FINAL_PASSES], ids=["usual", "final"])
-def test_all_passes_keep_the_meaning(passes: tuple[Pass, ...]) -> None:
+@pytest.mark.parametrize("steps", [(TIDY,), (TIDY_FINALLY,)], ids=["usual", "final"])
+def test_all_passes_keep_the_meaning(steps: tuple[Repeated, ...]) -> None:
     for seed in SEEDS:
         f = random_function(seed, 20)
-        g = optimize(f, verify=True, passes=passes)
+        g = Pipeline(verify=True).run(steps, f)
         for k in range(3):
             assert_same(f, g, random_arguments(seed + 1000 * k))
 
@@ -41,29 +49,38 @@ def test_all_passes_keep_the_meaning(passes: tuple[Pass, ...]) -> None:
 def test_many_random_programs(start: int) -> None:
     for seed in range(start, start + 200):
         f = random_function(seed, 25)
-        g = optimize(f, verify=True, passes=FINAL_PASSES)
+        g = Pipeline(verify=True).run((TIDY_FINALLY,), f)
         for k in range(3):
             assert_same(f, g, random_arguments(seed + 10_000 * k))
 
 
 def test_a_finished_program_is_left_alone() -> None:
     for seed in range(20):
-        f = optimize(random_function(seed))
-        f = optimize(f)  # four rounds are enough for nearly all, not for all
-        assert all(step.run(f) is f for step in PASSES)
+        f = tidied(tidied(random_function(seed)))  # four rounds are enough for nearly all, not for all
+        assert all(step.run(f) is f for step in TIDY.passes)
+
+
+def test_what_is_finished_is_not_made_anew() -> None:
+    """Passes that have nothing to do give the same object: only so are they not run again."""
+    for seed in range(20):
+        f = finished(random_function(seed))
+        for step in FINISHING:
+            for p in step.passes if isinstance(step, Repeated) else (step,):
+                g = p.run(f)
+                assert g is f or g != f, p.name
 
 
 def test_nothing_grows() -> None:
     for seed in range(20):
         f = random_function(seed, 20)
         # Composed ranges add index arithmetic; everything else removes statements.
-        assert sum(1 for _ in all_stms(optimize(f).body)) <= 1.2 * sum(1 for _ in all_stms(f.body))
+        assert sum(1 for _ in all_stms(tidied(f).body)) <= 1.2 * sum(1 for _ in all_stms(f.body))
 
 
 def test_times_and_verification() -> None:
     f = program("t: f64 = add 1.0 2.0; u: f64 = mul t a", "u")
     times: dict[str, float] = {}
-    optimize(f, verify=True, times=times)
+    Pipeline(times, verify=True).run((TIDY,), f)
     assert set(times) == {"simplify", "cse", "branches", "hoist", "dce", "verify"}
     assert all(seconds >= 0 for seconds in times.values())
 
@@ -71,7 +88,7 @@ def test_times_and_verification() -> None:
         return Function(f.name, f.sizes, f.params, type(f.body)((), (Var("nobody", F64),)))
 
     with pytest.raises(InvalidCore):
-        optimize(f, verify=True, passes=(Pass("wrong", wrong),))
+        Pipeline(verify=True).run((Pass("wrong", wrong),), f)
 
 
 def large(size: int) -> Function:
@@ -105,6 +122,6 @@ def large(size: int) -> Function:
 def test_work_grows_with_the_size_of_the_program() -> None:
     def work(size: int) -> int:
         f = large(size)
-        return calls_of(lambda: optimize(f))
+        return calls_of(lambda: tidied(f))
 
     assert work(8000) < 4.5 * work(2000)

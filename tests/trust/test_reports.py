@@ -9,7 +9,7 @@ import pytest
 import tapeless as tp
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.emit import emit
-from tapeless.backends.llvm.writer import Target
+from tapeless.backends.llvm.writer import Machine
 from tapeless.lower.loopir import For
 from tapeless.runtime import peak
 from tapeless.tools import vectors
@@ -83,7 +83,7 @@ def test_m_loops_with_a_form_for_few_iterations_are_known():
     program = tp.function(lambda x: np.sum(np.sin(x) * x), threads=1).compiled(np.ones(3)).lowered.program
     loops = list(vectors.loops_inside_out(program.body))
     here = host.host()
-    wide = Target(here.kind, here.triple, here.layout, 256, lambda name, arity: ())
+    wide = Machine(here.kind, here.triple, here.layout, 256, lambda name, arity: ())
     text = emit(program, wide, {id(stm): k for k, stm in enumerate(loops)}).text
     numbers = [int(n) for n in vectors.NUMBER.findall(text)]
     fors = [k for k, stm in enumerate(loops) if isinstance(stm, For) and stm.tag != "lanes"]

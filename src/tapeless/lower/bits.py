@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Apply, Body, Index, Library, Sweep
+from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType, Var, i64
 from tapeless.ir.walk import free_in_exp
 from tapeless.lower.code import ONE, ZERO, Code, Loc
@@ -48,7 +49,7 @@ def place_of_bits(lo: Lowerer, var: Var, exp: Sweep) -> Loc | None:
     """For a result that is packed while the sweep runs: memory that is never there, noted with that of the words."""
     words = lo.packed.get(var)
     simple = all(isinstance(s.exp, Apply | Index) and not s.vars[0].type.shape for s in exp.lam.body.stms)
-    if words is None or not simple or exp.scans or lo.target != "cpu" or worth_cutting(lo, exp):
+    if words is None or not simple or exp.scans or lo.target != Target.cpu or worth_cutting(lo, exp):
         return None
     lo.arrays[words] = lo.place(words)
     place = Loc(Buffer(var.name, DType.bool, Space.heap), DType.bool, lo.dims(var.type.shape), (ONE,))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Body, For
 from tapeless.ir.plans import JAMMED
+from tapeless.ir.target import Target
 from tapeless.ir.types import Var
 from tapeless.lower.code import ONE, Loc
 from tapeless.lower.work import pieces_for, share
@@ -32,7 +33,7 @@ def swept_by_rows(body: Body) -> set[Var]:
 def copy_by_rows(lo: Lowerer, source: Loc, target: Loc) -> None:
     code = lo.code
     alike = source.ordered and target.ordered and not source.same_place(target)
-    if not alike or lo.parallel or lo.alone or lo.target != "cpu":
+    if not alike or lo.parallel or lo.alone or lo.target != Target.cpu:
         code.copy(source, target)
         return
     rows, row = source.shape[0], code.size(source.shape[1:])

@@ -48,6 +48,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.target import Target
 from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
 from tapeless.lower import accumulators, arrays, control, histograms, libraries, loopir, sweeps
@@ -99,7 +100,7 @@ class Note:
 
 
 class Lowerer:
-    def __init__(self, function: Function, target: str = "cpu") -> None:
+    def __init__(self, function: Function, target: Target = Target.cpu) -> None:
         self.function, self.target = function, target
         self.code = Code()
         self.scalars: dict[Var, Atom] = {}
@@ -394,7 +395,7 @@ def write_back(lo: Lowerer, results: Sequence[Atom], params: Sequence[Var]) -> N
         lo.code.copy(source, target)
 
 
-def lower(function: Function, target: str = "cpu", fastmath: bool = False, alone: bool = False) -> Lowered:
+def lower(function: Function, target: Target = Target.cpu, fastmath: bool = False, alone: bool = False) -> Lowered:
     """The whole function. Results of known size are provided by the caller, the others are handed over.
 
     alone: it will run on one thread, so that there are no parallel loops.

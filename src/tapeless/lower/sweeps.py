@@ -20,6 +20,7 @@ from tapeless.ir.core import (
     Sweep,
     Var,
 )
+from tapeless.ir.target import Target
 from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower import loopir
 from tapeless.lower.accumulators import with_private, worth_private
@@ -115,7 +116,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         return totals
 
     if not worth_cutting(lo, exp) or exp.scans:
-        if lo.target == "ptx" and not lo.parallel and not exp.reduces and not exp.scans:
+        if lo.target == Target.ptx and not lo.parallel and not exp.reduces and not exp.scans:
             _grid(lo, exp, n, outs)
             return
         totals = whole(exp.lam)
@@ -237,7 +238,7 @@ def _loop(
     if packed := {o.buffer: lo.bits[o.buffer] for o in outs if o.buffer in lo.bits}:
         emit_packing(code, stm, packed)
         return
-    if tag == "simd" and lo.target == "cpu":
+    if tag == "simd" and lo.target == Target.cpu:
         bits = find_words(body, i) if start == ZERO else {}
         gate = find_gate(body, i, bits)
         if bits and (gate is None or gate.truth in bits):

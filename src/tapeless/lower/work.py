@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Apply, Atom, Body, For, Hist, If, Lambda, Library, Scatter, Stm, Sweep, Var, While
+from tapeless.ir.target import Target
 from tapeless.ir.types import DType, dim_atom, i64
 from tapeless.ir.walk import regions
 from tapeless.lower.code import ONE
@@ -39,7 +40,7 @@ def cost_of(body: Body) -> int:
 
 
 def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
-    if lo.parallel or lo.alone or lo.target != "cpu":
+    if lo.parallel or lo.alone or lo.target != Target.cpu:
         return False
     if isinstance(exp.width, int):
         return exp.width >= 8 and exp.width * cost_of(exp.lam.body) >= PARALLEL_WORK

@@ -35,7 +35,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import BOOL, I64, Const, Type, Var, atom_dim, dim_atom, i64
-from tapeless.ir.walk import Substitution, map_regions, regions
+from tapeless.ir.walk import Substitution, in_regions, map_function, map_regions, regions, with_stms
 from tapeless.passes.array_sums import addend_of
 from tapeless.passes.independence import Dependent, Sharing, Within, forms_of, neutral, reduction_of, sharing_of
 from tapeless.passes.rowwise import Rows, RowTarget
@@ -77,14 +77,14 @@ def parallelise_marked(function: Function, once: bool = False) -> Function:
     def on_body(body: Body) -> Body:
         stms: list[Stm] = []
         for s in body.stms:
-            inner = Stm(s.vars, map_regions(s.exp, on_body), s.span) if regions(s.exp) else s
+            inner = in_regions(s, on_body)
             if isinstance(s.exp, For) and s.exp.plan == MARK:
                 stms.extend(_proved(s, inner, once))
             else:
                 stms.append(inner)
-        return Body(tuple(stms), body.results)
+        return with_stms(body, stms)
 
-    return replace(function, body=on_body(function.body))
+    return map_function(function, on_body)
 
 
 def _unmarked(body: Body) -> Body:

@@ -1,90 +1,181 @@
-"""The order of the passes.
+"""The order of the passes over Core: the compiler's policy, in one place.
 
-Takes a verified function and gives one that computes the same, with less. Relies on a pass giving the same object back
-when it has nothing to do: a pass is not run again on what it left alone, and the rounds end when all do.
+`Pipeline.run` takes one of the lists below and a verified function, and gives one that computes the same. Relies on a pass giving the
+same object back when it has nothing to do: a pass is not run again on what it left alone, in whichever list it stands.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
+from typing import TypeVar
 
 from tapeless.ir.core import Function
+from tapeless.ir.target import Target
+from tapeless.passes.added_rows import add_in_place
 from tapeless.passes.alongside import merge_loops
 from tapeless.passes.branches import merge_branches
 from tapeless.passes.cse import cse
 from tapeless.passes.dce import dce
+from tapeless.passes.decided import choose_by_decisions
+from tapeless.passes.fuse import fuse
+from tapeless.passes.gather import gather
 from tapeless.passes.hoist import hoist
+from tapeless.passes.jam import jam
+from tapeless.passes.own_cells import own_cells
+from tapeless.passes.parallelise import parallelise_derivable, parallelise_marked
+from tapeless.passes.product_chains import chain_products
+from tapeless.passes.product_sums import sum_products_first
+from tapeless.passes.quotients import settle_quotients
+from tapeless.passes.ranges import eliminate_checks
+from tapeless.passes.recognise import recognise_products
 from tapeless.passes.simplify import simplify
+from tapeless.passes.tiles import write_tiles
 from tapeless.passes.verify import verify as check_function
+from tapeless.passes.version import version_loops
+from tapeless.passes.whole_rows import whole_rows
+from tapeless.passes.zeroed import write_over_zeros
 
-ROUNDS = 4  # so many times at most is the list gone through
+CPU = frozenset({Target.cpu})
+VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass
+ROUNDS = 4  # so many times at most is a list gone through that is repeated
 
 
 @dataclass(frozen=True)
 class Pass:
-    """`name` is what times are recorded under."""
+    """`name` is what times are recorded under. Run for these targets only."""
 
     name: str
     run: Callable[[Function], Function]
+    targets: frozenset[Target] = frozenset(Target)
 
 
-# Before differentiation, and wherever the result may still be differentiated.
-PASSES: tuple[Pass, ...] = (
+@dataclass(frozen=True)
+class Repeated:
+    """Passes that make work for each other: until none of them changes anything, or for ROUNDS rounds."""
+
+    name: str
+    passes: tuple[Pass, ...]
+
+
+Step = Pass | Repeated
+Result = TypeVar("Result")
+
+_TIDYING = (
     Pass("simplify", simplify),
     Pass("cse", cse),
     Pass("branches", merge_branches),
     Pass("hoist", hoist),
     Pass("dce", dce),
 )
+TIDY = Repeated("tidy", _TIDYING)
 
 # The last time, before lowering: see Note [Branches as selections] in `simplify`. Loops are merged only here, so that
 # each is differentiated by itself.
-FINAL_PASSES: tuple[Pass, ...] = (
-    Pass("simplify", partial(simplify, speculate=True)),
-    Pass("loops", merge_loops),
-    *PASSES[1:],
+TIDY_FINALLY = Repeated(
+    "tidy finally", (Pass("simplify", partial(simplify, speculate=True)), Pass("loops", merge_loops), *_TIDYING[1:])
 )
 
 # After passes that say where statements shall stand.
-TIDYING = tuple(p for p in PASSES if p.name in ("simplify", "cse", "dce"))
+TIDY_IN_PLACE = Repeated("tidy in place", tuple(p for p in _TIDYING if p.name in ("simplify", "cse", "dce")))
+
+OWN_CELLS = (Pass("whole rows", whole_rows), Pass("own cells", own_cells))
+CHECKS, NO_CHECKS = Pass("ranges", eliminate_checks), Pass("unchecked", partial(eliminate_checks, unsafe=True))
+FUSE, PRODUCTS = Pass("fuse", fuse), Pass("recognise", recognise_products)
+
+# Before a function is differentiated: rules shall see few and large statements.
+PREPARING: tuple[Step, ...] = (
+    TIDY,
+    Pass("parallelise", parallelise_derivable),
+    CHECKS,
+    TIDY,
+    *OWN_CELLS,
+    TIDY,
+    FUSE,
+    PRODUCTS,
+    TIDY,
+)
 
 
-def optimize(
-    function: Function,
-    *,
-    verify: bool = False,
-    times: dict[str, float] | None = None,
-    passes: Sequence[Pass] = PASSES,
+def _jammed(f: Function) -> Function:
+    jammed = jam(f)
+    return f if jammed is f else Pipeline().run((TIDY_IN_PLACE,), jammed)
+
+
+# Before a function is lowered: prove parallel loops, drop tests of indices, fuse, find products, polish.
+FINISHING: tuple[Step, ...] = (
+    TIDY,
+    Pass("parallelise", parallelise_marked),
+    CHECKS,
+    TIDY,
+    *OWN_CELLS,
+    TIDY,
+    Pass("zeroed", write_over_zeros),
+    Pass("gather", gather),
+    TIDY,
+    FUSE,
+    PRODUCTS,
+    Pass("product sums", sum_products_first),
+    Pass("product chains", chain_products),
+    Pass("added rows", add_in_place),
+    Pass("version", version_loops),
+    TIDY_FINALLY,
+    Pass("quotients", settle_quotients),
+    Pass("tiles", write_tiles, CPU),
+    Pass("decisions", choose_by_decisions, CPU),
+    Pass("jam", _jammed, CPU),
+)
+
+
+@dataclass
+class Pipeline:
+    """Runs passes. `times` gets the seconds spent in each under its name, those of the verifier under "verify"."""
+
+    times: dict[str, float] = field(default_factory=dict)
+    target: Target = Target.cpu
+    verify: bool = VERIFY
+    left_alone: dict[Pass, Function] = field(default_factory=dict)  # the last function a pass had nothing to do with
+
+    def run(self, steps: Sequence[Step], function: Function) -> Function:
+        for step in steps:
+            function = self._pass(step, function) if isinstance(step, Pass) else self._repeated(step, function)
+        return function
+
+    def _repeated(self, repeated: Repeated, function: Function) -> Function:
+        for _ in range(ROUNDS):
+            before = function
+            function = self.run(repeated.passes, function)
+            if function is before:
+                break
+        return function
+
+    def _pass(self, step: Pass, function: Function) -> Function:
+        if self.target not in step.targets or self.left_alone.get(step) is function:
+            return function
+        new = self._timed(step.name, step.run, function)
+        if new is function:
+            self.left_alone[step] = function
+        elif self.verify:
+            self._timed("verify", check_function, new)
+        return new
+
+    def _timed(self, name: str, run: Callable[[Function], Result], function: Function) -> Result:
+        start = perf_counter()
+        result = run(function)
+        self.times[name] = self.times.get(name, 0.0) + perf_counter() - start
+        return result
+
+
+def tidied(function: Function) -> Function:
+    return Pipeline().run((TIDY,), function)
+
+
+def finished(
+    function: Function, *, unsafe: bool = False, target: Target = Target.cpu, times: dict[str, float] | None = None
 ) -> Function:
-    """Runs the passes until none of them changes anything, or for ROUNDS rounds.
-
-    verify: check the function after every pass that changed it.
-    times:  seconds spent in each pass are added under its name, those of the verifier under "verify".
-    """
-    left_alone: dict[int, Function] = {}  # by the number of the pass, what it had nothing to do with
-    for _ in range(ROUNDS):
-        before = function
-        for number, step in enumerate(passes):
-            if left_alone.get(number) is function:
-                continue
-            start = perf_counter()
-            new = step.run(function)
-            _add(times, step.name, start)
-            if new is function:
-                left_alone[number] = function
-            elif verify:
-                start = perf_counter()
-                check_function(new)
-                _add(times, "verify", start)
-            function = new
-        if function is before:
-            break
-    return function
-
-
-def _add(times: dict[str, float] | None, name: str, start: float) -> None:
-    if times is not None:
-        times[name] = times.get(name, 0.0) + perf_counter() - start
+    """What the in-place check and lowering take. With `unsafe`, without tests of indices."""
+    steps = tuple(NO_CHECKS if step is CHECKS and unsafe else step for step in FINISHING)
+    return Pipeline({} if times is None else times, target).run(steps, function)

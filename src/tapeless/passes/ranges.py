@@ -48,7 +48,8 @@ PATIENCE = 8  # how often, on average, a statement is gone through for the sake 
 
 def eliminate_checks(function: Function, unsafe: bool = False) -> Function:
     """The same function with fewer flags; with `unsafe` no `check` is left."""
-    return replace(function, body=Ranges(unsafe).function(function))
+    body = Ranges(unsafe).function(function)
+    return function if body is function.body else replace(function, body=body)
 
 
 class Ranges:
@@ -148,21 +149,27 @@ class Ranges:
                     facts.assume(form)
             case Sweep(width, arrays, lam, reduces, scans):
                 lam = self.elements(width, arrays, lam, facts, out)
-                exp = Sweep(width, arrays, lam, self.operators(reduces, facts), self.operators(scans, facts))
+                operators = tuple(self.operator(r, facts) for r in (*reduces, *scans))
+                if lam is not exp.lam or not all(map(_same, operators, (*reduces, *scans))):
+                    exp = Sweep(width, arrays, lam, operators[: len(reduces)], operators[len(reduces) :])
             case Hist(op, _, width, arrays, lam):
-                lam = self.elements(width, arrays, lam, facts, out)
-                exp = replace(exp, op=self.operators((op,), facts)[0], lam=lam)
+                lam, operator = self.elements(width, arrays, lam, facts, out), self.operator(op, facts)
+                if lam is not exp.lam or operator is not op:
+                    exp = replace(exp, op=operator, lam=lam)
             case Scatter(_, width, arrays, lam):
-                exp = replace(exp, lam=self.elements(width, arrays, lam, facts, out))
+                lam = self.elements(width, arrays, lam, facts, out)
+                exp = exp if lam is exp.lam else replace(exp, lam=lam)
             case WithAcc(_, lam):
-                exp = replace(exp, lam=self.lam(lam, facts, loop))
+                lam = self.lam(lam, facts, loop)
+                exp = exp if lam is exp.lam else replace(exp, lam=lam)
             case _:
                 pass  # neither regions nor tests
         self.bind(stm.vars, facts)
         return exp
 
-    def operators(self, many: Sequence[Reduction], facts: Facts) -> tuple[Reduction, ...]:
-        return tuple(Reduction(self.lam(r.op, facts), r.neutral, r.commutative) for r in many)
+    def operator(self, r: Reduction, facts: Facts) -> Reduction:
+        op = self.lam(r.op, facts)
+        return r if op is r.op else Reduction(op, r.neutral, r.commutative)
 
     def elements(self, width: Dim, arrays: Sequence[Var], lam: Lambda, facts: Facts, out: list[Stm]) -> Lambda:
         """The lambda of a sweep, a histogram or a scatter: its first parameter counts to the width."""
@@ -315,4 +322,4 @@ def _same(a: object, b: object) -> bool:
 
 
 def _with_axes(exp: Index | Update | UpdateAcc, axes: tuple[Axis, ...]) -> Index | Update | UpdateAcc:
-    return exp if all(map(_same, axes, exp.axes)) else replace(exp, axes=axes)
+    return exp if axes == exp.axes else replace(exp, axes=axes)

@@ -25,14 +25,14 @@ from tapeless.ir.core import (
     UpdateAcc,
 )
 from tapeless.ir.types import BOOL, I64, Dim, Var, dim_atom, i64
-from tapeless.ir.walk import map_regions, refresh_body, regions
+from tapeless.ir.walk import in_regions, map_function, refresh_body, regions, with_stms
 from tapeless.passes.linear import Linear, combined, form_of
 
 LARGEST = 60  # statements of a loop that is worth having twice
 
 
 def version_loops(function: Function) -> Function:
-    return replace(function, body=_body(function.body))
+    return map_function(function, _body)
 
 
 def _body(body: Body) -> Body:
@@ -41,8 +41,8 @@ def _body(body: Body) -> Body:
         if isinstance(s.exp, For) and _innermost(s.exp):
             stms.extend(_versioned(s, s.exp))
         else:
-            stms.append(Stm(s.vars, map_regions(s.exp, _body), s.span) if regions(s.exp) else s)
-    return Body(tuple(stms), body.results)
+            stms.append(in_regions(s, _body))
+    return with_stms(body, stms)
 
 
 def _innermost(loop: For) -> bool:

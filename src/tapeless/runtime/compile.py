@@ -19,13 +19,14 @@ from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
 from tapeless.ir.core import Function
 from tapeless.ir.digest import digest
 from tapeless.ir.printer import print_function
+from tapeless.ir.target import Target
 from tapeless.ir.types import DType
 from tapeless.lower.footprint import outline
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.lower.printer import print_program
 from tapeless.lower.verify import verify_program
 from tapeless.passes.consumption import check_in_place
-from tapeless.passes.optimized import VERIFY, optimized
+from tapeless.passes.pipeline import VERIFY, finished
 from tapeless.passes.verify import verify
 from tapeless.runtime import cache, recall
 from tapeless.runtime.collector import resting
@@ -51,7 +52,7 @@ class Compiled:
 
     @cached_property
     def optimized(self) -> Function:
-        return optimized(self.traced.core, unsafe=self.options.unsafe)
+        return finished(self.traced.core, unsafe=self.options.unsafe)
 
     @cached_property
     def in_place(self) -> Function:
@@ -79,7 +80,8 @@ class Compiled:
             case "ptx":
                 from tapeless.backends.llvm.ptx import ptx
 
-                return ptx(lower(self.in_place, target="ptx", fastmath=self.options.fastmath).program)[0]
+                core = finished(self.traced.core, unsafe=self.options.unsafe, target=Target.ptx)
+                return ptx(lower(check_in_place(core)[0], target=Target.ptx, fastmath=self.options.fastmath).program)[0]
         raise ValueError(f"unknown stage {stage!r}: use core, optimized, loops, llvm, asm or ptx")
 
 
@@ -111,7 +113,7 @@ def compile_specs(
         if found is not None:
             times["cache"] = time.perf_counter() - start
             return Compiled(traced.signature, options, *found, lambda: traced, times, True)
-    core = optimized(traced.core, unsafe=options.unsafe, times=times)
+    core = finished(traced.core, unsafe=options.unsafe, times=times)
     start = time.perf_counter()
     core, copies = check_in_place(core)
     times["in place"] = time.perf_counter() - start

@@ -24,7 +24,7 @@ from tapeless.ir.core import Body, Function, Lambda
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.ir.walk import refresh_lambda, regions
 from tapeless.passes.consumption import check_in_place
-from tapeless.passes.optimized import optimized
+from tapeless.passes.pipeline import finished
 from tapeless.passes.verify import verify
 from tapeless.testing.stages import leaves_of, parameters_of
 
@@ -87,7 +87,7 @@ def _same(f: Function) -> Function:
 
 
 def _cleaned(f: Function) -> Function:
-    return check_in_place(optimized(f))[0]
+    return check_in_place(finished(f))[0]
 
 
 def _run(f: Function, values: Sequence[Any]) -> Values | None:

@@ -18,7 +18,7 @@ from tapeless.frontend.entry import Traced, trace
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir.core import Function
 from tapeless.passes.consumption import check_in_place
-from tapeless.passes.optimized import optimized
+from tapeless.passes.pipeline import finished
 from tapeless.passes.verify import verify
 from tapeless.testing.stages import leaves_of, parameters_of
 
@@ -75,7 +75,7 @@ def gradient(function: Callable[..., Any], args: Sequence[Any], way: Way, wrt: S
     derived = tp.value_and_grad(function, tuple(wrt), **way.options())
     traced = trace(derived.python, args)
     verify(traced.core)
-    cleaned = check_in_place(optimized(traced.core))[0]
+    cleaned = check_in_place(finished(traced.core))[0]
     verify(cleaned)
     return Gradient(traced, {"core": traced.core, "optimized core": cleaned})
 

@@ -29,7 +29,7 @@ from tapeless.lower.interp import LoopError, run_program
 from tapeless.lower.lowering import Lowered, lower
 from tapeless.lower.verify import verify_program
 from tapeless.passes.consumption import check_in_place
-from tapeless.passes.optimized import optimized
+from tapeless.passes.pipeline import finished
 from tapeless.passes.verify import verify
 from tapeless.runtime.calling import Caller, error_of
 from tapeless.runtime.compile import compile_specs
@@ -59,7 +59,7 @@ def outcomes(
     traced = trace(function, arguments())
     verify(traced.core)
     yield "core", by_core(traced, traced.core, arguments)
-    core = optimized(traced.core)
+    core = finished(traced.core)
     verify(core)
     core, _ = check_in_place(core)
     verify(core)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.writer import MEMORY, Value
+from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Var
 from tapeless.lower.loopir import Atomic
 
@@ -35,7 +36,7 @@ def combine(code: Code, stm: Atomic) -> None:
     if dtype.is_complex and stm.op not in COMPONENTWISE:
         raise NotImplementedError(f"combining complex numbers by {stm.op} from several threads")
     name = (FLOATING if dtype.is_float or dtype.is_complex else INTEGER).get(stm.op)
-    scope = ' syncscope("device")' if code.w.target.kind == "ptx" else ""
+    scope = ' syncscope("device")' if code.w.target.kind == Target.ptx else ""
     if name and dtype is not DType.bool:
         for part, address in zip(value, addresses, strict=True):
             order = f"{scope} monotonic, align {dtype.real.bytes}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tapeless.backends.cpu import libraries
 from tapeless.backends.llvm.writer import MEMORY
+from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType
 from tapeless.lower.loopir import Call, Pointer, Print
 
@@ -23,7 +24,7 @@ LETTERS = {DType.bool: "b", DType.i32: "i", DType.i64: "l", DType.f32: "f", DTyp
 
 
 def call(code: Code, stm: Call) -> None:
-    if code.w.target.kind == "ptx":
+    if code.w.target.kind == Target.ptx:
         raise NotImplementedError(f"calling {stm.name} on a GPU")
     if libraries.is_fortran(stm.name):
         _call_fortran(code, stm)
@@ -76,7 +77,7 @@ def _stored(code: Code, atom: Atom) -> str:
 def show(code: Code, stm: Print) -> None:
     """`rt_print(text, slots)`: the text with a mark and a letter in place of each argument."""
     w = code.w
-    if w.target.kind == "ptx":
+    if w.target.kind == Target.ptx:
         raise NotImplementedError("printing on a GPU")
     text, values = "", []
     for part in stm.parts:

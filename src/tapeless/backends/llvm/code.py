@@ -21,6 +21,7 @@ from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
 from tapeless.backends.llvm.writer import LIKELY, MEMORY, REGISTER, UNLIKELY, Bounds, Module, Value, Writer, constant
+from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.lower.loopir import (
     Alloc,
@@ -63,8 +64,8 @@ class Shared:
         self.mentions = Counts(program.body).buffers
         self.classes = alias_classes(program.params, program.body)
         self.regions = 0
-        self.pieces = Pieces(program.body if module.target.kind == "cpu" else ())
-        alone = module.target.kind == "cpu" and not self.pieces.large
+        self.pieces = Pieces(program.body if module.target.kind == Target.cpu else ())
+        alone = module.target.kind == Target.cpu and not self.pieces.large
         self.summed = lanes.summed(program.body, module.target.vector_width) if alone else {}
         self._scopes: list[str] = []
         self._scope_text: dict[int, str] = {}
@@ -337,7 +338,7 @@ class Code:
         if stm.tag == "threads" and not self.parallel:
             region.write(self, stm)
             return
-        if stm.tag == "lanes" and self.module.target.kind == "cpu":
+        if stm.tag == "lanes" and self.module.target.kind == Target.cpu:
             lanes.write(self, stm)
             return
         kind = REGISTER[stm.var.type.dtype]

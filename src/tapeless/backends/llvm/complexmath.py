@@ -14,6 +14,7 @@ from tapeless.backends.llvm.complexformulas import FORMULAS
 from tapeless.backends.llvm.library import call_complex, call_libm
 from tapeless.backends.llvm.special import isfinite, isinf, isnan
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
+from tapeless.ir.target import Target
 from tapeless.ir.types import DType
 
 LIBRARY = {
@@ -158,7 +159,7 @@ def _function(w: Writer, name: str, real: DType, z: Value) -> Value:
 
 
 def has_library(w: Writer) -> bool:
-    return w.target.kind == "cpu"
+    return w.target.kind == Target.cpu
 
 
 def power(w: Writer, real: DType, x: Value, y: Value) -> Value:

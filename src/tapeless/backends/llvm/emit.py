@@ -1,6 +1,6 @@
 """Loop IR to LLVM IR text.
 
-`emit` takes a `Program` and a `Target` and gives the text and the external names that it calls. The statements are
+`emit` takes a `Program` and a `Machine` and gives the text and the external names that it calls. The statements are
 written by code.py.
 
 Note [Entry]
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from tapeless.backends.llvm import stopping
 from tapeless.backends.llvm.code import Code, Shared
-from tapeless.backends.llvm.writer import MEMORY, Module, Target, Writer, symbol
+from tapeless.backends.llvm.writer import MEMORY, Machine, Module, Writer, symbol
 from tapeless.lower.loopir import LARGEST_SIZE, Buffer, Program
 
 
@@ -29,7 +29,7 @@ class Emitted:
     large: bool = False  # Note [Pieces]
 
 
-def emit(program: Program, target: Target, numbers: Mapping[int, int] | None = None) -> Emitted:
+def emit(program: Program, target: Machine, numbers: Mapping[int, int] | None = None) -> Emitted:
     """`numbers`: of loops, by id, for marks that come back in optimised code."""
     module = Module(target)
     shared = Shared(program, module, numbers)

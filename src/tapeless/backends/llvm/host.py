@@ -14,7 +14,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.llvm.writer import Target
+from tapeless.backends.llvm.writer import Machine
+from tapeless.ir.target import Target
 
 # The letter of the vector ABI and the bytes of a vector, the widest first.
 VECTORS = {
@@ -45,11 +46,11 @@ def machine(opt: int = 3) -> Any:
 
 
 @functools.cache
-def host() -> Target:
+def host() -> Machine:
     initialize()
     layout = str(machine().target_data)
     width = 512 if features().get("avx512f") else 256 if features().get("avx2") else 0
-    return Target("cpu", llvm.get_process_triple(), layout, width, variants)
+    return Machine(Target.cpu, llvm.get_process_triple(), layout, width, variants)
 
 
 @functools.cache

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.backends.llvm.writer import PURE, REGISTER, Writer
+from tapeless.ir.target import Target
 from tapeless.ir.types import DType
 
 
 def call_libm(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:
-    if w.target.kind == "ptx":
+    if w.target.kind == Target.ptx:
         return call_libdevice(w, name, dtype, args)
     w.calls += 1
     kind = REGISTER[dtype]
@@ -52,7 +53,7 @@ def call_complex(w: Writer, name: str, args: Sequence[str]) -> tuple[str, str]:
 
 def call_foreign(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:
     """A function of scipy.special.cython_special: doubles, then an int that is not used."""
-    if w.target.kind == "ptx":
+    if w.target.kind == Target.ptx:
         return call_libdevice(w, name, dtype, args)
     single = dtype is DType.f32
     operands = [w.let(f"fpext float {arg} to double") for arg in args] if single else list(args)

@@ -25,7 +25,8 @@ import llvmlite.binding as llvm
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
-from tapeless.backends.llvm.writer import MEMORY, Bounds, Module, Target, Writer, symbol
+from tapeless.backends.llvm.writer import MEMORY, Bounds, Machine, Module, Writer, symbol
+from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.lower.loopir import Alloc, Buffer, For, Program, Space
 
@@ -49,7 +50,7 @@ class Kernel:
 
 def ptx(program: Program, arch: str = "sm_80") -> tuple[str, list[Kernel]]:
     machine = _machine(arch)
-    module = Module(Target("ptx", TRIPLE, str(machine.target_data)))
+    module = Module(Machine(Target.ptx, TRIPLE, str(machine.target_data)))
     shared = Shared(program, module)
     kernels = [_kernel(shared, stm) for stm in _grids(program.body)]
     context = llvm.create_context()

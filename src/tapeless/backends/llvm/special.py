@@ -12,6 +12,7 @@ from collections.abc import Callable
 from tapeless.backends.llvm.library import call_libm
 from tapeless.backends.llvm.polygamma import polygamma
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
+from tapeless.ir.target import Target
 from tapeless.ir.types import DType
 
 Sequence_ = Callable[[Writer, DType, list[str], bool], str]
@@ -55,7 +56,7 @@ def fmod(w: Writer, dtype: DType, args: list[str], reassoc: bool = False) -> str
     r = w.intrinsic("copysign", kind, w.select(wrong, kind, back, r), x, flags="")
     w.jump(merge)
     w.open(rare)
-    if w.target.kind == "ptx":  # where LLVM's frem is not exact
+    if w.target.kind == Target.ptx:  # where LLVM's frem is not exact
         slow = call_libm(w, "fmod", dtype, args)
     else:  # in a function, since LLVM would speculate a plain frem
         callee = w.module.helper(f"tapeless.fmod.{kind}", lambda: _fmod_helper(kind))
@@ -219,7 +220,9 @@ def invert(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 def shl(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     kind, (x, n), width = REGISTER[dtype], args, 8 * dtype.bytes
-    if w.target.kind == "ptx":  # LLVM's code for the select below looks at 32 bits of n alone: two halves of a shift
+    if (
+        w.target.kind == Target.ptx
+    ):  # LLVM's code for the select below looks at 32 bits of n alone: two halves of a shift
         whole = w.intrinsic("umin", kind, n, str(width))
         half = w.op("lshr", kind, whole, "1")
         return w.op("shl", kind, w.op("shl", kind, x, half), w.op("sub", kind, whole, half))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from tapeless.backends.llvm import flushing, heap
 from tapeless.backends.llvm.uses import Block, walk
 from tapeless.backends.llvm.writer import LIKELY, UNLIKELY, Module
+from tapeless.ir.target import Target
 from tapeless.lower.loopir import Buffer, For, While
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def begin(code: Code, block: Block) -> None:
     """For these statements, once the error record is known and the setting of arithmetic is saved."""
-    if code.module.target.kind != "cpu" or not any(isinstance(stm, For | While) for stm in walk(block)):
+    if code.module.target.kind != Target.cpu or not any(isinstance(stm, For | While) for stm in walk(block)):
         return
     w = code.w
     code.module.externals |= {"rt_poll", "rt_watched"}

@@ -9,7 +9,8 @@ number of iterations picks one.
 
 from __future__ import annotations
 
-from tapeless.backends.llvm.writer import Target
+from tapeless.backends.llvm.writer import Machine
+from tapeless.ir.target import Target
 from tapeless.lower.loopir import Assign, Declare, For, Let, Load, Store
 from tapeless.ops.op import Libm, Special
 from tapeless.ops.table import TABLE
@@ -19,9 +20,9 @@ LARGEST = 400  # statements
 MASKED = '!{!"llvm.loop.vectorize.predicate.enable", i1 true}'
 
 
-def has_short_form(loop: For, target: Target) -> bool:
+def has_short_form(loop: For, target: Machine) -> bool:
     """Note [Short loops]."""
-    if target.kind == "ptx" or not target.vector_width or not loop.vectorize or loop.step != 1:
+    if target.kind == Target.ptx or not target.vector_width or not loop.vectorize or loop.step != 1:
         return False
     if len(loop.body) > LARGEST or not all(isinstance(s, Let | Load | Store | Declare | Assign) for s in loop.body):
         return False

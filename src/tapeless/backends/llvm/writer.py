@@ -1,6 +1,6 @@
 """LLVM IR as text: modules, functions, names, constants and metadata.
 
-Gives `Module` and `Writer`, which know the syntax and nothing of Loop IR, and `Target`, what the text is written for.
+Gives `Module` and `Writer`, which know the syntax and nothing of Loop IR, and `Machine`, what the text is written for.
 Text is several times faster to make than objects, and compile time is a feature.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tapeless.ir.target import Target
 from tapeless.ir.types import Const, DType
 
 Value = tuple[str, ...]  # the operands that make up a scalar: one, or the real and the imaginary part
@@ -29,13 +30,13 @@ PURE = "memory(none) nounwind willreturn nofree nosync"
 
 
 @dataclass(frozen=True)
-class Target:
+class Machine:
     """What the emitter must know of a machine.
 
     `variants` gives the vector forms of a C library function: (name, lanes) pairs, the widest first.
     """
 
-    kind: str  # "cpu" | "ptx"
+    kind: Target
     triple: str
     layout: str
     vector_width: int = 0
@@ -92,7 +93,7 @@ NAMED = re.compile(r"!(alias\.scope|noalias|llvm\.access\.group|llvm\.loop) (!\d
 class Module:
     """Functions, declarations, metadata and attribute groups of one LLVM module. `externals` must be found at load."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Machine) -> None:
         self.target = target
         self.externals: set[str] = set()
         self._declarations: dict[str, str] = {}
