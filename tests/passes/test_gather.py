@@ -14,7 +14,7 @@ from tapeless.ir.core import Function, UpdateAcc
 from tapeless.ir.parser import parse_function
 from tapeless.ir.walk import all_stms
 from tapeless.passes.gather import gather
-from tapeless.passes.pipeline import tidied
+from tapeless.passes.pipeline import TIDY, Pipeline
 from tapeless.passes.verify import verify
 
 SIZES = (0, 1, 2, 3, 4, 5, 9)
@@ -40,7 +40,7 @@ def gathered(f: Function, reach: int) -> Function:
     """The function gathered, which computes the same for all sizes and is left alone the second time."""
     g = gather(f)
     verify(g)
-    clean = tidied(g, verify=True)
+    clean = Pipeline(verify=True).run((TIDY,), g)
     for rows, columns in itertools.product(SIZES, SIZES):
         args = arguments(rows, columns, reach)
         for new in (g, clean):

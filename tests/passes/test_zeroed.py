@@ -14,7 +14,7 @@ from tapeless.ir.core import Function, UpdateAcc
 from tapeless.ir.parser import parse_function
 from tapeless.ir.walk import all_stms
 from tapeless.passes.gather import gather
-from tapeless.passes.pipeline import tidied
+from tapeless.passes.pipeline import TIDY, Pipeline
 from tapeless.passes.verify import verify
 from tapeless.passes.zeroed import write_over_zeros
 
@@ -91,7 +91,7 @@ def arguments(rows: int, columns: int) -> list[object]:
 def same(f: Function, g: Function) -> None:
     """For all sizes, in either order, and after all else that happens to it."""
     verify(g)
-    clean = tidied(gather(g), verify=True)
+    clean = Pipeline(verify=True).run((TIDY,), gather(g))
     for rows, columns in itertools.product(SIZES, SIZES):
         args = arguments(rows, columns)
         (want,) = evaluate(f, args)
