@@ -27,7 +27,6 @@ from tapeless.passes.hoist import hoist
 from tapeless.passes.jam import jam
 from tapeless.passes.own_cells import own_cells
 from tapeless.passes.parallelise import parallelise_derivable, parallelise_marked
-from tapeless.passes.product_chains import chain_products
 from tapeless.passes.product_sums import sum_products_first
 from tapeless.passes.quotients import settle_quotients
 from tapeless.passes.ranges import eliminate_checks
@@ -119,7 +118,6 @@ FINISHING: tuple[Step, ...] = (
     FUSE,
     PRODUCTS,
     Pass("product sums", sum_products_first),
-    Pass("product chains", chain_products),
     Pass("added rows", add_in_place),
     Pass("version", version_loops),
     TIDY_FINALLY,

@@ -30,10 +30,10 @@ from tapeless.passes.sweeps import is_whole, sum_operator
 def sum_products_first(function: Function) -> Function:
     if not any(isinstance(stm.exp, Library) for stm in all_stms(function.body)):
         return function
-    return ProductSums(uses_in(function.body)).function(function)
+    return ProductSums(_uses_in(function.body)).function(function)
 
 
-def uses_in(body: Body) -> Counter[Atom]:
+def _uses_in(body: Body) -> Counter[Atom]:
     """How often each variable is an operand or a result."""
     uses = Counter(body.results)
     for stm in all_stms(body):
@@ -62,7 +62,7 @@ class Product:
         dtype, rows, columns = self.left.type.dtype, self.left.type.shape[0], self.right.type.shape[1]
         if along_rows:
             return b.let(Type(dtype, (rows,)), Library("matmul", (self.left, _sums_of_rows(b, self.right))), "sums")
-        return b.let(Type(dtype, (columns,)), Library("matmul", (sum_of_rows(b, self.left), self.right)), "sums")
+        return b.let(Type(dtype, (columns,)), Library("matmul", (_sum_of_rows(b, self.left), self.right)), "sums")
 
 
 def _sums_of_rows(b: Builder, matrix: Var) -> Var:
@@ -77,7 +77,7 @@ def _sums_of_rows(b: Builder, matrix: Var) -> Var:
     return b.map(rows, [matrix], total, "sums")[0]
 
 
-def sum_of_rows(b: Builder, matrix: Var) -> Var:
+def _sum_of_rows(b: Builder, matrix: Var) -> Var:
     """Row by row, in the order of memory."""
     rows, columns = matrix.type.shape
     dtype = matrix.type.dtype
@@ -133,9 +133,9 @@ class ProductSums(Rewriter):
 def _with_sums(exp: Sweep, array: Var, product: Product, b: Builder) -> Sweep | None:
     """The sweep over the sums of the rows, if all it does with a row is to add it up."""
     lam, k = exp.lam, exp.arrays.index(array)
-    match only_user(lam, lam.params[k + 1]):
+    match _only_user(lam, lam.params[k + 1]):
         case Stm((total,), Sweep(_, (_,), inner, (operator,), ()), span) as user if is_sum(operator):
-            scale = factors_of(inner, bound_in(inner))
+            scale = _factors_of(inner, _bound_in(inner))
         case _:
             return None
     if scale is None:
@@ -155,13 +155,13 @@ def _without_updates(exp: Sweep, array: Var, product: Product, b: Builder) -> Sw
     """The sweep without a product whose rows it adds to an accumulator; that is done afterwards, at once."""
     lam, k = exp.lam, exp.arrays.index(array)
     row = lam.params[k + 1]
-    bound = bound_in(lam)
+    bound = _bound_in(lam)
     scale: tuple[Atom, ...] | None = ()
-    gone = [only_user(lam, row)]
+    gone = [_only_user(lam, row)]
     match gone[0]:
         case Stm((scaled,), Sweep(_, (_,), inner, (), ())):
-            row, scale = scaled, factors_of(inner, bound | bound_in(inner))
-            gone.append(only_user(lam, scaled))
+            row, scale = scaled, _factors_of(inner, bound | _bound_in(inner))
+            gone.append(_only_user(lam, scaled))
     match gone[-1]:
         case Stm(_, UpdateAcc(acc, (*places, last), value)) if value is row:
             steady = all(isinstance(a, At) and not a.check and a.index not in bound for a in places)
@@ -183,17 +183,17 @@ def _without_updates(exp: Sweep, array: Var, product: Product, b: Builder) -> Sw
 # -- reading lambdas
 
 
-def bound_in(lam: Lambda) -> set[Atom]:
+def _bound_in(lam: Lambda) -> set[Atom]:
     return {*lam.params, *(v for stm in all_stms(lam.body) for v in stm.vars)}
 
 
-def only_user(lam: Lambda, var: Var) -> Stm | None:
+def _only_user(lam: Lambda, var: Var) -> Stm | None:
     """The statement of the lambda that uses the variable, if there is just one and it is no result."""
     users = [stm for stm in lam.body.stms if var in free_in_exp(stm.exp)]
     return users[0] if len(users) == 1 and var not in lam.body.results else None
 
 
-def factors_of(lam: Lambda, bound: Collection[Atom]) -> tuple[Atom, ...] | None:
+def _factors_of(lam: Lambda, bound: Collection[Atom]) -> tuple[Atom, ...] | None:
     """What the lambda of a sweep over one array multiplies each element by, if that is all it does."""
     value, found = lam.params[1], list[Atom]()
     for stm in lam.body.stms:
