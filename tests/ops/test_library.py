@@ -19,9 +19,8 @@ SHAPES = {
     "cholesky": [((3, 3),)],
     "sort": [((7,),), ((0,),)],
     "argsort": [((7,),), ((0,),)],
-    "pack": [((n,),) for n in (0, 1, 63, 64, 65, 200)],
 }
-DTYPES = {"matmul": [*REAL, *INEXACT[2:]], "sort": REAL, "argsort": REAL, "pack": [DType.bool]}
+DTYPES = {"matmul": [*REAL, *INEXACT[2:]], "sort": REAL, "argsort": REAL}
 EXAMPLES = [
     pytest.param(name, shapes, dtype, id=f"{name}-{shapes}-{dtype!r}")
     for name in SHAPES
@@ -64,14 +63,7 @@ def check_cholesky(a: np.ndarray, factor: np.ndarray) -> None:
     assert (np.triu(factor, 1) == 0).all()
 
 
-def check_pack(x: np.ndarray, words: np.ndarray) -> None:
-    """The bits behind the last element are like it."""
-    bits = [bool(int(word) >> k & 1) for word in words for k in range(64)]
-    assert bits == [*x.tolist(), *x.tolist()[-1:] * (len(bits) - len(x))]
-
-
 CHECKS = {
-    "pack": check_pack,
     "matmul": check_matmul,
     "solve": lambda a, b, x: np.testing.assert_allclose(a @ x, b, atol=1e-4),
     "inv": lambda a, b: np.testing.assert_allclose(a @ b, np.eye(len(a)), atol=1e-4),
@@ -123,8 +115,6 @@ def test_symbolic_dimensions():
         ("cholesky", [Type(DType.bool, (2, 2))]),
         ("sort", [Type(DType.f64, (2, 2))]),
         ("argsort", [Type(DType.c64, (2,))]),
-        ("pack", [Type(DType.i64, (2,))]),
-        ("pack", [Type(DType.bool, (2, 2))]),
     ],
 )
 def test_refused_types_are_named(name: str, types: list[Type]):

@@ -114,7 +114,6 @@ CASES = {
     "not": Case(lambda x: not x if isinstance(x, bool) else ~x),
     "shl": Case(operator.lshift, second_integers=(0, 1, 5, 20)),
     "shr": Case(operator.rshift, second_integers=(0, 1, 5, 31)),
-    "bit": Case(lambda x, k: bool(x >> k % 64 & 1), second_integers=(0, 1, 5, 63, 64, 131, -1)),
     "floor": Case(lambda x: math.copysign(math.floor(x), x)),
     "ceil": Case(lambda x: math.copysign(math.ceil(x), x)),
     "rint": Case(lambda x: math.copysign(round(x), x), (*ANY, -0.5, 1.5, 2.5)),

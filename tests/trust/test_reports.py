@@ -86,7 +86,7 @@ def test_m_loops_with_a_form_for_few_iterations_are_known():
     wide = Machine(here.kind, here.triple, here.layout, 256, lambda name, arity: ())
     text = emit(program, wide, {id(stm): k for k, stm in enumerate(loops)}).text
     numbers = [int(n) for n in vectors.NUMBER.findall(text)]
-    fors = [k for k, stm in enumerate(loops) if isinstance(stm, For) and stm.tag != "lanes"]
+    fors = [k for k, stm in enumerate(loops) if isinstance(stm, For)]
     assert set(numbers) == set(fors)
     assert optimize.parse(text)
     assert all(v.lanes is not None or v.gone for v in vectors.verdicts(program))

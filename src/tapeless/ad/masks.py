@@ -10,7 +10,7 @@ goes, and it is read from an array with an axis for each sweep around it. Number
 hard: what they come from is kept, and the search starts again without it. A cut may lie in sweeps and `with_acc`, not in branches
 and loops, which count as one operation. All that leads to it is known at the start of the iteration, so the forward
 loop computes it too: its body becomes the forward part of the iteration run again, which does the same, and after that
-the part of the way back that leads to cuts. How the truth values are kept is told in Note [Rows of bits] of `ad.bits`.
+the part of the way back that leads to cuts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tapeless.ad.bits import Rows, Words
+from tapeless.ad.decision_rows import deciding, reading
 from tapeless.ad.iteration import Region
 from tapeless.ad.sizes import fewer
 from tapeless.ir.core import (
@@ -70,11 +70,9 @@ class Decisions:
         return replace(exp, body=Body(body.stms, body.results[:count])), list(body.results[count:]), names.map
 
 
-def decide(
-    region: Region, kept: Mapping[Var, Sequence[Type]], logged: Collection[Var], words: Words | None
-) -> Decisions | None:
+def decide(region: Region, kept: Mapping[Var, Sequence[Type]], logged: Collection[Var]) -> Decisions | None:
     """`kept` are the region's parameters that would be kept, with what that takes; `logged` those of them that are
-    updated again on the way back if they are. `words` gives how many hold so many bits: Note [Rows of bits].
+    updated again on the way back if they are.
     """
     again = tuple(r for p, r in zip(region.params, region.again, strict=True) if p in logged)
     whole, _ = live_part(Body(region.body.stms, (*region.body.results, *again)))
@@ -83,15 +81,15 @@ def decide(
         return None
     tries = [list(kept), *([p] for p in kept)] if len(kept) > 1 else [list(kept)]
     for wanted in tries:
-        found = _decide(region, body, set(wanted), logged, Rows(None))
+        found = _decide(region, body, set(wanted), logged)
         if found is not None and fewer(
             [r.type for r in found.reads], [t for p in kept if p in found.values for t in kept[p]]
         ):
-            return found if words is None else _decide(region, body, set(wanted), logged, Rows(words))
+            return found
     return None
 
 
-def _decide(region: Region, body: Body, wanted: set[Var], logged: Collection[Var], rows: Rows) -> Decisions | None:
+def _decide(region: Region, body: Body, wanted: set[Var], logged: Collection[Var]) -> Decisions | None:
     while wanted:
         again = [region.again[k] for k, p in enumerate(region.params) if p in logged and p not in wanted]
         search = Search(region, body)
@@ -101,29 +99,27 @@ def _decide(region: Region, body: Body, wanted: set[Var], logged: Collection[Var
         wanted -= search.hard
     if not wanted:
         return None
-    return _apart(region, frozenset(wanted), search, again, rows)
+    return _apart(region, frozenset(wanted), search, again)
 
 
-def _apart(
-    region: Region, values: frozenset[Var], search: Search, again: Sequence[Atom], rows: Rows
-) -> Decisions | None:
+def _apart(region: Region, values: frozenset[Var], search: Search, again: Sequence[Atom]) -> Decisions | None:
     """The iteration in two: what decides, and what reads the decisions."""
     old = region.body
-    body, found = rows.reading(old, search.cuts)
+    body, found = reading(old, search.cuts)
     _, needed = live_part(Body(body.stms, (*body.results, *again)))
     if any(v in needed for v in values):
         return None
     cuts = [v for v in search.cuts if found[v] in needed]
-    body, found = rows.reading(old, cuts)
+    body, found = reading(old, cuts)
     reads = tuple(found[v] for v in cuts)
-    return Decisions(values, replace(region, body=body), reads, _forwards(region, search, cuts, rows))
+    return Decisions(values, replace(region, body=body), reads, _forwards(region, search, cuts))
 
 
-def _forwards(region: Region, search: Search, cuts: Collection[Var], rows: Rows) -> Body:
+def _forwards(region: Region, search: Search, cuts: Collection[Var]) -> Body:
     made = {v: None for s in region.forward.stms for v in s.vars}
     after = Body(tuple(s for s in region.body.stms if made.keys().isdisjoint(s.vars)), ())
     after = _forward_part(after, _accumulators(after), search.adjoint)
-    both, arrays = rows.deciding(Body((*region.forward.stms, *after.stms), ()), cuts)
+    both, arrays = deciding(Body((*region.forward.stms, *after.stms), ()), cuts)
     results = (*region.again, *(arrays[v] for v in cuts))
     body, _ = live_part(Body(both.stms, (*results, *made)))
     return Body(body.stms, results)

@@ -21,7 +21,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tapeless.ad.bits import words_here
 from tapeless.ad.counting import counts
 from tapeless.ad.invert import Inverse, invert
 from tapeless.ad.iteration import Region, trips
@@ -147,7 +146,7 @@ def _decided(reverse: Reverse, exp: For, region: Region, plan: Plan, needed: set
     """With decisions for some of what the plan would keep."""
     mine = dict(zip(exp.params, region.params, strict=True))
     logged = {mine[p]: [r.type for r in plan.records[p]] for p in plan.of(UNDO)}
-    found = decide(region, {**{mine[p]: [p.type] for p in plan.of(STORE)}, **logged}, logged, words_here(reverse))
+    found = decide(region, {**{mine[p]: [p.type] for p in plan.of(STORE)}, **logged}, logged)
     if found is None:
         return None
     values = {p for p in exp.params if mine[p] in found.values}

@@ -12,7 +12,6 @@ DECISIONS = "decisions"  # only what comparisons of the value said; a plan may s
 AUTO, RECOMPUTE, CHECKPOINT = "auto", "recompute", "checkpoint"
 KEEP = "keep"  # like auto, without regard to budgets: for the loops that a plan is made of
 ALIKE = "alike"  # shall give the same bits as its other run: no vector forms of library functions
-JAMMED = "jammed"  # does several steps of a loop on each row of its arrays, or those that are left: `passes/jam.py`
 RECOVERIES = (AUTO, RECOMPUTE, CLOSED, INVERT, "invert:M", UNDO, CHECKPOINT, "checkpoint:K", STORE)
 MOST = 2**60  # iterations
 WITH_NUMBER = (CHECKPOINT, INVERT)  # checkpoint:K is the depth of strips, invert:M starts afresh every M iterations

@@ -157,7 +157,7 @@ def lower_shape(
             lo.arrays[var] = Loc(source.buffer, source.dtype, shape, tuple(strides), source.offset, ordered=False)
         case Copy(array=array):
             target = lo.place(var)
-            lo.copy(var, lo.loc(array), target)
+            code.copy(lo.loc(array), target)
             lo.arrays[var] = target
         case Full(value=value):
             target = lo.place(var)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import Atom, Const, DType, Type, const, i64
-from tapeless.lower.bits import lower_pack
 from tapeless.lower.code import ONE, ZERO, Code, Loc
 from tapeless.lower.loopir import Call, Pointer
 from tapeless.lower.sorting import lower_sort
@@ -43,8 +42,6 @@ def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
             _cholesky(lo, vars[0], exp)
         case "sort" | "argsort":
             lower_sort(lo, vars[0], exp)
-        case "pack":
-            lower_pack(lo, vars[0], exp)
         case _:
             raise AssertionError(f"no lowering for the library operation {exp.name}")
 

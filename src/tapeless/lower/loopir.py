@@ -4,7 +4,7 @@
     stm     ::= let v = op(atom...)                   a row of the ops table on scalars, v is bound once
               | v = load buf[atom] | store buf[atom] = atom | atomic op buf[atom] atom
               | declare v = atom | assign v = atom    a scalar that changes: carried values, results of branches
-              | for i in lo..hi step k {tag} block    tag: seq | simd | lanes | threads | grid | block
+              | for i in lo..hi step k {tag} block    tag: seq | simd | threads | grid | block
               | while block, atom do block | if atom block else block
               | alloc buf[atom] | free buf | swap buf buf
               | check atom error args | call library args | give k buf | return k atom | barrier | print
@@ -13,8 +13,7 @@ arithmetic is explicit. Two different buffers never overlap when one of them is 
 
 Note [Tags]
 `seq`: in order. `simd`: the iterations are independent except for reductions into declared scalars, so they may be
-vectorised without asking about memory. `lanes`: the same, and the emitter writes the vectors itself (Note [Lanes] in
-`lanes.py`). `threads`: the iterations may run at the same time on different threads;
+vectorised without asking about memory. `threads`: the iterations may run at the same time on different threads;
 the block declares all scalars that it assigns, and it allocates what it writes or writes disjoint cells.
 `grid` and `block` are the two levels of a GPU launch, with the same promise as `threads`.
 

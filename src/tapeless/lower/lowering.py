@@ -52,9 +52,7 @@ from tapeless.ir.target import Target
 from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
 from tapeless.lower import accumulators, arrays, control, histograms, libraries, loopir, sweeps
-from tapeless.lower.bits import packed_in
 from tapeless.lower.code import ZERO, Code, Loc
-from tapeless.lower.copies import copy_by_rows, swept_by_rows
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.memory import place_allocations
 from tapeless.lower.uses import own_cells, single_updates, size_test, updated_by
@@ -116,9 +114,6 @@ class Lowerer:
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]
         self.in_target: dict[Var, Loc] = {}  # where arrays are made that a later update would have put there
-        self.by_rows = swept_by_rows(function.body)
-        self.packed: dict[Var, Var] = {}  # truth values that are made for `pack` alone: its result
-        self.bits: dict[Buffer, Loc] = {}  # memory that is never there: the words that hold its bits
 
     # -- operands
 
@@ -151,12 +146,6 @@ class Lowerer:
         """Where a fresh array goes: the place that is wanted for it, or new memory."""
         wanted = self.wanted.pop(var, None)
         return wanted if wanted is not None else self.allocate(var.type, var.name)
-
-    def copy(self, array: Atom, source: Loc, target: Loc) -> None:
-        if array in self.by_rows:
-            copy_by_rows(self, source, target)
-        else:
-            self.code.copy(source, target)
 
     def scoped(self, run: Callable[[], None], keep: Sequence[Buffer] = ()) -> None:
         """Frees what `run` allocates at the end of the current block, but for `keep`."""
@@ -225,7 +214,6 @@ class Lowerer:
     def body(self, body: Body) -> list[Atom]:
         """Lowers the statements; gives the scalar results, arrays are found in `arrays`."""
         updates = single_updates(body)
-        self.packed.update(packed_in(body))
         early: set[int] = set()  # positions of statements that are lowered already
         tested = self.tested
         for k, stm in enumerate(body.stms):
@@ -440,7 +428,7 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
             if not r.type.shape:
                 scalar_slots[k] = scalar(lo.atom(r))
             elif k in provided:
-                lo.copy(r, lo.loc(r), provided[k])
+                code.copy(lo.loc(r), provided[k])
             else:
                 source = lo.loc(r)
                 dims = tuple(scalar(d) for d in source.shape)

@@ -24,10 +24,8 @@ from tapeless.ir.target import Target
 from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower import loopir
 from tapeless.lower.accumulators import with_private, worth_private
-from tapeless.lower.bits import emit_packing, emit_words, find_words, place_of_bits
 from tapeless.lower.code import ONE, ZERO, Loc
 from tapeless.lower.invariant import once_a_chunk
-from tapeless.lower.skipping import emit_blocks, find_gate
 from tapeless.lower.work import pieces_of, share, work_of, worth_cutting
 from tapeless.passes.distances import owns_rows
 
@@ -86,7 +84,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     n = lo.dim(exp.width)
     reduced = sum(len(r.neutral) for r in exp.reduces)
     scanned = sum(len(r.neutral) for r in exp.scans)
-    outs = [place_of_bits(lo, v, exp) or lo.place(v) for v in vars[reduced:]]
+    outs = [lo.place(v) for v in vars[reduced:]]
     _set_aside(lo, exp, outs)
     for v, loc in zip(vars[reduced:], outs, strict=True):
         lo.arrays[v] = loc
@@ -235,18 +233,6 @@ def _loop(
     own = {lo.accs[a].loc.buffer for a in free_in_lambda(lam) if a in lo.accs and owns_rows(lam, a)}
     tag = "simd" if free and _independent(body, own | {o.buffer for o in outs}) else "seq"
     stm = loopir.For(i, start, stop, tuple(body), 1, tag)
-    if packed := {o.buffer: lo.bits[o.buffer] for o in outs if o.buffer in lo.bits}:
-        emit_packing(code, stm, packed)
-        return
-    if tag == "simd" and lo.target == Target.cpu:
-        bits = find_words(body, i) if start == ZERO else {}
-        gate = find_gate(body, i, bits)
-        if bits and (gate is None or gate.truth in bits):
-            emit_words(code, stm, bits, gate)
-            return
-        if gate is not None:
-            emit_blocks(code, gate, stm)
-            return
     code.mark(stm)
     code.emit(stm)
 

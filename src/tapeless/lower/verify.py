@@ -47,7 +47,7 @@ from tapeless.lower.printer import Printer, buffers
 from tapeless.ops.table import TABLE
 
 PARALLEL = ("threads", "grid", "block")  # tags under which iterations have scalars of their own
-TAGS = ("seq", "simd", "lanes", *PARALLEL)
+TAGS = ("seq", "simd", *PARALLEL)
 CHECK_ARGS = 3
 
 

@@ -6,10 +6,6 @@ live with `ad` and the backends. Operands have one element type; the front end p
 Note [Singular]
 `solve` and `inv` of a singular matrix and `cholesky` of one that is not positive definite raise LinAlgError, as in
 NumPy. `cholesky` reads the lower triangle only, and the upper triangle of its result is 0.
-
-Note [Packed]
-`pack` puts truth values into words of 64, the first one into the lowest bit: element i is `bit(words[i >> 6], i)`. What is
-left of the last word repeats the last element, so that a word is 0 or -1 where all its elements are alike.
 """
 
 from __future__ import annotations
@@ -20,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tapeless.ir.types import I64, DType, Type, Var
+from tapeless.ir.types import DType, Type
 from tapeless.ops.op import COMPLEX, FLOATS, NUMERIC, REAL
 
 ANY = -1  # an arity
-WORD = 64  # bits
 Attrs = Mapping[str, int | str | bool]
 
 
@@ -114,17 +109,6 @@ def _argsort(x: Any) -> Any:
     return np.argsort(x, kind="stable").astype(np.int64, copy=False)
 
 
-def _pack_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    _expect(types[0].rank == 1 and types[0].dtype is DType.bool, "pack", "a vector of truth values", types)
-    size = types[0].shape[0]
-    return (Type(DType.i64, (-(-size // WORD) if isinstance(size, int) else Var("words", I64),)),)
-
-
-def _pack(x: Any) -> Any:
-    whole = np.pad(x, (0, -len(x) % WORD), mode="edge") if len(x) else x
-    return np.packbits(whole, bitorder="little").view(np.int64)
-
-
 def _evaluation(function: Callable[..., Any]) -> Callable[[Sequence[Any], Attrs], tuple[Any, ...]]:
     def evaluate(args: Sequence[Any], attrs: Attrs) -> tuple[Any, ...]:
         with np.errstate(all="ignore"):
@@ -142,7 +126,6 @@ ROWS = (
     LibraryOp("slogdet", 1, _of_matrix("slogdet", _element, _real_element), _evaluation(np.linalg.slogdet), "2/3 n^3"),
     LibraryOp("cholesky", 1, _of_matrix("cholesky", _same), _evaluation(np.linalg.cholesky), "1/3 n^3"),
     LibraryOp("sort", 1, _of_vector("sort", _same), _evaluation(_sort), "n log n"),
-    LibraryOp("pack", 1, _pack_types, _evaluation(_pack), "n"),  # Note [Packed]
     LibraryOp("argsort", 1, _of_vector("argsort", _positions), _evaluation(_argsort), "n log n"),
 )
 LIBRARY: dict[str, LibraryOp] = {row.name: row for row in ROWS}

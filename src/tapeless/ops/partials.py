@@ -337,7 +337,7 @@ PARTIALS: dict[str, Partials] = {
     **ARITHMETIC,
     **{name: _extremum(name) for name in FIRST_WINS},
     **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), FLAT2),
-    **dict.fromkeys(("and", "or", "xor", "shl", "shr", "bit"), FLAT2),
+    **dict.fromkeys(("and", "or", "xor", "shl", "shr"), FLAT2),
     "not": FLAT1,
     "select": (None, None, None),  # LINEAR_OR_SPECIAL
     "convert": FLAT1,  # LINEAR_OR_SPECIAL

@@ -73,7 +73,6 @@ from tapeless.ops.op import (
 from tapeless.ops.partials import PARTIALS
 
 INEXACT = FLOATS | COMPLEX
-WORDS = frozenset({DType.i64})
 CHEAP, DIVIDE, CALL, HEAVY = 1, 4, 15, 30  # costs, in additions
 LARGEST_ORDER = 170  # of polygamma: the factorial of 171 is infinite
 
@@ -124,10 +123,6 @@ def _of_the_bound_variable(dtypes: Sequence[DType]) -> DType:
 def _ipow(x: Any, n: Any) -> Any:
     sign = np.where(np.bitwise_and(n, 1) == 1, x, 1)  # of 1 ** n and (-1) ** n
     return np.where(n >= 0, np.power(x, np.maximum(n, 0)), np.where(np.abs(x) == 1, sign, 0)).astype(x.dtype)
-
-
-def _bit(word: Any, k: Any) -> Any:
-    return np.bitwise_and(np.right_shift(word, np.bitwise_and(k, 63)), 1) != 0
 
 
 def _nan(x: Any) -> Any:
@@ -262,7 +257,6 @@ BITS = (
     _unary("not", INTS | BOOLS, np.invert, Special("not"), symbol="~"),
     _binary("shl", INTS, np.left_shift, Special("shl"), symbol="<<"),  # Note [Division]
     _binary("shr", INTS, np.right_shift, Special("shr"), symbol=">>"),  # Note [Division]
-    _binary("bit", WORDS, _bit, Special("bit"), result=_bool),  # bit k % 64 of a word: see `pack` of ops/library.py
 )
 
 CHOICE = (

@@ -20,11 +20,9 @@ from tapeless.passes.alongside import merge_loops
 from tapeless.passes.branches import merge_branches
 from tapeless.passes.cse import cse
 from tapeless.passes.dce import dce
-from tapeless.passes.decided import choose_by_decisions
 from tapeless.passes.fuse import fuse
 from tapeless.passes.gather import gather
 from tapeless.passes.hoist import hoist
-from tapeless.passes.jam import jam
 from tapeless.passes.own_cells import own_cells
 from tapeless.passes.parallelise import parallelise_derivable, parallelise_marked
 from tapeless.passes.product_sums import sum_products_first
@@ -78,9 +76,6 @@ TIDY_FINALLY = Repeated(
     "tidy finally", (Pass("simplify", partial(simplify, speculate=True)), Pass("loops", merge_loops), *_TIDYING[1:])
 )
 
-# After passes that say where statements shall stand.
-TIDY_IN_PLACE = Repeated("tidy in place", tuple(p for p in _TIDYING if p.name in ("simplify", "cse", "dce")))
-
 OWN_CELLS = (Pass("whole rows", whole_rows), Pass("own cells", own_cells))
 CHECKS, NO_CHECKS = Pass("ranges", eliminate_checks), Pass("unchecked", partial(eliminate_checks, unsafe=True))
 FUSE, PRODUCTS = Pass("fuse", fuse), Pass("recognise", recognise_products)
@@ -97,11 +92,6 @@ PREPARING: tuple[Step, ...] = (
     PRODUCTS,
     TIDY,
 )
-
-
-def _jammed(f: Function) -> Function:
-    jammed = jam(f)
-    return f if jammed is f else Pipeline().run((TIDY_IN_PLACE,), jammed)
 
 
 # Before a function is lowered: prove parallel loops, drop tests of indices, fuse, find products, polish.
@@ -123,8 +113,6 @@ FINISHING: tuple[Step, ...] = (
     TIDY_FINALLY,
     Pass("quotients", settle_quotients),
     Pass("tiles", write_tiles, CPU),
-    Pass("decisions", choose_by_decisions, CPU),
-    Pass("jam", _jammed, CPU),
 )
 
 

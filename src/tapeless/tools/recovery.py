@@ -35,7 +35,7 @@ WHY = {
     CLOSED: "it follows from the loop's index",
     LIVE: "no cell that is read is written again, so the final array serves",
     UNDO: "cells that are overwritten are logged, and put back on the way",
-    DECISIONS: "only comparisons look at it: what they said is kept, a bit each in rows, else a byte",
+    DECISIONS: "only comparisons look at it: what they said is kept, a byte each",
     STORE: "its value at the start of each iteration is stored",
     INVERT: "iterations are solved backwards for their starting values",
     RECOMPUTE: "for each iteration, the loop runs again from its start",

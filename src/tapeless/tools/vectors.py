@@ -7,8 +7,7 @@ Note [Marks]
 A `for` loop is emitted with a metadata node of its own, or with several, where it has a form of its own for few iterations.
 LLVM keeps the operands of such a node when it vectorises, unrolls or copies the loop, so a number that the emitter adds to
 it comes back with every loop that was made of it. The vector form also gets `llvm.loop.isvectorized`, as does a loop that was only
-interleaved: the lanes are those of the vector types in its own blocks. A `while` loop has no node and thus no mark. Loops with
-the tag `lanes` are in vectors whatever LLVM does.
+interleaved: the lanes are those of the vector types in its own blocks. A `while` loop has no node and thus no mark.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from dataclasses import dataclass, field
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.code import MARK
 from tapeless.backends.llvm.emit import emit
-from tapeless.backends.llvm.lanes import number_of
 from tapeless.lower.loopir import For, Program, Stm, While
 from tapeless.lower.printer import children
 
@@ -64,8 +62,6 @@ def verdicts(program: Program) -> list[Verdict]:
     for number, stm in enumerate(loops):
         if isinstance(stm, While):
             answer.append(UNKNOWN if strays else Verdict(1))
-        elif stm.tag == "lanes":
-            answer.append(Verdict(number_of(stm, target.vector_width)))
         else:
             answer.append(_best(found.get(number, [])))
     return answer

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, lanes, pairs, pieces, region, stopping
+from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, pairs, pieces, region, stopping
 from tapeless.backends.llvm.in_place import extrema_in_place
 from tapeless.backends.llvm.pieces import Pieces
 from tapeless.backends.llvm.scalar import apply
@@ -65,8 +65,6 @@ class Shared:
         self.classes = alias_classes(program.params, program.body)
         self.regions = 0
         self.pieces = Pieces(program.body if module.target.kind == Target.cpu else ())
-        alone = module.target.kind == Target.cpu and not self.pieces.large
-        self.summed = lanes.summed(program.body, module.target.vector_width) if alone else {}
         self._scopes: list[str] = []
         self._scope_text: dict[int, str] = {}
         number = len(set(self.classes.values()))
@@ -122,7 +120,6 @@ class Code:
         self.values: dict[Var, Value] = {}
         self.slots: dict[Var, Value] = {}  # of declared scalars
         self.tables: dict[Var, tuple[str, tuple[int, ...]]] = {}  # scalars that runs hand on: the table, the slots
-        self.partial: dict[Var, list[str]] = {}  # what belongs to one of them besides: Note [Sums in lanes]
         self.pointers: dict[Buffer, str] = {}
         self.heap: dict[Buffer, str] = {}  # slots that hold the pointers of this function's own heap buffers
         self.borrowed: dict[Buffer, str] = {}  # those of the function that calls this one
@@ -168,8 +165,7 @@ class Code:
         slots = self.slots.get(atom)
         if slots is None:
             raise KeyError(f"{atom!r} is read before it is bound")
-        value = self.from_memory(atom.type.dtype, [self.load_part(atom.type.dtype, slot) for slot in slots])
-        return (lanes.whole(self, atom, value[0]),) if atom in self.partial else value
+        return self.from_memory(atom.type.dtype, [self.load_part(atom.type.dtype, slot) for slot in slots])
 
     def index(self, atom: Atom) -> str:
         value = self.value(atom)[0]
@@ -282,10 +278,8 @@ class Code:
                         w.alloca(MEMORY[dtype], stm.var.name) for _ in range(2 if dtype.is_complex else 1)
                     )
                 self.store_value(dtype, init, self.slots[stm.var])
-                lanes.declare(self, stm.var)
             case Assign():
                 self.store_value(stm.var.type.dtype, self.value(stm.value), self.slots[stm.var])
-                lanes.clear(self, stm.var)
             case For():
                 self.loop(stm)
             case If():
@@ -337,9 +331,6 @@ class Code:
     def loop(self, stm: For) -> None:
         if stm.tag == "threads" and not self.parallel:
             region.write(self, stm)
-            return
-        if stm.tag == "lanes" and self.module.target.kind == Target.cpu:
-            lanes.write(self, stm)
             return
         kind = REGISTER[stm.var.type.dtype]
         lo, hi = self.value(stm.lo)[0], self.value(stm.hi)[0]

@@ -236,11 +236,6 @@ def shr(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     return w.op("ashr", kind, x, w.select(inside, kind, n, str(8 * dtype.bytes - 1)))
 
 
-def bit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    place = w.op("and", "i64", args[1], "63")
-    return w.let(f"trunc i64 {w.op('lshr', 'i64', args[0], place)} to i1")
-
-
 def sign(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     kind, (x,) = REGISTER[dtype], args
     if dtype.is_int:
@@ -422,7 +417,7 @@ def convert(w: Writer, source: DType, target: DType, value: Value) -> Value:
 
 SEQUENCES: dict[str, Sequence_] = {
     "floordiv": floordiv, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
-    "identity": identity, "not": invert, "shl": shl, "shr": shr, "bit": bit, "rsqrt": rsqrt, "logaddexp": logaddexp, "xlogy": xlogy,
+    "identity": identity, "not": invert, "shl": shl, "shr": shr, "rsqrt": rsqrt, "logaddexp": logaddexp, "xlogy": xlogy,
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
     "loose_tanh": loose_tanh, "sech2": sech2, "sinc": sinc, "direction": direction, "one_minus_square": one_minus_square,
     "polygamma": polygamma,
