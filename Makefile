@@ -10,12 +10,15 @@ TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: demo test check fuzz soak bench-primal bench-grad bench-memory format clean help
+.PHONY: demo test test-all check fuzz soak bench-primal bench-grad bench-memory format clean help
 
 demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
 
-test: $(DEV) ## run the tests, all but the slow ones
+test: $(DEV) ## run the tests, of exhaustive ones a sample
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not thorough"
+
+test-all: $(DEV) ## run all tests but the long fuzzing
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 check: $(DEV) ## format, lint, types and layers, without changing a file

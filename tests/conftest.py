@@ -1,4 +1,4 @@
-"""What all tests share: a compile cache of their own, and the `golden` fixture.
+"""What all tests share: a compile cache of their own, sampling of exhaustive tests, and the `golden` fixture.
 
 Takes TAPELESS_UPDATE_GOLDEN=1 from the environment to rewrite golden files instead of comparing with them.
 Relies on being loaded before any test imports tapeless, so that the cache directory is set in time.
@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.sampling import mark_unsampled
+
 # Workers of xdist inherit the variable from the process that started them, which alone makes and removes the directory.
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 if not IS_WORKER:
@@ -22,6 +24,11 @@ if not IS_WORKER:
 # The first example of a program compiles it and takes far longer than the others.
 settings.register_profile("tapeless", deadline=None)
 settings.load_profile("tapeless")
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses by markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_unsampled(items)
 
 
 def pytest_unconfigure() -> None:

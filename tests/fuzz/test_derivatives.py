@@ -16,16 +16,18 @@ def differs(program: Program, number: int) -> str:
         return disagreement(program.load(), program.arguments, number)
 
 
-def run(theme: str, derandomize: bool) -> None:
-    drawn(programs(theme), differs, few=60, derandomize=derandomize, refused_at_most=0.6)
+def run(theme: str, few: int = 60, part: int | None = None) -> None:
+    drawn(programs(theme), differs, few=few, part=part, refused_at_most=0.6)
 
 
+@pytest.mark.sampled(3, each="theme")
+@pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("theme", THEMES)
-def test_the_same_programs(theme: str) -> None:
-    run(theme, derandomize=True)
+def test_the_same_programs(theme: str, part: int) -> None:
+    run(theme, 20, part)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", THEMES)
 def test_new_programs(theme: str) -> None:
-    run(theme, derandomize=False)
+    run(theme)

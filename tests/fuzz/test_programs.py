@@ -1,28 +1,23 @@
 """Generated programs: plain Python, the interpreters of Core and of Loop IR, and native code agree.
 
 TAPELESS_FUZZ_EXAMPLES says how many programs each test draws; without it, more than 500 different ones in all, the same
-each time. The slow test draws new programs in every run.
+each time, of which `make test` runs a quarter. The slow test draws new programs in every run.
 """
 
 import os
 from collections import Counter
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from tapeless.errors import CompileError, InternalError, ShapeError
 from tapeless.testing.compare import Outcome, Raised, compare, refused
 from tapeless.testing.programs import THEMES, Program, programs
 from tapeless.testing.stages import outcomes, unstable
+from tests.fuzz.drawn import draw
 
 EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 250)  # hypothesis draws many of them twice
 REFUSED_AT_MOST = {"references": 0.6}  # whose programs lose track of their arrays on purpose
-SETTINGS = settings(
-    max_examples=EXAMPLES,
-    database=None,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
 
 
 def check(program: Program, seen: Counter[str]) -> None:
@@ -52,43 +47,29 @@ def lost(program: Program, python: Outcome) -> bool:
     return program.untyped and isinstance(python, Raised)
 
 
-def run(theme: str, derandomize: bool) -> None:
+def run(theme: str, examples: int, **options: Any) -> None:
+    """`options` say which programs are drawn."""
     seen: Counter[str] = Counter()
     known: set[Program] = set()
 
-    @settings(SETTINGS, derandomize=derandomize)
-    @given(programs(theme))
     def agree(program: Program) -> None:
         if program not in known:
             check(program, seen)
             known.add(program)
 
-    agree()
-    assert seen["programs"] >= EXAMPLES * 3 // 8, seen
+    draw(programs(theme), agree, examples, **options)
+    assert seen["programs"] >= examples * 3 // 8, seen
     assert seen["refused"] <= REFUSED_AT_MOST.get(theme, 0.3) * seen["programs"], seen
 
 
-def test_all() -> None:
-    run("all", derandomize=True)
-
-
-def test_control() -> None:
-    run("control", derandomize=True)
-
-
-def test_arrays() -> None:
-    run("arrays", derandomize=True)
-
-
-def test_parallel() -> None:
-    run("parallel", derandomize=True)
-
-
-def test_references() -> None:
-    run("references", derandomize=True)
+@pytest.mark.sampled(4, each="theme")
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_same_programs(theme: str, part: int) -> None:
+    run(theme, EXAMPLES // 4, part=part)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", THEMES)
 def test_new_programs(theme: str) -> None:
-    run(theme, derandomize=False)
+    run(theme, EXAMPLES)

@@ -1,6 +1,6 @@
 """Gradients of generated loops do not depend on how values come back.
 
-TAPELESS_FUZZ_EXAMPLES says how many programs each test draws; without it a few, the same each time. The slow tests draw new
+TAPELESS_FUZZ_EXAMPLES says how many programs each test draws; without it a few, the same each time, of which `make test` runs a third. The slow tests draw new
 programs in every run, and try more recoveries and more numbers of trips on each.
 """
 
@@ -24,15 +24,15 @@ def some(options: tuple, number: int, count: int) -> list:
     return [options[(number * 5 + k * 3) % len(options)] for k in range(count)]
 
 
-def run_nests(derandomize: bool, ways: int, trips: int) -> None:
+def run_nests(ways: int, trips: int, few: int = 10, part: int | None = None) -> None:
     def differs(nest: Nest, number: int) -> str:
         chosen, lengths = some(WAYS, number, ways), some(TRIPS, number, trips)
         return recoveries.disagreement(nest.load(), nest.arguments, (0, 1, 2, 3), chosen, lengths)
 
-    drawn(nests(7), differs, few=10, derandomize=derandomize, refused_at_most=0.1)
+    drawn(nests(7), differs, few=few, part=part, refused_at_most=0.1)
 
 
-def run_programs(theme: str, derandomize: bool, policies: int) -> None:
+def run_programs(theme: str, policies: int, few: int = 30, part: int | None = None) -> None:
     """Programs of the language at large, whose loops are short. One that no policy could be tried on counts as refused."""
 
     def differs(program: Program, number: int) -> str:
@@ -52,24 +52,28 @@ def run_programs(theme: str, derandomize: bool, policies: int) -> None:
             raise refusal
         return ""
 
-    drawn(programs(theme, 10), differs, few=30, derandomize=derandomize, refused_at_most=0.6)
+    drawn(programs(theme, 10), differs, few=few, part=part, refused_at_most=0.6)
 
 
-def test_the_same_nests() -> None:
-    run_nests(derandomize=True, ways=2, trips=3)
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("part", range(3))
+def test_the_same_nests(part: int) -> None:
+    run_nests(2, 3, 4, part)
 
 
+@pytest.mark.sampled(3, each="theme")
+@pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("theme", ["control", "arrays"])
-def test_the_same_programs(theme: str) -> None:
-    run_programs(theme, derandomize=True, policies=1)
+def test_the_same_programs(theme: str, part: int) -> None:
+    run_programs(theme, 1, 10, part)
 
 
 @pytest.mark.slow
 def test_new_nests() -> None:
-    run_nests(derandomize=False, ways=6, trips=5)
+    run_nests(6, 5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", ["all", "control", "arrays", "parallel"])
 def test_new_programs(theme: str) -> None:
-    run_programs(theme, derandomize=False, policies=3)
+    run_programs(theme, 3)

@@ -9,6 +9,7 @@ from scipy.special import expit
 import tapeless as tp
 
 X, W = np.linspace(-1.5, 2.0, 41), np.linspace(0.3, 1.2, 41)
+FEW = (X[::10], W[::10])  # differences are taken of each element
 
 
 def rows(gradient, *args):
@@ -39,7 +40,7 @@ def once(x, w):
 def test_run_again_for_slopes() -> None:
     gradient = tp.grad(tp.function(stepped, threads=1), argnums=(0, 1))
     assert rows(gradient, X, W, 3) == {"tanh": 1, "loose_tanh": 1, "sech2": 1, "cosh": 0}
-    tp.check_grads(lambda x, w: stepped(x, w, 3), (X, W), order=3)
+    tp.check_grads(lambda x, w: stepped(x, w, 3), FEW, order=3)
 
 
 def test_a_function_and_its_slope_share_what_they_call() -> None:
@@ -55,7 +56,7 @@ def test_a_function_and_its_slope_share_what_they_call() -> None:
 def test_what_decides_is_run_again_as_it_was() -> None:
     gradient = tp.grad(tp.function(decided, threads=1), argnums=(0, 1))
     assert rows(gradient, X, W, 3)["loose_tanh"] == 0
-    tp.check_grads(lambda x, w: decided(x, w, 3), (X, W))
+    tp.check_grads(lambda x, w: decided(x, w, 3), FEW)
 
 
 def test_values_are_the_same_with_a_gradient_and_without() -> None:
@@ -104,4 +105,4 @@ def test_slopes_make_do_with_the_calls_of_the_function(f) -> None:
     plain = tp.function(f, threads=1)
     both = tp.value_and_grad(plain, argnums=(0, 1))
     assert calls(both) == calls(plain) > 0
-    tp.check_grads(f, (X, W))
+    tp.check_grads(f, FEW)
