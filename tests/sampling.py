@@ -29,5 +29,6 @@ def unsampled(cases: Sequence[pytest.Item], n: int, each: str = "") -> list[pyte
         case
         for k, row in enumerate(rows.values())
         for at, case in enumerate(row)
-        if (at - k) % min(n, len(row))  # a row starts one case further than the last, or all rows would keep the same ones
+        if (at - k)
+        % min(n, len(row))  # a row starts one case further than the last, or all rows would keep the same ones
     ]

@@ -45,6 +45,7 @@ def read_inside(x, n):
     return a + b * c + d + e * f + s
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("length", [5, 8, 600])
 def test_pieces_inside_runs(monkeypatch, length) -> None:
     monkeypatch.setattr(pieces, "RUN", length)
@@ -127,6 +128,7 @@ def simulated(x, m, n):
     return s
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("memory", [None, "100kB", "900B"])
 def test_gradients_with_several_ways_back(memory):
     gradient = tp.grad(tp.function(simulated, cache=False), (0, 1), memory=memory)

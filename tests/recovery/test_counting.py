@@ -203,6 +203,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(4, each="case")
 @pytest.mark.parametrize("recover", ["auto", "undo", "checkpoint:2", "recompute"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_gradient(case, recover):
@@ -246,6 +247,7 @@ def test_no_array_is_copied_as_a_whole(case):
     assert all("part" in copy.reason for copy in tp.grad(f).explain(*args).copies)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", ["elimination", "pushed", "by slices", "insertion"])
 def test_budgets_hold(case):
     """Nothing that is kept may be more than allowed: the least is an error that says how much."""

@@ -7,18 +7,21 @@ from tests.recovery.gallery import loop
 from tests.recovery.same import ALWAYS, TRIPS, Loop, quietly, same
 
 
+@pytest.mark.sampled(3)
 @loop.all
 def test_storing_everything_against_differences(program: Loop) -> None:
     for n in (0, 1, 8) if program.smooth else ():
         program.against_differences(n)
 
 
+@pytest.mark.sampled(4, each="program")
 @pytest.mark.parametrize("recover", ALWAYS)
 @loop.all
 def test_always(program: Loop, recover: str) -> None:
     program.check(recover=recover)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("memory", ["300B", "3KB"])
 @loop.all
 def test_budget(program: Loop, memory: str) -> None:
@@ -34,6 +37,7 @@ def test_budget(program: Loop, memory: str) -> None:
         same(gradient, program.expected(n))
 
 
+@pytest.mark.sampled(4)
 @loop.all
 def test_undo(program: Loop) -> None:
     if program.undo:
@@ -43,6 +47,7 @@ def test_undo(program: Loop) -> None:
             program.check((3,), recover="undo")
 
 
+@pytest.mark.sampled(3)
 @loop.all
 def test_invert(program: Loop) -> None:
     if program.inverts:
@@ -53,6 +58,7 @@ def test_invert(program: Loop) -> None:
             program.check((3,), recover="invert")
 
 
+@pytest.mark.sampled(3)
 @loop.having(lambda program: program.inverts > 0)
 def test_invert_with_states_in_between(program: Loop) -> None:
     quietly(
