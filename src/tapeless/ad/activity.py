@@ -34,9 +34,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import operands
-from tapeless.ops.partials import PARTIALS
-
-MOVES = frozenset({"identity", "convert", "select", "real", "imag", "conj", "complex", "angle", "abs"})
+from tapeless.ops.table import TABLE
 
 
 def varied(body: Body, seeds: Iterable[Var]) -> set[Var]:
@@ -57,10 +55,9 @@ def flows(exp: Exp) -> list[Atom]:
     """The operands of a statement without regions whose tangents reach its results."""
     match exp:
         case Apply(op=name, args=args):
-            if name in MOVES:
-                return [a for a in args if differentiable(a.type)]
-            rules = PARTIALS.get(name) or ()
-            return [a for a, rule in zip(args, rules, strict=False) if rule is not None and differentiable(a.type)]
+            row = TABLE[name]
+            moving = (row.own_rule or rule is not None for rule in row.partials)
+            return [a for a, moves in zip(args, moving, strict=True) if moves and differentiable(a.type)]
         case Index(array=array):
             return [array]
         case Update(array=array, value=value):

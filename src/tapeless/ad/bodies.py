@@ -6,14 +6,7 @@ from tapeless.ad.emit import unchecked
 from tapeless.ir.core import Apply, Body, Check, Index, Lambda, Print, Stm, Update, UpdateAcc
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.ir.walk import all_stms, free_in_body, map_exp, type_vars
-from tapeless.ops.partials import FIRST_WINS, PARTIALS
 from tapeless.ops.table import LOOSE, TABLE
-
-# Rows whose values may be infinite at finite operands.
-INFINITE = frozenset({
-    "div", "quotient", "reciprocal", "log", "log2", "log10", "log1p", "pow", "exp", "exp2", "expm1", "sinh", "cosh", "tan", "atanh",
-    "gamma", "gammaln", "digamma", "polygamma", "logit",
-})  # fmt: skip
 
 
 def chosen_in(body: Body) -> set[Var]:
@@ -24,7 +17,7 @@ def chosen_in(body: Body) -> set[Var]:
             continue
         if s.exp.op == "select":
             found.update(s.exp.args[1:])
-        elif s.exp.op in FIRST_WINS or s.vars[0] in found:
+        elif TABLE[s.exp.op].extremum or s.vars[0] in found:
             found.update(s.exp.args)
     return {v for v in found if isinstance(v, Var)}
 
@@ -33,18 +26,15 @@ def large_in(body: Body) -> set[Var]:
     """What may be infinite though the operands are not."""
     found: set[Var] = set()
     for s in body.stms:
-        if isinstance(s.exp, Apply) and (s.exp.op in INFINITE or any(a in found for a in s.exp.args)):
+        if isinstance(s.exp, Apply) and (TABLE[s.exp.op].infinite or any(a in found for a in s.exp.args)):
             found.update(s.vars)
     return found
 
 
-# Rows that decide: their operands have to be those of the first run, to the last bit.
-DECIDING = frozenset({*FIRST_WINS, "select", "abs", "copysign", "mod", "fmod", "nextafter"})
-
-
 def loosened(body: Body) -> Body:
     """The body, which is run again for slopes only, with rows that need not be rounded like those of the program: Note
-    [Loose rows] in `ops`. Those that decide anything, or that regions look at, stay.
+    [Loose rows] in `ops`. Those that regions look at stay, and those that decide: their operands have to be those of the first
+    run, to the last bit.
     """
     exact: set[Atom] = set()
     stms: list[Stm] = []
@@ -52,7 +42,7 @@ def loosened(body: Body) -> Body:
         exp = s.exp
         if not isinstance(exp, Apply):
             exact.update(free_in_body(Body((s,), ())))
-        elif s.vars[0] in exact or exp.op in DECIDING or not _moves(s, exp):
+        elif s.vars[0] in exact or TABLE[exp.op].decides or not _moves(s, exp):
             exact.update(exp.args)
         elif exp.op in LOOSE and exp.args[0].type.dtype in TABLE[LOOSE[exp.op]].dtypes:
             s = Stm(s.vars, Apply(LOOSE[exp.op], exp.args), s.span)
@@ -64,7 +54,7 @@ def _moves(stm: Stm, exp: Apply) -> bool:
     """Does the result of a row follow its operands smoothly? Rows of steps do not."""
     if exp.op == "convert":
         return not stm.vars[0].type.dtype.is_int and stm.vars[0].type.dtype is not DType.bool
-    return exp.op == "identity" or any(PARTIALS[exp.op])
+    return exp.op == "identity" or any(TABLE[exp.op].partials)
 
 
 def sizes_in(body: Body) -> set[Var]:

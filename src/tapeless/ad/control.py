@@ -20,8 +20,7 @@ from tapeless.ad.reverse import Back, Reverse, with_span
 from tapeless.ir.core import Apply, Body, If, Lambda, Stm
 from tapeless.ir.types import Atom, Const, Var, zero_of
 from tapeless.ir.walk import free_in_exp
-from tapeless.ops.partials import FIRST_WINS, unbounded
-from tapeless.ops.table import CHEAP, TABLE
+from tapeless.ops.table import CHEAP, TABLE, unbounded
 from tapeless.passes.places import roots_of
 
 
@@ -75,7 +74,7 @@ def _forwards(reverse: Reverse, body: Body) -> Arm:
 
 
 def _worth_keeping(s: Stm) -> bool:
-    if not isinstance(s.exp, Apply) or s.exp.op in FIRST_WINS or not s.vars[0].type.dtype.is_float:
+    if not isinstance(s.exp, Apply) or TABLE[s.exp.op].extremum or not s.vars[0].type.dtype.is_float:
         return False
     return TABLE[s.exp.op].cost > CHEAP and all(a.type.dtype.is_float for a in s.exp.args)
 

@@ -15,12 +15,10 @@ from collections.abc import Sequence
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Axis, Body, Lambda, Reduction, Sweep
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, one_of, zero_of
-from tapeless.ops.partials import PARTIALS, unbounded
-from tapeless.ops.table import INEXACT
+from tapeless.ops.partials import PARTIALS
+from tapeless.ops.table import INEXACT, unbounded
 from tapeless.ops.table import op as row
 from tapeless.passes.sweeps import sum_operator as sum_operator
-
-OF_PARTS = {"abs": ("hypot", ("real", "imag")), "angle": ("atan2", ("imag", "real"))}
 
 
 def differentiable(type: Type) -> bool:
@@ -86,7 +84,9 @@ class Emit:
 
     def of_parts(self, exp: Apply) -> tuple[str, tuple[str, str], list[Atom]]:
         """The size or angle of a complex number as a row of its parts, so that both have the same slopes everywhere."""
-        name, parts = OF_PARTS[exp.op]
+        found = row(exp.op).of_parts
+        assert found is not None, exp.op
+        name, parts = found
         return name, parts, [self(p, exp.args[0]) for p in parts]
 
     def note_root(self, v: Var, exp: Apply) -> None:

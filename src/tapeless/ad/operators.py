@@ -6,9 +6,9 @@ import math
 
 from tapeless.ir.core import Apply, Reduction
 from tapeless.ir.types import Atom, Const
-from tapeless.ops.partials import FIRST_WINS
+from tapeless.ops.table import TABLE
 
-EXTREMA = frozenset(FIRST_WINS)
+EXTREMA = frozenset(name for name, row in TABLE.items() if row.extremum)
 
 
 def single_row(reduction: Reduction) -> str:
@@ -19,7 +19,7 @@ def single_row(reduction: Reduction) -> str:
     exp = op.body.stms[0].exp
     if not isinstance(exp, Apply) or len(exp.args) != 2 or exp.args not in (op.params, op.params[::-1]):
         return ""
-    if exp.args != op.params and exp.op not in ("add", "mul"):
+    if exp.args != op.params and not TABLE[exp.op].commutative:
         return ""
     return exp.op
 

@@ -34,13 +34,8 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_exp, free_in_lambda, type_vars
-
-# Solved for the operand of this number: operations on (result, other operand), in this order.
-SIMPLE: dict[tuple[str, int], str] = {
-    ("add", 0): "sub", ("add", 1): "sub", ("sub", 0): "add", ("xor", 0): "xor", ("xor", 1): "xor",
-}  # fmt: skip
-ROUNDED: dict[tuple[str, int], str] = {("mul", 0): "div", ("mul", 1): "div", ("div", 0): "mul"}
-MIRRORED = {"exp": "log", "log": "exp", "expm1": "log1p", "log1p": "expm1", "sinh": "asinh", "asinh": "sinh"}
+from tapeless.ops.op import Inverse
+from tapeless.ops.table import TABLE
 
 
 class Solver:
@@ -200,33 +195,27 @@ class Solver:
         k = missing[0]
         x = args[k]
         assert isinstance(x, Var)
-        value = self.atom(result)
-        if len(args) == 1:
-            return self._unary(op, x, value)
-        if len(args) != 2:
-            return False
-        other = self.atom(args[1 - k])
-        if (op, k) in SIMPLE:
-            return self.learn(x, self.emit(SIMPLE[op, k], value, other))
-        if (op, k) == ("sub", 1):
-            return self.learn(x, self.emit("sub", other, value))
-        if op == "mul" and x.type.dtype.is_int and isinstance(other, Const) and int(other.value.real) % 2:
-            bits = 8 * x.type.dtype.bytes
-            return self.learn(x, self.emit("mul", value, pow(int(other.value.real), -1, 1 << bits)))
-        if (op, k) in ROUNDED and not self.exact and not x.type.dtype.is_int:
-            return self.learn(x, self.emit(ROUNDED[op, k], value, other))
-        return False
+        value, others = self.atom(result), [self.atom(a) for a in args if a is not x]
+        row = TABLE[op]
+        inverse = row.inverse[k] if row.inverse else None
+        if inverse and self._trusts(inverse, x.type.dtype):
+            operands = [*others, value] if inverse.swapped else [value, *others]
+            return self.learn(x, value if inverse.op == "identity" else self.emit(inverse.op, *operands))
+        return self._integer(op, x, value, others)
 
-    def _unary(self, op: str, x: Var, value: Atom) -> bool:
+    def _trusts(self, inverse: Inverse, dtype: DType) -> bool:
+        return dtype in inverse.exact or (dtype in inverse.rounded and not self.exact)
+
+    def _integer(self, op: str, x: Var, value: Atom, others: Sequence[Atom]) -> bool:
+        """Products with odd numbers, and conversions to a type that holds all of them."""
         dtype, given = x.type.dtype, value.type.dtype
-        if op in ("neg", "conj", "identity"):
-            return self.learn(x, value if op == "identity" else self.emit(op, value))
-        if op == "not" and (dtype.is_int or dtype is DType.bool):
-            return self.learn(x, self.emit("not", value))
-        if op == "convert" and dtype.is_int and given.is_int and given.bytes >= dtype.bytes:
-            return self.learn(x, self.emit.convert(value, dtype))
-        if op in MIRRORED and not self.exact and dtype.is_float:
-            return self.learn(x, self.emit(MIRRORED[op], value))
+        if not dtype.is_int:
+            return False
+        match op, others:
+            case "mul", [Const(value=factor)] if int(factor.real) % 2:
+                return self.learn(x, self.emit("mul", value, pow(int(factor.real), -1, 1 << (8 * dtype.bytes))))
+            case "convert", [] if given.is_int and given.bytes >= dtype.bytes:
+                return self.learn(x, self.emit.convert(value, dtype))
         return False
 
     def _update(self, result: Var, array: Var, axes: Sequence[Axis], value: Atom) -> bool:

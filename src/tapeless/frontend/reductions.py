@@ -7,7 +7,6 @@ axes that stay. The order of a reduction is free, as it is in NumPy, which adds 
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Sequence
 
 from tapeless.frontend.arrays import read
@@ -18,8 +17,9 @@ from tapeless.frontend.registry import array, axes, dtype, dtype_of, flag, known
 from tapeless.frontend.scalars import apply, arithmetic, convert, select
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.core import Lambda, Reduction, Sweep
-from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64, one_of, zero_of
+from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64
 from tapeless.ops.op import COMPLEX
+from tapeless.ops.table import TABLE
 
 Element = Callable[..., Atom]  # of one element of each array
 
@@ -27,18 +27,9 @@ Element = Callable[..., Atom]  # of one element of each array
 
 
 def neutral_of(row: str, dtype: DType) -> Const:
-    match row:
-        case "add" | "or":
-            return zero_of(dtype)
-        case "mul" | "and":
-            return one_of(dtype)
-        case "fmax" | "fmin" if dtype.is_float:
-            return const(math.nan, dtype)  # of nothing but NaN
-    sign = -1 if row in ("maximum", "fmax") else 1
-    if dtype.is_float:
-        return const(sign * math.inf, dtype)
-    bound = 2 ** (8 * dtype.bytes - 1)
-    return const(-bound if sign < 0 else bound - 1, dtype)
+    unit = TABLE[row].unit
+    assert unit is not None, f"{row} has no neutral element"
+    return unit.of(dtype)
 
 
 def operator(ctx: Context, row: str, dtype: DType) -> Reduction:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Atom, UpdateAcc, Var, WithAcc
-from tapeless.ir.types import DType, const, i64
+from tapeless.ir.types import DType, i64
 from tapeless.lower.arrays import view, write
 from tapeless.lower.code import Loc
 from tapeless.lower.work import PARALLEL_WORK, share
+from tapeless.ops.table import TABLE
 
 if TYPE_CHECKING:
     from tapeless.lower.lowering import Lowerer
@@ -29,9 +30,9 @@ class Acc:
     def private(self, lo: Lowerer, chunk: Atom) -> Acc:
         """The copy of one chunk, empty."""
         mine = lo.code.inside(self.loc, chunk)
-        neutral = {"add": 0, "mul": 1}.get(self.op)
-        assert neutral is not None, f"no private copies for {self.op}"
-        lo.code.fill(mine, const(neutral, mine.dtype))
+        unit = TABLE[self.op].unit
+        assert unit and unit.left, f"no private copies for {self.op}"
+        lo.code.fill(mine, unit.of(mine.dtype))
         return Acc(self.op, mine)
 
 

@@ -241,10 +241,6 @@ class _Reader:
                 self.values.pop(inner.var, None)
 
 
-LINEAR = ("add", "sub", "neg", "identity", "convert")
-MONOTONE = ("max", "min", "maximum", "minimum", "floordiv")
-
-
 def _bent(loop: For) -> set[Var]:
     """Variables of the body that depend on the index and may be larger in between than at both ends."""
     linear, monotone, bent = {loop.var}, set[Var](), set[Var]()
@@ -260,9 +256,10 @@ def _bent(loop: For) -> set[Var]:
         if not moving:
             continue
         straight = all(a in linear for a in moving)
-        if straight and (op in LINEAR or (op == "mul" and len(moving) == 1)):
+        row, alone = TABLE[op], len(moving) == 1
+        if straight and (row.linear or (op == "mul" and alone)):
             linear.add(var)
-        elif bent.isdisjoint(moving) and (op in LINEAR or (len(moving) == 1 and op in (*MONOTONE, "mul"))):
+        elif bent.isdisjoint(moving) and (row.linear or (row.monotone and alone)):
             monotone.add(var)  # a strip, less the start of a strip in it: taken for monotone
         else:
             bent.add(var)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
-from tapeless.ir.types import DType
+from tapeless.ir.types import Const, DType, const
 
 INTS = frozenset({DType.i32, DType.i64})
 FLOATS = frozenset({DType.f32, DType.f64})
@@ -66,11 +67,74 @@ Spelling = Instruction | Intrinsic | Libm | Special | Foreign
 
 
 @dataclass(frozen=True)
+class Inverse:
+    """How an operand is found from the result: by the row `op` on (result, other operand), or `swapped`.
+
+    exact:   element types in which it comes back to the last bit
+    rounded: element types in which it comes back up to rounding; in all others it is lost
+    """
+
+    op: str
+    exact: frozenset[DType] = frozenset()
+    rounded: frozenset[DType] = frozenset()
+    swapped: bool = False
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The neutral element u: op(x, u) is x and, with `left`, op(u, x) is x too, up to the sign of a zero."""
+
+    value: Callable[[DType], float]
+    left: bool = True
+
+    def of(self, dtype: DType) -> Const:
+        return const(self.value(dtype), dtype)
+
+
+class Nan(Enum):
+    """What an extremum makes of a NaN: Note [Ties] of ops/table.py."""
+
+    first_wins = auto()
+    wins = auto()
+    loses = auto()
+
+
+@dataclass(frozen=True)
+class Extremum:
+    greatest: bool
+    nan: Nan
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """negated:   its opposite, where neither operand is NaN
+    mirrored:  the same with the operands exchanged
+    order:     1 if it asks whether the first operand is above the second, -1 for below, 0 for neither
+    reflexive: whether it holds for x and x, unless that is NaN
+    """
+
+    negated: str
+    mirrored: str
+    order: int
+    reflexive: bool
+
+
+@dataclass(frozen=True)
 class Op:
     """One operation on scalars. Operands have one element type among `dtypes` unless `result` says otherwise.
 
-    partials: for each operand, a function (b, result, *operands) -> factor, or None; they are in ops/partials.py.
-    inverse:  for operations that can be undone; filled in with the reversible dialect.
+    partials:    for each operand, a function (b, result, *operands) -> factor, or None; they are in ops/partials.py
+    own_rule:    linear over the reals, picks an operand (where a factor of 0 would meet infinities) or is not
+                 holomorphic: differentiation treats it itself, and partials say nothing. On complex operands `abs` is one too
+    of_parts:    the row that it is of these parts of a complex operand
+    singular_at: operands at which a slope is infinite, NaN or nearly so, an example of each kind
+    infinite:    values may be infinite though the operands are finite
+    decides:     which operand or piece it takes hangs on the last bit of its operands, and slopes jump there
+    linear:      in all operands together; `convert` is taken for linear
+    monotone:    only rises or only falls with one operand while the others stay, a divisor on one side of 0
+    nonnegative: never below 0 nor -0.0 on real operands
+    inverse:     for each operand, or nothing: how it is found from the result
+    word:        what a user calls it, where that is neither its symbol nor its name
     """
 
     name: str
@@ -80,7 +144,24 @@ class Op:
     llvm: Spelling
     result: Callable[[Sequence[DType]], DType] = field(default=lambda dtypes: dtypes[0])
     cost: int = 1
-    commutative: bool = False
     symbol: str = ""
+    word: str = ""
     partials: tuple[Callable[..., Any] | None, ...] = ()
-    inverse: str | None = None
+    own_rule: bool = False
+    of_parts: tuple[str, tuple[str, str]] | None = None
+    singular_at: tuple[tuple[float, ...], ...] = ()
+    infinite: bool = False
+    decides: bool = False
+    commutative: bool = False
+    linear: bool = False
+    monotone: bool = False
+    nonnegative: bool = False
+    inverse: tuple[Inverse | None, ...] = ()
+    unit: Unit | None = None
+    extremum: Extremum | None = None
+    comparison: Comparison | None = None
+
+    @property
+    def bounded_slope(self) -> bool:
+        """Slopes are finite wherever the operands are."""
+        return not self.singular_at

@@ -36,19 +36,19 @@ Note [Zero times infinity]
 What does not move has no influence, and what nobody asks for passes nothing on, however steep the row is there: where
 the tangent or the adjoint is 0, the product with an infinite factor is 0. So np.where(x > 0, np.sqrt(x), 0.0) has the
 slope 0 at 0. The product is replaced only where it is NaN, so that it can be differentiated everywhere else. This is
-done for the rows of `UNBOUNDED`, which take longer than the two comparisons; products of values are left alone. So in
+done for rows with `singular_at`, which take longer than the two comparisons; products of values are left alone. So in
 forward mode, where every operand has a tangent, x * y with an infinite y has the tangent NaN even if that of x is 0.
 
 Note [Products of slopes]
 A factor of 2 * x ** (2 - 1) is a product too, and so is that factor times a tangent. Where they are differentiated again, what
 holds for slopes holds for them. So where a transform is inside another one (`Builder.again`), products in factors of
-`UNBOUNDED` rows and with them are written `times`: a `mul` that is one of these rows, whose second operand is the tangent.
+rows with `singular_at`, and with them, are written `times`: a `mul` that is one of these rows, whose second operand is the tangent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from typing import Protocol
 
@@ -245,10 +245,6 @@ def _copysign(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
 FLAT1: Partials = (None,)
 FLAT2: Partials = (None, None)
 
-# Rows that are linear over the reals, that pick an operand (where a factor of 0 would meet infinities), or that are not
-# holomorphic: differentiation treats them itself. `abs` belongs here on complex operands; its partial is for real ones.
-LINEAR_OR_SPECIAL = frozenset({"select", "convert", "identity", "real", "imag", "conj", "angle", "complex"})
-
 _QUOTIENT: Partials = (
     lambda b, r, x, y: b("reciprocal", y),
     lambda b, r, x, y: b("neg", b("quotient", r, y)),
@@ -271,7 +267,7 @@ ARITHMETIC: dict[str, Partials] = {
     "sign": FLAT1,
     "square": (lambda b, r, x: b("mul", x, 2.0),),
     "reciprocal": (lambda b, r, x: b("neg", b("square", r)),),
-    "identity": FLAT1,  # LINEAR_OR_SPECIAL
+    "identity": FLAT1,  # own_rule
     "stop_gradient": FLAT1,
 }
 
@@ -339,32 +335,14 @@ PARTIALS: dict[str, Partials] = {
     **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), FLAT2),
     **dict.fromkeys(("and", "or", "xor", "shl", "shr"), FLAT2),
     "not": FLAT1,
-    "select": (None, None, None),  # LINEAR_OR_SPECIAL
-    "convert": FLAT1,  # LINEAR_OR_SPECIAL
+    "select": (None, None, None),  # own_rule
+    "convert": FLAT1,  # own_rule
     **dict.fromkeys(("floor", "ceil", "rint", "trunc"), FLAT1),
     **TRANSCENDENTAL,
     **SPECIAL_FUNCTIONS,
     **dict.fromkeys(("isnan", "isinf", "isfinite", "signbit", "pattern"), FLAT1),
     "copysign": (_copysign, None),
     "nextafter": (lambda b, r, x, y: 1.0, None),
-    **dict.fromkeys(("real", "imag", "conj", "angle"), FLAT1),  # LINEAR_OR_SPECIAL
-    "complex": FLAT2,  # LINEAR_OR_SPECIAL
+    **dict.fromkeys(("real", "imag", "conj", "angle"), FLAT1),  # own_rule
+    "complex": FLAT2,  # own_rule
 }
-
-
-# --- infinite slopes ---------------------------------------------------------------------------------------------
-
-# Rows whose factor may be infinite or NaN though the operands are finite.
-UNBOUNDED = frozenset({
-    "times", "div", "quotient", "mod", "fmod", "pow", "reciprocal", "sqrt", "rsqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10",
-    "log1p", "tan", "asin", "acos", "sinh", "cosh", "acosh", "atanh", "atan2", "direction", "xlogy", "gamma", "gammaln", "digamma",
-    "polygamma", "logit",
-})  # fmt: skip
-
-
-def unbounded(name: str, args: Sequence[Atom]) -> bool:
-    """Whether the factors of a row with these operands can be infinite. Note [Zero times infinity]"""
-    last = args[-1]
-    if name in ("div", "quotient", "pow") and isinstance(last, Const) and not last.dtype.is_complex:
-        return last.value.real < 1 if name == "pow" else last.value.real == 0
-    return name in UNBOUNDED

@@ -1,8 +1,8 @@
 """The ops table: one row for each operation on scalars, generic over the element type.
 
-Gives `TABLE` and `op`. Operands of a row have one element type (conversions are explicit in Core), results follow
-`Op.result`. The `numpy` column takes NumPy scalars or arrays of the row's types, never warns and keeps the type.
-The `partials` column is `PARTIALS` of ops/partials.py.
+Gives `TABLE`, `op` and `unbounded`. Operands of a row have one element type (conversions are explicit in Core), results
+follow `Op.result`. The `numpy` column takes NumPy scalars or arrays of the row's types, never warns and keeps the type.
+The `partials` column is `PARTIALS` of ops/partials.py. What a column claims of a row is tried in tests/ops.
 
 Note [Division]
 Every row is total: code may be moved and speculated without asking. On integers x // 0 and x % 0 are 0 and
@@ -47,13 +47,24 @@ At the poles 0, -1, ... that is inf for odd n and NaN for even n. Where x ** -(n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from tapeless.ir.types import DType
+from tapeless.ir.types import Atom, Const, DType
+from tapeless.ops.evaluations import (
+    convert,
+    direction,
+    integer_power,
+    is_nan,
+    make_complex,
+    polygamma,
+    sech2,
+    sinc,
+    special,
+)
 from tapeless.ops.op import (
     ALL,
     BOOLS,
@@ -62,32 +73,35 @@ from tapeless.ops.op import (
     INTS,
     NUMERIC,
     REAL,
+    Comparison,
+    Extremum,
     Foreign,
     Instruction,
     Intrinsic,
+    Inverse,
     Libm,
+    Nan,
     Op,
     Special,
     Spelling,
+    Unit,
 )
 from tapeless.ops.partials import PARTIALS
 
 INEXACT = FLOATS | COMPLEX
 CHEAP, DIVIDE, CALL, HEAVY = 1, 4, 15, 30  # costs, in additions
-LARGEST_ORDER = 170  # of polygamma: the factorial of 171 is infinite
 
 
 def op(name: str) -> Op:
     return TABLE[name]
 
 
-def _special(name: str) -> Callable[..., Any]:
-    """A function of scipy.special, which takes long to import: when it is called for the first time."""
-
-    def call(*args: Any) -> Any:
-        return getattr(import_module("scipy.special"), name)(*args)
-
-    return call
+def unbounded(name: str, args: Sequence[Atom]) -> bool:
+    """Whether the factors of a row with these operands can be infinite. Note [Zero times infinity] of ops/partials.py"""
+    last = args[-1]
+    if name in ("div", "quotient", "pow") and isinstance(last, Const) and not last.dtype.is_complex:
+        return last.value.real < 1 if name == "pow" else last.value.real == 0
+    return not TABLE[name].bounded_slope
 
 
 # --- results -----------------------------------------------------------------------------------------------------
@@ -117,64 +131,6 @@ def _of_the_bound_variable(dtypes: Sequence[DType]) -> DType:
     raise TypeError("the result type of convert is that of the variable it is bound to: Note [Convert]")
 
 
-# --- evaluations that NumPy does not have under one name ---------------------------------------------------------
-
-
-def _ipow(x: Any, n: Any) -> Any:
-    sign = np.where(np.bitwise_and(n, 1) == 1, x, 1)  # of 1 ** n and (-1) ** n
-    return np.where(n >= 0, np.power(x, np.maximum(n, 0)), np.where(np.abs(x) == 1, sign, 0)).astype(x.dtype)
-
-
-def _nan(x: Any) -> Any:
-    return np.not_equal(x, x)
-
-
-def _convert(x: Any, target: np.dtype[Any]) -> Any:
-    x = np.asarray(x)
-    if target.kind == "b":
-        return x != 0
-    if x.dtype.kind == "c" and target.kind != "c":
-        x = x.real
-    if x.dtype.kind == "f" and target.kind == "i":
-        least = np.iinfo(target).min
-        inside = np.abs(x) < -float(least)
-        return np.where(inside, np.where(inside, x, 0).astype(target), np.array(least, target))
-    return x.astype(target)
-
-
-def _make_complex(x: Any, y: Any) -> Any:  # x + 1j * y would make NaN of infinite parts
-    z = np.empty(np.broadcast(x, y).shape, np.result_type(x, y, np.complex64))
-    z.real, z.imag = x, y
-    return z
-
-
-def _polygamma(n: Any, x: Any) -> Any:
-    special = import_module("scipy.special")
-    dtype, n, x = np.result_type(n, x), np.asarray(n, np.float64), np.asarray(x, np.float64)
-    known = (n >= 1) & (n <= LARGEST_ORDER) & (n == np.floor(n))
-    s, odd = np.where(known, n, 1) + 1, n % 2 == 1
-    below = np.where(x > 0, np.nan, x)
-    down, up = special.zeta(s, below - np.floor(below)), special.zeta(s, np.ceil(below) - below)
-    right, left = special.zeta(s, np.where(x > 0, x, np.nan)), special.zeta(s, 1 - below)
-    value = np.where(x > 0, right, np.where(odd, down + up - left, down - up + left))  # Note [Polygamma]
-    return np.where(known & ~np.isnan(x), np.where(odd, 1, -1) * special.gamma(s) * value, np.nan).astype(dtype)
-
-
-def _sinc(x: Any) -> Any:
-    return np.where(x == 0, np.ones_like(x), np.sin(x) / x)
-
-
-def _direction(x: Any, y: Any) -> Any:
-    size = np.hypot(x, y)
-    ratio = x / np.where(size == 0, np.ones_like(size), size)
-    return np.where(np.isinf(x), np.sign(x), ratio)
-
-
-def _sech2(x: Any) -> Any:
-    e = np.exp(-2 * np.abs(x))  # of the type of x, as 2 is a Python number
-    return 4 * e / np.square(1 + e)
-
-
 # --- rows --------------------------------------------------------------------------------------------------------
 
 
@@ -200,123 +156,228 @@ def _binary(
     return _row(2, name, dtypes, numpy, llvm, cost, **more)
 
 
-def _compare(name: str, symbol: str, dtypes: frozenset[DType], numpy: Callable[..., Any], *predicates: str) -> Op:
-    integer, floating = predicates
+def _compare(
+    name: str,
+    symbol: str,
+    dtypes: frozenset[DType],
+    numpy: Callable[..., Any],
+    integer: str,
+    floating: str,
+    means: Comparison,
+) -> Op:
     llvm = Instruction(f"icmp {integer}", f"fcmp {floating}")
-    return _binary(name, dtypes, numpy, llvm, result=_bool, symbol=symbol, commutative=symbol in ("==", "!="))
+    commutative = means.mirrored == name
+    return _binary(name, dtypes, numpy, llvm, result=_bool, symbol=symbol, commutative=commutative, comparison=means)
 
 
-def _libm(name: str, numpy: Callable[..., Any], dtypes: frozenset[DType] = FLOATS) -> Op:
+def _extremum(name: str, greatest: bool, nan: Nan, numpy: Callable[..., Any]) -> Op:
+    unit = Unit(lambda dtype: _extreme(dtype, nan, greatest))
+    more = {"extremum": Extremum(greatest, nan), "unit": unit, "decides": True, "monotone": True}
+    return _binary(name, REAL, numpy, Special(name), **more)
+
+
+def _extreme(dtype: DType, nan: Nan, greatest: bool) -> float:
+    """What an extremum of nothing is."""
+    if dtype.is_float:
+        return math.nan if nan is Nan.loses else -math.inf if greatest else math.inf
+    top = 1 << (8 * dtype.bytes - 1)
+    return -top if greatest else top - 1
+
+
+def _libm(name: str, numpy: Callable[..., Any], dtypes: frozenset[DType] = FLOATS, **more: Any) -> Op:
     """A function of one argument that both libm and libmvec have under this name."""
-    return _unary(name, dtypes, numpy, Libm(name, vector=True), CALL)
+    return _unary(name, dtypes, numpy, Libm(name, vector=True), CALL, **more)
 
 
+def _constant(value: float) -> Callable[[DType], float]:
+    return lambda dtype: value
+
+
+ZERO, ONE = Unit(_constant(0)), Unit(_constant(1))
+LAST_ZERO, LAST_ONE = Unit(_constant(0), left=False), Unit(_constant(1), left=False)
+ALL_BITS = Unit(lambda dtype: dtype is DType.bool or -1)
+
+DIFFERENCE = Inverse("sub", exact=INTS, rounded=INEXACT)
+RATIO = Inverse("div", rounded=INEXACT)
+ITSELF_XOR = Inverse("xor", exact=INTS | BOOLS)
+
+# Operands of `singular_at`, for rows of one and of two; the last one is a divisor or the like.
+AT_ZERO, AT_ONES, LARGE = ((0.0,),), ((-1.0,), (1.0,)), ((-1e4,), (1e4,))
+BY_ZERO, NEAR_ORIGIN = ((1.0, 0.0),), ((5e-324, 5e-324),)
+OF_SLOPES = ((math.inf, 0.0),)  # Note [Products of slopes]
+
+# fmt: off
 ARITHMETIC = (
-    _binary("add", NUMERIC, np.add, Instruction("add", "fadd"), symbol="+", commutative=True),
-    _binary("sub", NUMERIC, np.subtract, Instruction("sub", "fsub"), symbol="-"),
-    _binary("mul", NUMERIC, np.multiply, Instruction("mul", "fmul"), symbol="*", commutative=True),
-    _binary("times", INEXACT, np.multiply, Instruction("", "fmul")),  # Note [Products of slopes]
-    _binary("div", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE, symbol="/"),
-    _binary("quotient", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE),  # Note [Loose rows]
-    _binary("floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//"),  # Note [Division]
-    _binary("mod", REAL, np.remainder, Special("mod"), 2 * DIVIDE, symbol="%"),  # Note [Division]
-    _binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL),
-    _binary("pow", INEXACT, np.power, Libm("pow", vector=True), HEAVY, symbol="**"),
-    _binary("ipow", INTS, _ipow, Special("ipow"), HEAVY, symbol="**"),  # Note [Division]
-    _unary("neg", NUMERIC, np.negative, Instruction("neg", "fneg"), symbol="-"),  # on integers 0 - x
-    _unary("abs", NUMERIC, np.abs, Intrinsic("fabs", "abs"), result=_real),  # abs(INT_MIN) wraps
-    _unary("sign", REAL, np.sign, Special("sign")),  # NaN for NaN, 0.0 for -0.0
-    _unary("square", NUMERIC, np.square, Special("square")),
-    _unary("reciprocal", INEXACT, np.reciprocal, Special("reciprocal"), DIVIDE),
-    _unary("identity", ALL, np.array, Special("identity"), 0),
-    _unary("stop_gradient", INEXACT, np.array, Special("identity"), 0),  # a constant to derivatives
+    _binary(
+        "add", NUMERIC, np.add, Instruction("add", "fadd"), symbol="+", commutative=True,
+        linear=True, monotone=True, unit=ZERO, inverse=(DIFFERENCE, DIFFERENCE),
+    ),
+    _binary(
+        "sub", NUMERIC, np.subtract, Instruction("sub", "fsub"), symbol="-", linear=True, monotone=True, unit=LAST_ZERO,
+        inverse=(Inverse("add", exact=INTS, rounded=INEXACT), Inverse("sub", exact=INTS, rounded=INEXACT, swapped=True)),
+    ),
+    _binary(
+        "mul", NUMERIC, np.multiply, Instruction("mul", "fmul"), symbol="*", commutative=True,
+        monotone=True, unit=ONE, inverse=(RATIO, RATIO),
+    ),
+    _binary(
+        "times", INEXACT, np.multiply, Instruction("", "fmul"), monotone=True, unit=ONE, singular_at=OF_SLOPES
+    ),  # Note [Products of slopes]
+    _binary(
+        "div", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE, symbol="/",
+        monotone=True, unit=LAST_ONE, singular_at=BY_ZERO, infinite=True, inverse=(Inverse("mul", rounded=INEXACT), None),
+    ),
+    _binary(
+        "quotient", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE,
+        monotone=True, unit=LAST_ONE, singular_at=BY_ZERO, infinite=True,
+    ),  # Note [Loose rows]
+    _binary(
+        "floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//", monotone=True, unit=LAST_ONE
+    ),  # Note [Division]
+    _binary("mod", REAL, np.remainder, Special("mod"), 2 * DIVIDE, symbol="%", decides=True, singular_at=BY_ZERO),  # Note [Division]
+    _binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL, decides=True, singular_at=BY_ZERO),
+    _binary(
+        "pow", INEXACT, np.power, Libm("pow", vector=True), HEAVY, symbol="**",
+        unit=LAST_ONE, singular_at=((0.0, -1.0), (0.0, 0.5)), infinite=True,
+    ),
+    _binary("ipow", INTS, integer_power, Special("ipow"), HEAVY, symbol="**", unit=LAST_ONE),  # Note [Division]
+    _unary(
+        "neg", NUMERIC, np.negative, Instruction("neg", "fneg"), symbol="-",
+        linear=True, monotone=True, inverse=(Inverse("neg", exact=NUMERIC),),
+    ),  # on integers 0 - x
+    _unary(
+        "abs", NUMERIC, np.abs, Intrinsic("fabs", "abs"), result=_real,
+        decides=True, nonnegative=True, of_parts=("hypot", ("real", "imag")),
+    ),  # abs(INT_MIN) wraps
+    _unary("sign", REAL, np.sign, Special("sign"), monotone=True),  # NaN for NaN, 0.0 for -0.0
+    _unary("square", NUMERIC, np.square, Special("square"), nonnegative=True),
+    _unary("reciprocal", INEXACT, np.reciprocal, Special("reciprocal"), DIVIDE, singular_at=AT_ZERO, infinite=True),
+    _unary(
+        "identity", ALL, np.array, Special("identity"), 0,
+        own_rule=True, linear=True, monotone=True, inverse=(Inverse("identity", exact=ALL),),
+    ),
+    _unary("stop_gradient", INEXACT, np.array, Special("identity"), 0, linear=True, monotone=True),  # a constant to derivatives
 )
 
 EXTREMA = (  # Note [Ties]
-    _binary("min", REAL, lambda a, b: np.where(b < a, b, a), Special("min")),
-    _binary("max", REAL, lambda a, b: np.where(b > a, b, a), Special("max")),
-    _binary("minimum", REAL, lambda a, b: np.where((a <= b) | _nan(a), a, b), Special("minimum")),
-    _binary("maximum", REAL, lambda a, b: np.where((a >= b) | _nan(a), a, b), Special("maximum")),
-    _binary("fmin", REAL, lambda a, b: np.where((a <= b) | _nan(b), a, b), Special("fmin")),
-    _binary("fmax", REAL, lambda a, b: np.where((a >= b) | _nan(b), a, b), Special("fmax")),
+    _extremum("min", False, Nan.first_wins, lambda a, b: np.where(b < a, b, a)),
+    _extremum("max", True, Nan.first_wins, lambda a, b: np.where(b > a, b, a)),
+    _extremum("minimum", False, Nan.wins, lambda a, b: np.where((a <= b) | is_nan(a), a, b)),
+    _extremum("maximum", True, Nan.wins, lambda a, b: np.where((a >= b) | is_nan(a), a, b)),
+    _extremum("fmin", False, Nan.loses, lambda a, b: np.where((a <= b) | is_nan(b), a, b)),
+    _extremum("fmax", True, Nan.loses, lambda a, b: np.where((a >= b) | is_nan(b), a, b)),
 )
 
 COMPARISONS = (
-    _compare("lt", "<", REAL, np.less, "slt", "olt"),
-    _compare("le", "<=", REAL, np.less_equal, "sle", "ole"),
-    _compare("gt", ">", REAL, np.greater, "sgt", "ogt"),
-    _compare("ge", ">=", REAL, np.greater_equal, "sge", "oge"),
-    _compare("eq", "==", ALL, np.equal, "eq", "oeq"),
-    _compare("ne", "!=", ALL, np.not_equal, "ne", "une"),
+    _compare("lt", "<", REAL, np.less, "slt", "olt", Comparison("ge", "gt", -1, reflexive=False)),
+    _compare("le", "<=", REAL, np.less_equal, "sle", "ole", Comparison("gt", "ge", -1, reflexive=True)),
+    _compare("gt", ">", REAL, np.greater, "sgt", "ogt", Comparison("le", "lt", 1, reflexive=False)),
+    _compare("ge", ">=", REAL, np.greater_equal, "sge", "oge", Comparison("lt", "le", 1, reflexive=True)),
+    _compare("eq", "==", ALL, np.equal, "eq", "oeq", Comparison("ne", "eq", 0, reflexive=True)),
+    _compare("ne", "!=", ALL, np.not_equal, "ne", "une", Comparison("eq", "ne", 0, reflexive=False)),
 )
 
 BITS = (
-    _binary("and", INTS | BOOLS, np.bitwise_and, Instruction("and"), symbol="&", commutative=True),
-    _binary("or", INTS | BOOLS, np.bitwise_or, Instruction("or"), symbol="|", commutative=True),
-    _binary("xor", INTS | BOOLS, np.bitwise_xor, Instruction("xor"), symbol="^", commutative=True),
-    _unary("not", INTS | BOOLS, np.invert, Special("not"), symbol="~"),
-    _binary("shl", INTS, np.left_shift, Special("shl"), symbol="<<"),  # Note [Division]
-    _binary("shr", INTS, np.right_shift, Special("shr"), symbol=">>"),  # Note [Division]
+    _binary("and", INTS | BOOLS, np.bitwise_and, Instruction("and"), symbol="&", commutative=True, unit=ALL_BITS),
+    _binary("or", INTS | BOOLS, np.bitwise_or, Instruction("or"), symbol="|", commutative=True, unit=ZERO),
+    _binary(
+        "xor", INTS | BOOLS, np.bitwise_xor, Instruction("xor"), symbol="^", commutative=True,
+        unit=ZERO, inverse=(ITSELF_XOR, ITSELF_XOR),
+    ),
+    _unary("not", INTS | BOOLS, np.invert, Special("not"), symbol="~", inverse=(Inverse("not", exact=INTS | BOOLS),)),
+    _binary("shl", INTS, np.left_shift, Special("shl"), symbol="<<", unit=LAST_ZERO),  # Note [Division]
+    _binary("shr", INTS, np.right_shift, Special("shr"), symbol=">>", unit=LAST_ZERO),  # Note [Division]
 )
 
 CHOICE = (
-    _row(3, "select", ALL, np.where, Instruction("select", "select"), CHEAP, result=_second),  # bool, t, t -> t
-    _unary("convert", ALL, _convert, Special("convert"), result=_of_the_bound_variable),  # Note [Convert]
+    _row(
+        3, "select", ALL, np.where, Instruction("select", "select"), CHEAP, result=_second,
+        word="choice", own_rule=True, decides=True,
+    ),  # bool, t, t -> t
+    _unary(
+        "convert", ALL, convert, Special("convert"), result=_of_the_bound_variable,
+        word="conversion", own_rule=True, linear=True,
+    ),  # Note [Convert]
 )
 
 ROUNDING = (
-    _unary("floor", FLOATS, np.floor, Intrinsic("floor")),
-    _unary("ceil", FLOATS, np.ceil, Intrinsic("ceil")),
-    _unary("rint", FLOATS, np.rint, Intrinsic("rint")),  # halves to even
-    _unary("trunc", FLOATS, np.trunc, Intrinsic("trunc")),
+    _unary("floor", FLOATS, np.floor, Intrinsic("floor"), monotone=True),
+    _unary("ceil", FLOATS, np.ceil, Intrinsic("ceil"), monotone=True),
+    _unary("rint", FLOATS, np.rint, Intrinsic("rint"), monotone=True, word="round"),  # halves to even
+    _unary("trunc", FLOATS, np.trunc, Intrinsic("trunc"), monotone=True),
 )
 
 # Complex operands where `cmath` takes them.
 TRANSCENDENTAL = (
-    _unary("sqrt", INEXACT, np.sqrt, Intrinsic("sqrt"), DIVIDE),
-    _unary("rsqrt", FLOATS, lambda x: 1 / np.sqrt(x), Special("rsqrt"), 2 * DIVIDE),
-    _libm("cbrt", np.cbrt),
-    _libm("exp", np.exp, INEXACT),
-    _libm("exp2", np.exp2),
-    _libm("expm1", np.expm1),
-    _libm("log", np.log, INEXACT),
-    _libm("log2", np.log2),
-    _libm("log10", np.log10, INEXACT),
-    _libm("log1p", np.log1p),
+    _unary("sqrt", INEXACT, np.sqrt, Intrinsic("sqrt"), DIVIDE, monotone=True, singular_at=AT_ZERO),
+    _unary("rsqrt", FLOATS, lambda x: 1 / np.sqrt(x), Special("rsqrt"), 2 * DIVIDE, monotone=True, singular_at=AT_ZERO, infinite=True),
+    _libm("cbrt", np.cbrt, monotone=True, singular_at=AT_ZERO),
+    _libm(
+        "exp", np.exp, INEXACT, monotone=True, nonnegative=True, singular_at=LARGE[1:], infinite=True,
+        inverse=(Inverse("log", rounded=FLOATS),),
+    ),
+    _libm("exp2", np.exp2, monotone=True, nonnegative=True, singular_at=LARGE[1:], infinite=True),
+    _libm(
+        "expm1", np.expm1, monotone=True, singular_at=LARGE[1:], infinite=True, inverse=(Inverse("log1p", rounded=FLOATS),)
+    ),
+    _libm(
+        "log", np.log, INEXACT, monotone=True, singular_at=AT_ZERO, infinite=True, inverse=(Inverse("exp", rounded=FLOATS),)
+    ),
+    _libm("log2", np.log2, monotone=True, singular_at=AT_ZERO, infinite=True),
+    _libm("log10", np.log10, INEXACT, monotone=True, singular_at=AT_ZERO, infinite=True),
+    _libm(
+        "log1p", np.log1p, monotone=True, singular_at=AT_ONES[:1], infinite=True, inverse=(Inverse("expm1", rounded=FLOATS),)
+    ),
     _libm("sin", np.sin, INEXACT),
     _libm("cos", np.cos, INEXACT),
-    _libm("tan", np.tan, INEXACT),
-    _libm("asin", np.arcsin, INEXACT),
-    _libm("acos", np.arccos, INEXACT),
-    _libm("atan", np.arctan, INEXACT),
-    _libm("sinh", np.sinh, INEXACT),
-    _libm("cosh", np.cosh, INEXACT),
-    _libm("tanh", np.tanh, INEXACT),
-    _unary("loose_tanh", FLOATS, np.tanh, Special("loose_tanh", vector=True), CALL),  # Note [Loose rows]
-    _unary("sech2", FLOATS, _sech2, Special("sech2", vector=True), CALL),  # the slope of tanh
-    _unary("sinc", INEXACT, _sinc, Special("sinc", vector=True), CALL),  # sin(x) / x
-    _libm("asinh", np.arcsinh, INEXACT),
-    _libm("acosh", np.arccosh, INEXACT),
-    _libm("atanh", np.arctanh, INEXACT),
-    _binary("atan2", FLOATS, np.arctan2, Libm("atan2", vector=True), CALL),
-    _binary("hypot", FLOATS, np.hypot, Libm("hypot", vector=True), CALL, commutative=True),
-    _binary("direction", FLOATS, _direction, Special("direction", vector=True), CALL),  # Note [Direction]
+    _libm("tan", np.tan, INEXACT, singular_at=((math.pi / 2,),), infinite=True),
+    _libm("asin", np.arcsin, INEXACT, monotone=True, singular_at=AT_ONES),
+    _libm("acos", np.arccos, INEXACT, monotone=True, singular_at=AT_ONES),
+    _libm("atan", np.arctan, INEXACT, monotone=True),
+    _libm(
+        "sinh", np.sinh, INEXACT, monotone=True, singular_at=LARGE, infinite=True, inverse=(Inverse("asinh", rounded=FLOATS),)
+    ),
+    _libm("cosh", np.cosh, INEXACT, nonnegative=True, singular_at=LARGE, infinite=True),
+    _libm("tanh", np.tanh, INEXACT, monotone=True),
+    _unary("loose_tanh", FLOATS, np.tanh, Special("loose_tanh", vector=True), CALL, monotone=True),  # Note [Loose rows]
+    _unary("sech2", FLOATS, sech2, Special("sech2", vector=True), CALL, nonnegative=True),  # the slope of tanh
+    _unary("sinc", INEXACT, sinc, Special("sinc", vector=True), CALL),  # sin(x) / x
+    _libm("asinh", np.arcsinh, INEXACT, monotone=True, inverse=(Inverse("sinh", rounded=FLOATS),)),
+    _libm("acosh", np.arccosh, INEXACT, monotone=True, singular_at=AT_ONES[1:]),
+    _libm("atanh", np.arctanh, INEXACT, monotone=True, singular_at=AT_ONES, infinite=True),
+    _binary("atan2", FLOATS, np.arctan2, Libm("atan2", vector=True), CALL, singular_at=NEAR_ORIGIN),
+    _binary("hypot", FLOATS, np.hypot, Libm("hypot", vector=True), CALL, commutative=True, nonnegative=True),
+    _binary(
+        "direction", FLOATS, direction, Special("direction", vector=True), CALL, singular_at=NEAR_ORIGIN
+    ),  # Note [Direction]
     _unary("one_minus_square", FLOATS, lambda x: (1 - x) * (1 + x), Special("one_minus_square")),  # no digits are lost
-    _binary("logaddexp", FLOATS, np.logaddexp, Special("logaddexp", vector=True), 2 * CALL, commutative=True),
-    _binary("xlogy", FLOATS, _special("xlogy"), Special("xlogy", vector=True), CALL),  # 0 where x == 0, unless y is NaN
-    _unary("deg2rad", FLOATS, np.deg2rad, Special("deg2rad")),
-    _unary("rad2deg", FLOATS, np.rad2deg, Special("rad2deg")),
+    _binary(
+        "logaddexp", FLOATS, np.logaddexp, Special("logaddexp", vector=True), 2 * CALL, commutative=True,
+        monotone=True, unit=Unit(_constant(-math.inf)),
+    ),
+    _binary(
+        "xlogy", FLOATS, special("xlogy"), Special("xlogy", vector=True), CALL, singular_at=BY_ZERO, infinite=True
+    ),  # 0 where x == 0, unless y is NaN
+    _unary("deg2rad", FLOATS, np.deg2rad, Special("deg2rad"), linear=True, monotone=True),
+    _unary("rad2deg", FLOATS, np.rad2deg, Special("rad2deg"), linear=True, monotone=True),
 )
 
 SPECIAL_FUNCTIONS = (
-    _libm("erf", _special("erf")),
-    _libm("erfc", _special("erfc")),
-    _unary("gamma", FLOATS, _special("gamma"), Foreign("gamma"), HEAVY),
-    _unary("gammaln", FLOATS, _special("gammaln"), Foreign("gammaln"), HEAVY),  # libm's lgamma writes to a global
-    _unary("digamma", FLOATS, _special("digamma"), Foreign("psi"), HEAVY),
-    _binary("polygamma", FLOATS, _polygamma, Special("polygamma"), 4 * HEAVY),  # Note [Polygamma]
-    _unary("expit", FLOATS, _special("expit"), Special("expit", vector=True), CALL),
-    _unary("logit", FLOATS, _special("logit"), Special("logit", vector=True), CALL),
+    _libm("erf", special("erf"), monotone=True),
+    _libm("erfc", special("erfc"), monotone=True),
+    _unary("gamma", FLOATS, special("gamma"), Foreign("gamma"), HEAVY, singular_at=AT_ZERO, infinite=True),
+    _unary(
+        "gammaln", FLOATS, special("gammaln"), Foreign("gammaln"), HEAVY, singular_at=AT_ZERO, infinite=True
+    ),  # libm's lgamma writes to a global
+    _unary("digamma", FLOATS, special("digamma"), Foreign("psi"), HEAVY, singular_at=AT_ZERO, infinite=True),
+    _binary(
+        "polygamma", FLOATS, polygamma, Special("polygamma"), 4 * HEAVY, singular_at=BY_ZERO, infinite=True
+    ),  # Note [Polygamma]
+    _unary("expit", FLOATS, special("expit"), Special("expit", vector=True), CALL, monotone=True, nonnegative=True),
+    _unary(
+        "logit", FLOATS, special("logit"), Special("logit", vector=True), CALL,
+        monotone=True, singular_at=((0.0,), (1.0,)), infinite=True,
+    ),
 )
 
 REPRESENTATION = (
@@ -327,17 +388,23 @@ REPRESENTATION = (
     _unary(
         "pattern", FLOATS, lambda x: x.view(f"i{x.itemsize}"), Special("pattern"), result=_pattern
     ),  # its bits, as an integer
-    _binary("copysign", FLOATS, np.copysign, Intrinsic("copysign")),
-    _binary("nextafter", FLOATS, np.nextafter, Libm("nextafter"), CALL),
+    _binary("copysign", FLOATS, np.copysign, Intrinsic("copysign"), decides=True),
+    _binary("nextafter", FLOATS, np.nextafter, Libm("nextafter"), CALL, decides=True),
 )
 
 COMPLEX_PARTS = (
-    _unary("real", COMPLEX, lambda z: np.positive(z.real), Special("real"), 0, result=_real),
-    _unary("imag", COMPLEX, lambda z: np.positive(z.imag), Special("imag"), 0, result=_real),
-    _unary("conj", COMPLEX, np.conjugate, Special("conj")),
-    _unary("angle", COMPLEX, lambda z: np.arctan2(z.imag, z.real), Special("angle"), CALL, result=_real),
-    _binary("complex", FLOATS, _make_complex, Special("complex"), 0, result=_complex),
+    _unary("real", COMPLEX, lambda z: np.positive(z.real), Special("real"), 0, result=_real, own_rule=True, linear=True),
+    _unary("imag", COMPLEX, lambda z: np.positive(z.imag), Special("imag"), 0, result=_real, own_rule=True, linear=True),
+    _unary(
+        "conj", COMPLEX, np.conjugate, Special("conj"), own_rule=True, linear=True, inverse=(Inverse("conj", exact=COMPLEX),)
+    ),
+    _unary(
+        "angle", COMPLEX, lambda z: np.arctan2(z.imag, z.real), Special("angle"), CALL, result=_real,
+        own_rule=True, of_parts=("atan2", ("imag", "real")),
+    ),
+    _binary("complex", FLOATS, make_complex, Special("complex"), 0, result=_complex, own_rule=True, linear=True),
 )
+# fmt: on
 
 FAMILIES = (
     ARITHMETIC,

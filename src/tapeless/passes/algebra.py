@@ -18,6 +18,7 @@ import numpy as np
 
 from tapeless.ir.core import Apply, Exp
 from tapeless.ir.types import Atom, Const, DType, Type, Var, const, one_of, zero_of
+from tapeless.ops.op import Comparison
 from tapeless.ops.table import TABLE
 
 Defs = Mapping[Var, Exp]
@@ -84,9 +85,9 @@ def never_negative_zero(atom: Atom, defs: Defs, depth: int = 4) -> bool:
     made = defs.get(atom)
     if not isinstance(made, Apply) or not depth or atom.type.dtype.is_complex:
         return False
+    if TABLE[made.op].nonnegative:
+        return True
     match made.op:
-        case "square" | "abs" | "exp" | "exp2" | "cosh" | "sech2" | "expit" | "hypot":
-            return True
         case "convert":
             return not made.args[0].type.dtype.is_float
         case "add":
@@ -233,11 +234,9 @@ def _idempotent(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
 
 # -- comparisons, bits, choice
 
-INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 
-
-def _compare(op: str) -> Rule:
-    reflexive = TRUE if op in ("eq", "le", "ge") else FALSE
+def _compare(op: str, means: Comparison) -> Rule:
+    reflexive = TRUE if means.reflexive else FALSE
 
     def rule(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
         x, y = args
@@ -294,8 +293,9 @@ def _not(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
         return None
     if made.op == "not":
         return made.args[0]
-    if made.op in ("eq", "ne") or (made.op in INVERSE and is_integer(made.args[0])):  # NaN is not below nor above
-        return Apply(INVERSE[made.op], made.args)
+    means = TABLE[made.op].comparison
+    if means and (not means.order or is_integer(made.args[0])):  # NaN is not below nor above
+        return Apply(means.negated, made.args)
     return None
 
 
@@ -344,14 +344,14 @@ def plain_guard(exp: Apply, defs: Defs) -> Apply:
 
 def _extremum(cond: Atom, x: Atom, y: Atom, defs: Defs) -> Apply | None:
     """The greater or smaller one of what was compared. With >= and <= only of integers: a NaN would be the other one."""
-    for name in ("gt", "lt", "ge", "le"):
-        if (compared := inner(cond, name, defs)) and (name in ("gt", "lt") or is_integer(x)):
-            p, q = compared
-            if (x, y) == (p, q):
-                return Apply("max" if name in ("gt", "ge") else "min", (q, p) if name in ("gt", "lt") else (p, q))
-            if (x, y) == (q, p):
-                return Apply("min" if name in ("gt", "ge") else "max", (p, q) if name in ("gt", "lt") else (q, p))
-    return None
+    made = defs.get(cond) if isinstance(cond, Var) else None
+    means = TABLE[made.op].comparison if isinstance(made, Apply) else None
+    if not isinstance(made, Apply) or not means or not means.order or (means.reflexive and not is_integer(x)):
+        return None
+    if (x, y) not in (made.args, made.args[::-1]):
+        return None
+    greatest = (means.order > 0) == ((x, y) == made.args)
+    return Apply("max" if greatest else "min", (x, y) if means.reflexive else (y, x))
 
 
 # -- conversions and parts
@@ -404,8 +404,8 @@ def _conj(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
 RULES: dict[str, Rule] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "quotient": _div, "floordiv": _floordiv, "mod": _mod, "pow": _pow, "ipow": _pow,
     "neg": _neg, "abs": _even("abs"), "square": _even("square"),
-    **dict.fromkeys(("min", "max", "minimum", "maximum", "fmin", "fmax"), _idempotent),
-    **{op: _compare(op) for op in INVERSE},
+    **{name: _idempotent for name, row in TABLE.items() if row.extremum},
+    **{name: _compare(name, row.comparison) for name, row in TABLE.items() if row.comparison},
     "and": _and, "or": _or, "xor": _xor, "not": _not, "shl": _shift, "shr": _shift, "select": _select,
     "identity": _identity, "real": _part(0), "imag": _part(1), "complex": _complex, "conj": _conj,
 }  # fmt: skip

@@ -52,9 +52,7 @@ from tapeless.passes.facts import taken_arrays
 from tapeless.passes.rewrite import REGIONS, Rewriter
 
 BUDGET = 200  # statements in the regions of one expression that is compared with others
-COMMUTATIVE = frozenset(name for name, row in TABLE.items() if row.commutative)
 EXACT = {loose: row for row, loose in LOOSE.items()}
-MIRRORED = {"gt": "lt", "ge": "le"}
 # What makes an array, and so is merged only if nobody takes the array.
 MAKERS = (Iota, Full, ArrayLit, Concat, Library)
 VIEWS = (Reshape, Transpose, Broadcast)
@@ -172,13 +170,14 @@ def apply_key(exp: Apply, type: Type) -> Hashable:
     op, args = exp.op, exp.args
     if len(args) == 2:
         x, y = args
-        if op in COMMUTATIVE:
+        row = TABLE[op]
+        if row.commutative:
             if id(x) > id(y) if isinstance(x, Var) and isinstance(y, Var) else isinstance(y, Var):
                 x, y = y, x
             return op, x, y
         if op == "sub" and isinstance(y, Const) and y.dtype.is_int:
             return "add", x, const(-int(y.value.real), y.dtype)
-        return (MIRRORED[op], y, x) if op in MIRRORED else (op, x, y)
+        return (row.comparison.mirrored, y, x) if row.comparison and row.comparison.order > 0 else (op, x, y)
     return (op, type.dtype, *args) if op == "convert" else (op, *args)
 
 

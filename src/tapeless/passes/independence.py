@@ -19,7 +19,6 @@ an iteration, and derivatives are then taken of the loop as it stands (`parallel
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -38,27 +37,29 @@ from tapeless.ir.core import (
     Update,
     While,
 )
-from tapeless.ir.types import I64, Const, DType, Var, const
+from tapeless.ir.types import I64, Const, DType, Var
 from tapeless.ir.walk import free_in_exp, free_in_lambda, regions
+from tapeless.ops.op import Nan
+from tapeless.ops.table import TABLE
 from tapeless.passes.array_sums import addend_of
 from tapeless.passes.linear import Linear, combined, form_of
 from tapeless.passes.written_once import written_once
 
-WORDS = {"add": "+", "mul": "*"}
-EXTREMA = ("min", "max", "minimum", "maximum", "fmin", "fmax")
 # operator of the update -> operator of the reduction
-CHAINS: dict[str, str] = {"sub": "add", **{op: op for op in ("add", "mul", *EXTREMA)}}
+CHAINS = {"sub": "add", "add": "add", "mul": "mul", **{name: name for name, row in TABLE.items() if row.extremum}}
 
 
 def neutral(op: str, dtype: DType) -> Const:
     """The value from which each iteration starts."""
-    if op in ("add", "mul"):
-        return const(op == "mul", dtype)
-    lowest = op.endswith(("max", "maximum"))
-    if dtype.is_float:  # NaN loses against everything in fmin and fmax
-        return const(math.nan if op in ("fmin", "fmax") else -math.inf if lowest else math.inf, dtype)
-    top = 2 ** (8 * dtype.bytes - 1)
-    return const(-top if lowest else top - 1, dtype)
+    unit = TABLE[op].unit
+    assert unit and unit.left, f"{op} has no neutral element"
+    return unit.of(dtype)
+
+
+def _takes_over_nan(op: str) -> bool:
+    """Note [Largest and smallest]."""
+    extremum = TABLE[op].extremum
+    return extremum is not None and extremum.nan is Nan.first_wins
 
 
 class Dependent(Exception):
@@ -93,7 +94,7 @@ def reduction_of(loop: For, k: int) -> str:
             match s.exp:
                 case Apply(op=op, args=(a, b)) if op in CHAINS and a in versions and b not in versions:
                     found.add(CHAINS[op])
-                case Apply(op="min" | "max" as op, args=(a, b)) if b in versions and b.type.dtype.is_float:
+                case Apply(op=op, args=(a, b)) if b in versions and b.type.dtype.is_float and _takes_over_nan(op):
                     reason = (
                         f"with '{p.name}' second, {op} takes over a NaN and what comes after it: put '{p.name}' first"
                     )
@@ -135,7 +136,7 @@ def reduction_of(loop: For, k: int) -> str:
             raise Dependent(p.name, f"'{p.name}' of one iteration is used by the next one")
     if len(found) > 1:
         raise Dependent(
-            p.name, f"'{p.name}' is changed by both {' and '.join(sorted(WORDS.get(op, op) for op in found))}"
+            p.name, f"'{p.name}' is changed by both {' and '.join(sorted(TABLE[op].symbol or op for op in found))}"
         )
     return found.pop() if found else "add"
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from tapeless.ir.core import Apply
 from tapeless.ir.types import Atom, Const, DType, Var
+from tapeless.ops.table import TABLE
 from tapeless.passes.affine import (
     GREATEST,
     LEAST,
@@ -21,14 +22,10 @@ from tapeless.passes.affine import (
     symbol,
 )
 
-COMPARISONS: dict[str, tuple[int, int, int]] = {  # f = p*a + q*b + c, with f >= 0 for `a op b`
-    "lt": (-1, 1, -1),
-    "le": (-1, 1, 0),
-    "gt": (1, -1, -1),
-    "ge": (1, -1, 0),
-}
-MINIMA, MAXIMA = frozenset({"min", "minimum", "fmin"}), frozenset({"max", "maximum", "fmax"})
-LOGIC = frozenset({"and", "or", "not", "eq", "ne", "identity"}) | COMPARISONS.keys()
+
+def is_ordering(op: str) -> bool:
+    means = TABLE[op].comparison if op in TABLE else None
+    return means is not None and means.order != 0
 
 
 class Numbers:
@@ -92,7 +89,7 @@ class Numbers:
                 self.conditions[var] = ("arms", exp.args)
             elif exp.op == "convert" and exp.args[0].type.dtype is DType.i64:
                 self.conditions[var] = ("ne", (exp.args[0], Const(0, DType.i64)))
-            elif exp.op in LOGIC and exp.args[0].type.dtype in (DType.i64, DType.bool):
+            elif exp.args[0].type.dtype in (DType.i64, DType.bool):
                 self.conditions[var] = (exp.op, exp.args)
 
     def _define_integer(self, var: Var, op: str, args: tuple[Atom, ...], facts: Facts) -> None:
@@ -121,8 +118,8 @@ class Numbers:
                         facts.assume(self.form(var).plus(side, -1))
                 else:
                     self.symbol(var, facts)
-            case _ if op in MINIMA or op in MAXIMA:
-                self._extremum(var, 1 if op in MINIMA else -1, self.form(args[0]), self.form(args[1]), facts)
+            case _ if extremum := TABLE[op].extremum:
+                self._extremum(var, -1 if extremum.greatest else 1, self.form(args[0]), self.form(args[1]), facts)
             case _:
                 s = self.symbol(var, facts)
                 facts.clamp(s, *self._limits(op, args, facts))
@@ -245,12 +242,12 @@ class Numbers:
         return []
 
     def _comparison(self, op: str, a: Form, b: Form, truth: bool, facts: Facts) -> list[Form]:
-        if op in COMPARISONS:
-            p, q, c = COMPARISONS[op]
-            form = a.scaled(p).plus(b, q).shifted(c)
-            return [form if truth else form.scaled(-1).shifted(-1)]
-        if op not in ("eq", "ne"):
+        means = TABLE[op].comparison
+        if not means:
             return []
+        if means.order:
+            form = a.scaled(means.order).plus(b, -means.order).shifted(0 if means.reflexive else -1)
+            return [form if truth else form.scaled(-1).shifted(-1)]
         sides = [a.plus(b, -1), b.plus(a, -1)]
         if truth == (op == "eq"):
             return sides
@@ -261,7 +258,7 @@ class Numbers:
         if isinstance(cond, Const):
             return bool(cond.value)
         op, args = self.conditions.get(cond, ("", ()))
-        if op in COMPARISONS:
+        if is_ordering(op):
             for truth in (True, False):
                 (form,) = self._comparison(op, self.form(args[0]), self.form(args[1]), truth, facts)
                 if facts.prove(form, steps) if steps else facts.minimum(form) >= 0:

@@ -36,13 +36,13 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import Atom, Const, Dim, DType, Var, dim_atom
 from tapeless.ir.walk import regions
+from tapeless.ops.table import TABLE
 from tapeless.passes.affine import GREATEST, LARGEST, ZERO, Facts, Form, number, symbol
 from tapeless.passes.hoisted_tests import Loop
 from tapeless.passes.index_tests import IndexTests
 from tapeless.passes.invariants import Counter, Invariants, Round, Way, is_integer, only
-from tapeless.passes.numbers import COMPARISONS, MAXIMA, MINIMA, Numbers
+from tapeless.passes.numbers import Numbers, is_ordering
 
-EXTREMA = MINIMA | MAXIMA
 PATIENCE = 8  # how often, on average, a statement is gone through for the sake of invariants
 
 
@@ -112,10 +112,10 @@ class Ranges:
 
     def known(self, var: Var, exp: Apply, facts: Facts) -> Atom | None:
         """The truth of a comparison, or the operand that is the extremum: a length is its maximum with 0."""
-        if exp.op in COMPARISONS:
+        if is_ordering(exp.op):
             truth = self.numbers.decided(var, facts, 0)
             return None if truth is None else Const(truth, DType.bool)
-        if is_integer(var) and exp.op in EXTREMA:
+        if is_integer(var) and TABLE[exp.op].extremum:
             form = self.numbers.form(var)
             return next((a for a in exp.args if self.numbers.form(a) == form), None)
         return None

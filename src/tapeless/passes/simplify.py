@@ -59,8 +59,6 @@ from tapeless.passes.views import covers, settle, simplify_view
 T = TypeVar("T")
 SELECT_COST = 8  # operations that may run in vain to save a branch
 NEARBY = 32  # statements back to where the original of a copy is looked for
-# Their partials are 0, 1 or -1, or those of the operands they pick.
-BOUNDED = frozenset({"add", "sub", "neg", "select", "convert", "identity", "real", "imag", "complex", "conj"})
 
 
 def simplify(function: Function, *, speculate: bool = False) -> Function:
@@ -427,9 +425,9 @@ def _without(body: Body, dropped: Collection[int]) -> Body:
 
 
 def _is_bounded(exp: Apply, var: Var) -> bool:
-    """Note [Branches as selections]."""
+    """Whether its partials are numbers, or those of the operand that it picks. Note [Branches as selections]."""
     dtype = var.type.dtype
-    return exp.op in BOUNDED or not (dtype.is_float or dtype.is_complex)
+    return TABLE[exp.op].linear or exp.op == "select" or not (dtype.is_float or dtype.is_complex)
 
 
 RULES: dict[type, Callable[[Simplifier, Stm, Any], None]] = {

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from keyword import iskeyword
 from typing import Any
 
 from tapeless.ir.core import (  # isort: skip
@@ -39,10 +40,6 @@ from tapeless.tools.vectors import Verdict, loops_inside_out, verdicts
 
 Place = tuple[str, int]  # file and line
 Swept = Sweep | Hist | Scatter
-
-# Operations whose name is ours rather than the user's.
-WORDS = {"select": "choice", "convert": "conversion", "ipow": "**", "rint": "round"}
-ON_BOOL = {"and": "and", "or": "or", "not": "not", "xor": "^"}
 
 
 def explain(
@@ -188,9 +185,9 @@ class Counts:
 
 
 def _word(name: str, dtype: DType | None) -> str:
-    if dtype is DType.bool and name in ON_BOOL:
-        return ON_BOOL[name]
-    return WORDS.get(name) or row(name).symbol or name
+    if dtype is DType.bool and iskeyword(name):
+        return name
+    return row(name).word or row(name).symbol or name
 
 
 def _tests(axes: Iterable[Axis]) -> int:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from tapeless.backends.llvm.library import call_foreign, call_libm
 from tapeless.backends.llvm.writer import Module, Writer, literal
 from tapeless.ir.types import DType
-from tapeless.ops.table import LARGEST_ORDER
+from tapeless.ops.evaluations import LARGEST_ORDER
 
 FIRST_TERMS = 10
 BERNOULLI = ("1/6", "-1/30", "1/42", "-1/30", "5/66", "-691/2730", "7/6", "-3617/510", "43867/798", "-174611/330",

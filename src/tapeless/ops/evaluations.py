@@ -1,0 +1,78 @@
+"""Evaluations of rows that NumPy does not have under one name.
+
+Functions of NumPy scalars or arrays, which keep the type. The notes that they cite are in ops/table.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+LARGEST_ORDER = 170  # of polygamma: the factorial of 171 is infinite
+
+
+def special(name: str) -> Callable[..., Any]:
+    """A function of scipy.special, which takes long to import: when it is called for the first time."""
+
+    def call(*args: Any) -> Any:
+        return getattr(import_module("scipy.special"), name)(*args)
+
+    return call
+
+
+def integer_power(x: Any, n: Any) -> Any:
+    sign = np.where(np.bitwise_and(n, 1) == 1, x, 1)  # of 1 ** n and (-1) ** n
+    return np.where(n >= 0, np.power(x, np.maximum(n, 0)), np.where(np.abs(x) == 1, sign, 0)).astype(x.dtype)
+
+
+def is_nan(x: Any) -> Any:
+    return np.not_equal(x, x)
+
+
+def convert(x: Any, target: np.dtype[Any]) -> Any:
+    x = np.asarray(x)
+    if target.kind == "b":
+        return x != 0
+    if x.dtype.kind == "c" and target.kind != "c":
+        x = x.real
+    if x.dtype.kind == "f" and target.kind == "i":
+        least = np.iinfo(target).min
+        inside = np.abs(x) < -float(least)
+        return np.where(inside, np.where(inside, x, 0).astype(target), np.array(least, target))
+    return x.astype(target)
+
+
+def make_complex(x: Any, y: Any) -> Any:  # x + 1j * y would make NaN of infinite parts
+    z = np.empty(np.broadcast(x, y).shape, np.result_type(x, y, np.complex64))
+    z.real, z.imag = x, y
+    return z
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    functions = import_module("scipy.special")
+    dtype, n, x = np.result_type(n, x), np.asarray(n, np.float64), np.asarray(x, np.float64)
+    known = (n >= 1) & (n <= LARGEST_ORDER) & (n == np.floor(n))
+    s, odd = np.where(known, n, 1) + 1, n % 2 == 1
+    below = np.where(x > 0, np.nan, x)
+    down, up = functions.zeta(s, below - np.floor(below)), functions.zeta(s, np.ceil(below) - below)
+    right, left = functions.zeta(s, np.where(x > 0, x, np.nan)), functions.zeta(s, 1 - below)
+    value = np.where(x > 0, right, np.where(odd, down + up - left, down - up + left))  # Note [Polygamma]
+    return np.where(known & ~np.isnan(x), np.where(odd, 1, -1) * functions.gamma(s) * value, np.nan).astype(dtype)
+
+
+def sinc(x: Any) -> Any:
+    return np.where(x == 0, np.ones_like(x), np.sin(x) / x)
+
+
+def direction(x: Any, y: Any) -> Any:
+    size = np.hypot(x, y)
+    ratio = x / np.where(size == 0, np.ones_like(size), size)
+    return np.where(np.isinf(x), np.sign(x), ratio)
+
+
+def sech2(x: Any) -> Any:
+    e = np.exp(-2 * np.abs(x))  # of the type of x, as 2 is a Python number
+    return 4 * e / np.square(1 + e)
