@@ -328,6 +328,16 @@ def test_products_and_extrema_with_infinite_elements():
     expect(lambda x: np.std(x), {(1.0, 1.0): ([0, 0], 0)})
 
 
+def test_products_with_a_value_that_is_infinite_where_it_is_not_chosen():
+    def f(x, y, z):
+        return np.sum(np.where(y > 0, z * special.xlogy(x, y), 0.0))
+
+    x, y, z = np.array([1.0, 1.0]), np.array([0.0, 2.0]), np.array([3.0, 3.0])
+    expected = ([0.0, 3 * math.log(2)], [0.0, 1.5], [0.0, math.log(2)])
+    for got, want in zip(tp.grad(f, (0, 1, 2))(x, y, z), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-15)
+
+
 def test_w11_size_and_angle_of_complex_numbers():
     expect(
         lambda v: np.abs(v[0] + 1j * v[1]),

@@ -19,6 +19,7 @@ from tapeless.frontend.registry import Handler, known, register
 from tapeless.frontend.scalars import apply, convert, select
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.types import Atom, Const, DType, const
+from tapeless.ops.table import TABLE
 
 F64 = DType.f64
 Test = Callable[..., Atom]  # (ctx, *operands) -> condition
@@ -117,7 +118,6 @@ ROWS: dict[str, Row] = {
     "fmod": Row("fmod", _fmod_domain),
     "pow": Row("pow", _pow_domain, overflows=True),
 }
-ARITY = {"atan2": 2, "copysign": 2, "nextafter": 2, "fmod": 2, "pow": 2}
 
 
 def floats(ctx: Context, name: str, args: list[Value]) -> list[Scalar]:
@@ -182,7 +182,8 @@ def guard_overflow(ctx: Context, result: Atom, operands: list[Atom]) -> None:
 
 
 def _handler(name: str) -> Handler:
-    row, count = ROWS[name], ARITY.get(name, 1)
+    row = ROWS[name]
+    count = TABLE[row.op].arity
     function = getattr(math, name)
 
     def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:

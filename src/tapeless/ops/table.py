@@ -232,7 +232,7 @@ ARITHMETIC = (
         monotone=True, unit=LAST_ONE, singular_at=BY_ZERO, infinite=True,
     ),  # Note [Loose rows]
     _binary(
-        "floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//", monotone=True, unit=LAST_ONE
+        "floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//", monotone=True
     ),  # Note [Division]
     _binary("mod", REAL, np.remainder, Special("mod"), 2 * DIVIDE, symbol="%", decides=True, singular_at=BY_ZERO),  # Note [Division]
     _binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL, decides=True, singular_at=BY_ZERO),
@@ -356,7 +356,7 @@ TRANSCENDENTAL = (
         monotone=True, unit=Unit(_constant(-math.inf)),
     ),
     _binary(
-        "xlogy", FLOATS, special("xlogy"), Special("xlogy", vector=True), CALL, singular_at=BY_ZERO, infinite=True
+        "xlogy", FLOATS, special("xlogy"), Special("xlogy", vector=True), CALL, monotone=True, singular_at=BY_ZERO, infinite=True
     ),  # 0 where x == 0, unless y is NaN
     _unary("deg2rad", FLOATS, np.deg2rad, Special("deg2rad"), linear=True, monotone=True),
     _unary("rad2deg", FLOATS, np.rad2deg, Special("rad2deg"), linear=True, monotone=True),

@@ -46,7 +46,7 @@ from tapeless.passes.linear import Linear, combined, form_of
 from tapeless.passes.written_once import written_once
 
 # operator of the update -> operator of the reduction
-CHAINS = {"sub": "add", "add": "add", "mul": "mul", **{name: name for name, row in TABLE.items() if row.extremum}}
+CHAINS = {"sub": "add", **{name: name for name, row in TABLE.items() if row.extremum or name in ("add", "mul")}}
 
 
 def neutral(op: str, dtype: DType) -> Const:

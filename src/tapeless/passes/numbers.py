@@ -269,12 +269,16 @@ class Numbers:
                 return op == "eq"
             if any(facts.prove(side.shifted(-1), steps) for side in sides):
                 return op == "ne"
-        elif op in ("and", "or", "not", "identity"):
-            values = [self.decided(a, facts, steps) for a in args]
-            if op == "not":
-                return None if values[0] is None else not values[0]
-            final = op == "or"  # one such value decides
-            return final if final in values else None if None in values else values[0]
+        match op:
+            case "identity":
+                return self.decided(args[0], facts, steps)
+            case "not":
+                value = self.decided(args[0], facts, steps)
+                return None if value is None else not value
+            case "and" | "or":
+                values = [self.decided(a, facts, steps) for a in args]
+                final = op == "or"  # one such value decides
+                return final if final in values else None if None in values else values[0]
         return None
 
 

@@ -14,13 +14,19 @@ from __future__ import annotations
 from tapeless.backends.llvm.uses import Block
 from tapeless.ir.types import Atom, Var
 from tapeless.lower.loopir import Let, Load, Store
+from tapeless.ops.op import Nan
+from tapeless.ops.table import TABLE
 
-EXTREMA = ("minimum", "maximum", "fmin", "fmax")
+
+def _looks_for_nan(op: str) -> bool:
+    """Python's own extrema are a choice by one comparison anyway."""
+    extremum = TABLE[op].extremum
+    return extremum is not None and extremum.nan is not Nan.first_wins
 
 
 def extrema_in_place(block: Block) -> frozenset[Var]:
     """Note [Extrema in place]."""
-    extrema = [s for s in block if isinstance(s, Let) and s.op in EXTREMA]
+    extrema = [s for s in block if isinstance(s, Let) and _looks_for_nan(s.op)]
     if not extrema:
         return frozenset()
     defined = {s.var: s for s in block if isinstance(s, Let)}
