@@ -172,8 +172,8 @@ def _compare(
 
 def _extremum(name: str, greatest: bool, nan: Nan, numpy: Callable[..., Any]) -> Op:
     unit = Unit(lambda dtype: _extreme(dtype, nan, greatest))
-    more = {"extremum": Extremum(greatest, nan), "unit": unit, "decides": True, "monotone": True}
-    return _binary(name, REAL, numpy, Special(name), **more)
+    extremum = Extremum(greatest, nan)
+    return _binary(name, REAL, numpy, Special(name), extremum=extremum, unit=unit, decides=True, monotone=True)
 
 
 def _extreme(dtype: DType, nan: Nan, greatest: bool) -> float:
