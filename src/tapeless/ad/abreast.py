@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tapeless.ad.bodies import quiet
 from tapeless.ad.iteration import Region, make_region, state_of
 from tapeless.ad.kept import Kept
 from tapeless.ad.plan import Plan, plan_loop
+from tapeless.ad.reverse import Reverse
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.strips import ceil_div, part, root_above, strips
 from tapeless.ad.ways import Found
@@ -33,9 +33,6 @@ from tapeless.ir.plans import ALIKE, CHECKPOINT, DECISIONS, INVERT, KEEP, NONE, 
 from tapeless.ir.types import I64, Atom, Var, i64
 from tapeless.ir.walk import all_stms, free_in_lambda
 from tapeless.passes.dce import live_part
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
 
 WIDTH = 4  # strips that run again at a time
 SMALL = 64  # statements of a body of which the machine holds several in flight

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tapeless.ad.emit import unchecked
+from tapeless.ad.reverse import Back, Reverse, adjoint_of
 from tapeless.ir.core import Body, Lambda, Stm, UpdateAcc, WithAcc
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import map_exp
 
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Back, Reverse
 
-
+@adjoint_of(WithAcc)
 def vjp_with_acc(reverse: Reverse, stm: Stm, exp: WithAcc) -> Back:
     """The lambda is run again and backwards in this scope; an update reads the adjoint of the array it went into."""
     reverse.put(stm)
@@ -70,7 +67,13 @@ def _zero_update(reverse: Reverse, stm: Stm, exp: UpdateAcc) -> list[Stm]:
     return stms
 
 
-def vjp_update_acc(reverse: Reverse, exp: UpdateAcc) -> None:
+@adjoint_of(UpdateAcc)
+def vjp_update_acc(reverse: Reverse, stm: Stm, exp: UpdateAcc) -> Back:
+    reverse.put(stm)
+    return lambda: _read_back(reverse, exp)
+
+
+def _read_back(reverse: Reverse, exp: UpdateAcc) -> None:
     bar = reverse.sums.get(exp.acc)
     if bar is None or not reverse.active(exp.value):
         return

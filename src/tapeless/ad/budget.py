@@ -7,16 +7,12 @@ takes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tapeless.ad.kept import Kept
+from tapeless.ad.reverse import Reverse
 from tapeless.ad.treeverse import LEAST, Snapshots
 from tapeless.ad.ways import Choice, Way
 from tapeless.ir.core import Check, For, While
 from tapeless.ir.types import Atom, dim_atom
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
 
 
 def share_of(reverse: Reverse, exp: For | While) -> Atom:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tapeless.ad.bodies import quiet
-from tapeless.ad.reverse import Back, Reverse, with_span
+from tapeless.ad.reverse import Back, Reverse, adjoint_of, with_span
 from tapeless.ir.core import Apply, Body, If, Lambda, Stm
 from tapeless.ir.types import Atom, Const, Var, zero_of
 from tapeless.ir.walk import free_in_exp
@@ -44,6 +44,7 @@ class Arm:
         return self.outside[-1]
 
 
+@adjoint_of(If)
 def vjp_if(reverse: Reverse, stm: Stm, exp: If) -> Back:
     then, orelse = (_forwards(reverse, arm) for arm in (exp.then, exp.orelse))
     results = (*exp.then.results, *then.inside, *(zero_of(v.type.dtype) for v in orelse.outside))

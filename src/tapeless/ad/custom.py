@@ -21,19 +21,17 @@ import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tapeless.ad.emit import differentiable
+from tapeless.ad.forward import Forward
+from tapeless.ad.reverse import Back, Reverse, vjp_body
+from tapeless.ad.transform import prepared
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Body, Lambda, Library, Stm
 from tapeless.ir.types import Atom, Type, Var
 from tapeless.ir.walk import Substitution, apply_lambda, free_in_lambda, map_exp, map_regions
 from tapeless.ops.library import ANY, LIBRARY, Attrs, LibraryOp
 from tapeless.passes.dce import live_part
-
-if TYPE_CHECKING:
-    from tapeless.ad.forward import Forward
-    from tapeless.ad.reverse import Back, Reverse
 
 _numbers = itertools.count()
 
@@ -169,9 +167,6 @@ def _transpose(
     kind: str,
 ) -> list[Atom | None]:
     """Note [The other mode]. `before` are what a rule takes before those arguments, of `types`, that it is linear in."""
-    from tapeless.ad.reverse import vjp_body
-    from tapeless.ad.transform import prepared
-
     points = [Var("point", t) for t in types]
     body = prepared(Lambda(tuple(points), apply_lambda(lam, [*before, *points, *outside]))).body
     inner = Builder(b.span)

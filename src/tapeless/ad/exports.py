@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tapeless.ad.iteration import Region
 from tapeless.ad.kept import Kept
 from tapeless.ad.plan import Plan, plan_loop
+from tapeless.ad.reverse import Reverse
 from tapeless.ad.sizes import at_most
 from tapeless.ir.core import Body, For, Full, Function, Stm
 from tapeless.ir.plans import DECISIONS, KEEP, NONE, STORE, UNDO, Wish
@@ -28,9 +28,6 @@ from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, type_vars
 from tapeless.passes.dce import live_part
 from tapeless.passes.simplify import simplify
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
 
 MORE = 6  # times the memory that is kept anyway
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tapeless.ad.emit import differentiable, whole
-from tapeless.ad.forward import Forward
+from tapeless.ad.forward import Forward, tangent_of
 from tapeless.ad.operators import EXTREMA, is_infinite, is_product, is_sum, single_row
 from tapeless.ir.core import (
     At,
@@ -57,12 +57,14 @@ def _bind(forward: Forward, vars: Sequence[Var], wanted: Sequence[bool]) -> list
     return list(twins.values())
 
 
+@tangent_of(If)
 def jvp_if(forward: Forward, stm: Stm, exp: If) -> None:
     wanted = forward.wanted(stm.vars)
     then, orelse = (_with_tangents(forward, arm, {}, wanted) for arm in (exp.then, exp.orelse))
     forward.b.bind((*stm.vars, *_bind(forward, stm.vars, wanted)), If(exp.cond, then, orelse))
 
 
+@tangent_of(For, While)
 def jvp_loop(forward: Forward, stm: Stm, exp: For | While) -> None:
     wanted = forward.wanted(exp.params)
     twins = _twins(forward, exp.params, wanted)
@@ -111,6 +113,7 @@ class _Groups:
         self.vars.extend(vars)
 
 
+@tangent_of(Sweep)
 def jvp_sweep(forward: Forward, stm: Stm, exp: Sweep) -> None:
     twins, tangents = _rows(forward, exp.lam, exp.arrays)
     inner = forward.inside(twins)
@@ -197,6 +200,7 @@ def _keyed(
     return (*exp.dests, *starts), (*exp.arrays, *tangents), Lambda((*exp.lam.params, *twins.values()), body)
 
 
+@tangent_of(Hist)
 def jvp_hist(forward: Forward, stm: Stm, exp: Hist) -> None:
     wanted = forward.wanted(stm.vars)
     if not any(wanted):
@@ -207,12 +211,14 @@ def jvp_hist(forward: Forward, stm: Stm, exp: Hist) -> None:
     forward.b.bind((*stm.vars, *_bind(forward, stm.vars, wanted)), Hist(operator, dests, exp.width, arrays, lam))
 
 
+@tangent_of(Scatter)
 def jvp_scatter(forward: Forward, stm: Stm, exp: Scatter) -> None:
     wanted = forward.wanted(stm.vars)
     dests, arrays, lam = _keyed(forward, exp, wanted)
     forward.b.bind((*stm.vars, *_bind(forward, stm.vars, wanted)), Scatter(dests, exp.width, arrays, lam))
 
 
+@tangent_of(WithAcc)
 def jvp_with_acc(forward: Forward, stm: Stm, exp: WithAcc) -> None:
     """A second accumulator for the tangents of each that anything varying is put into."""
     count = len(exp.arrays)

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tapeless.ad.bodies import quiet
 from tapeless.ad.emit import sum_operator
+from tapeless.ad.reverse import Reverse
 from tapeless.ir.core import Body, For, Lambda, Sweep
 from tapeless.ir.types import Atom, Const, Dim, Type, Var, atom_dim
 from tapeless.ir.walk import refresh_lambda
 from tapeless.passes.dce import live_part
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
-
 
 NOTHING: Mapping[int, Var] = {}
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tapeless.ad.drift import compare_inputs
 from tapeless.ad.emit import whole
 from tapeless.ad.iteration import Region, as_sweep
 from tapeless.ad.live import frozen
 from tapeless.ad.plan import Plan
+from tapeless.ad.reverse import Reverse
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.trails import TOTALS, trails
 from tapeless.ad.undo import Stack
@@ -29,9 +29,6 @@ from tapeless.ir.plans import LIVE, STORE, UNDO
 from tapeless.ir.types import F64, I64, Atom, Dim, DType, Type, Var, const, i64
 from tapeless.ir.walk import all_stms
 from tapeless.passes.dce import live_part
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
 
 
 class Kept(Way):

@@ -13,17 +13,14 @@ largest elements of the rows, which bounds the condition of A with its rows scal
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from tapeless.ad.cofactors import cofactors
+from tapeless.ad.custom import jvp_custom, vjp_custom
 from tapeless.ad.emit import Emit
-from tapeless.ir.core import At, Body, Library
+from tapeless.ad.forward import Forward, tangent_of
+from tapeless.ad.reverse import Back, Reverse, adjoint_of, nothing
+from tapeless.ir.core import At, Body, Library, Stm
 from tapeless.ir.types import Atom, DType, Type, Var, const, dim_atom, zero_of
-
-if TYPE_CHECKING:
-    from tapeless.ad.forward import Forward
-    from tapeless.ad.reverse import Reverse
-
 
 SMALL = 0.01  # a determinant, against the product of the largest elements of the rows
 
@@ -133,11 +130,18 @@ def _var(a: Atom | None) -> Var:
     return a
 
 
-def jvp_library(forward: Forward, vars: Sequence[Var], exp: Library) -> list[Atom | None]:
+@tangent_of(Library)
+def jvp_library(forward: Forward, stm: Stm, exp: Library) -> None:
+    if exp.name == "custom":
+        jvp_custom(forward, stm, exp)
+        return
+    forward.b.add(stm)
     t = [forward.tangent(a) for a in exp.args]
     if not any(x is not None for x in t):
-        return [None] * len(vars)
-    return forward.by_lane(lambda lane: _jvp(forward.emit, vars, exp, [None if x is None else lane(x) for x in t]))
+        return
+    made = forward.by_lane(lambda lane: _jvp(forward.emit, stm.vars, exp, [x if x is None else lane(x) for x in t]))
+    for v, tangent in zip(stm.vars, made, strict=True):
+        forward.set(v, tangent)
 
 
 def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]) -> list[Atom | None]:
@@ -181,7 +185,17 @@ def _gather(emit: Emit, array: Var, order: Var) -> Var:
     return emit.b.map(order.type.shape[0], [order], lambda _, k: (emit.b.index(array, [At(k)]),))[0]
 
 
-def vjp_library(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
+@adjoint_of(Library)
+def vjp_library(reverse: Reverse, stm: Stm, exp: Library) -> Back:
+    if exp.name == "custom":
+        return vjp_custom(reverse, stm, exp)
+    reverse.b.add(stm)
+    if not any(reverse.active(v) for v in stm.vars):
+        return nothing
+    return lambda: _vjp(reverse, stm.vars, exp)
+
+
+def _vjp(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
     emit = reverse.emit
     m = Matrices(emit)
     out = vars[0]

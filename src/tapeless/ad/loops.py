@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tapeless.ad.abreast import abreast
 from tapeless.ad.budget import choices, only_snapshots, share_of, within
@@ -20,6 +19,7 @@ from tapeless.ad.kept import Kept
 from tapeless.ad.online import Online
 from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.policy import NoRecovery
+from tapeless.ad.reverse import Back, Reverse, adjoint_of
 from tapeless.ad.strips import spans, strips
 from tapeless.ad.updates import trace_updates
 from tapeless.ad.ways import Again, Choice, Way
@@ -28,12 +28,10 @@ from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
 from tapeless.ir.plans import CHECKPOINT, INVERT, KEEP, STORE, UNDO, Wish
 from tapeless.ir.types import I64, Atom, Var, i64
 
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Back, Reverse
-
 DEEPEST = 16  # levels of strips: more would hold less than two iterations each in loops of 2**16
 
 
+@adjoint_of(For)
 def vjp_for(reverse: Reverse, stm: Stm, exp: For) -> Back:
     stm, exp, counters = take_closed(reverse.b, stm, exp, reverse.active)
     way = _way(reverse, stm, exp, [c.param.name for c in counters])
@@ -42,6 +40,7 @@ def vjp_for(reverse: Reverse, stm: Stm, exp: For) -> Back:
     return lambda: _backward(reverse, stm, exp, way, kept)
 
 
+@adjoint_of(While)
 def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
     """The trips are counted, unless they are known; then it is a loop of so many."""
     b = reverse.b

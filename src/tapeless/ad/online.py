@@ -10,19 +10,16 @@ for budgets.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tapeless.ad.emit import whole
 from tapeless.ad.iteration import make_region
 from tapeless.ad.kept import Kept
 from tapeless.ad.plan import Plan, plan_loop
+from tapeless.ad.reverse import Reverse
 from tapeless.ad.strips import strips
 from tapeless.ir.core import At, Body, For, If, Stm, While
 from tapeless.ir.plans import CHECKPOINT, KEEP, STORE, Wish
 from tapeless.ir.types import I64, Atom, Var, i64
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
 
 SLOTS = 256  # even, so that every second one is half of them
 

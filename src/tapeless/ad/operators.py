@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from tapeless.ir.core import Apply, Reduction
-from tapeless.ir.types import Atom, Const
+from tapeless.ir.core import Apply, Lambda, Reduction
+from tapeless.ir.types import Atom, Const, Dim, one_of
 from tapeless.ops.table import TABLE
+from tapeless.passes.rewrite import REGIONS
 
+FEW = 16  # factors: multiplied one by one they cost less than divisions
 EXTREMA = frozenset(name for name, row in TABLE.items() if row.extremum)
 
 
@@ -35,3 +37,12 @@ def is_product(reduction: Reduction) -> bool:
 def is_infinite(start: Atom) -> bool:
     """Whether an extremum that starts with it has it only where no element beats it."""
     return isinstance(start, Const) and math.isinf(start.value.real)
+
+
+def has_inverse(operator: Reduction, width: Dim, lam: Lambda) -> bool:
+    """Whether a reduction or histogram may go back by division: Note [Other factors] in `ad.products`."""
+    start = operator.neutral[0]
+    if not is_product(operator) or not start.type.dtype.is_float or start != one_of(start.type.dtype):
+        return False
+    few = isinstance(width, int) and width <= FEW
+    return not few and not any(isinstance(s.exp, REGIONS) for s in lam.body.stms)

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tapeless.ad.counting import counts
 from tapeless.ad.invert import Inverse, invert
@@ -28,15 +27,13 @@ from tapeless.ad.live import is_live
 from tapeless.ad.masks import Decisions, decide
 from tapeless.ad.policy import NoRecovery
 from tapeless.ad.recording import record
+from tapeless.ad.reverse import Reverse
 from tapeless.ad.undo import Log, Stack
 from tapeless.ad.updates import trace_updates
 from tapeless.ir.core import Body, For
 from tapeless.ir.plans import AUTO, CLOSED, DECISIONS, INVERT, KEEP, LIVE, NONE, STORE, UNDO, Wish
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Atom, Type, Var
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
 
 SMALL = 64  # cells of an array that is kept as a whole, not logged on stacks
 

@@ -17,30 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tapeless.ad.emit import sum_operator
-from tapeless.ad.operators import is_product
-from tapeless.ir.core import At, Body, Hist, If, Lambda, Reduction, Sweep
+from tapeless.ad.reverse import Reverse
+from tapeless.ir.core import At, Body, Hist, If, Lambda, Sweep
 from tapeless.ir.types import I64, Atom, Dim, DType, Var, atom_dim, dim_atom, i64, one_of
-from tapeless.passes.rewrite import REGIONS
 
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
-
-FEW = 16  # factors: multiplied one by one they cost less than divisions
 Element = Callable[[Atom], tuple[Atom, Atom]]  # of an index: the cell of the product that it belongs to, the factor
-
-
-def has_inverse(operator: Reduction, width: Dim, lam: Lambda) -> bool:
-    """Whether a reduction or histogram may go back by division."""
-    start = operator.neutral[0]
-    if not is_product(operator) or not start.type.dtype.is_float or start != one_of(start.type.dtype):
-        return False
-    few = isinstance(width, int) and width <= FEW
-    return not few and not any(isinstance(s.exp, REGIONS) for s in lam.body.stms)
 
 
 @dataclass(frozen=True)

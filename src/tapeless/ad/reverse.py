@@ -1,7 +1,7 @@
 """Reverse mode: a body forwards, then its adjoint backwards, as Core again.
 
-`vjp_body` emits both into a builder. Each statement gives, when it is emitted, what to do on the way back; rules of
-regions are in modules of their own.
+`vjp_body` emits both into a builder. Each statement gives, when it is emitted, what to do on the way back: rules are
+in modules of their own, and register themselves with `adjoint_of`.
 
 Note [Scopes]
 Coming back into a region (a branch, a loop body, the lambda of a sweep), its forward part is run again from values that
@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 from tapeless.ad.activity import useful, varied
 from tapeless.ad.bodies import chosen_in, large_in, quiet, sizes_in
@@ -43,21 +44,17 @@ from tapeless.ir.core import (
     For,
     Hist,
     If,
-    Iota,
     Lambda,
-    Library,
-    Print,
     Scatter,
     Stm,
     Sweep,
-    Update,
     UpdateAcc,
     While,
     WithAcc,
 )
-from tapeless.ir.types import I64, Atom, Type, Var, i64
+from tapeless.ir.types import Atom, Type, Var, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, regions
-from tapeless.passes.linear import Linear, combined
+from tapeless.passes.linear import Linear
 
 Back = Callable[[], None]
 NOTHING: Mapping[Var, Var] = {}
@@ -101,6 +98,25 @@ def vjp_body(
             reverse.add(r, seed)
     reverse.backward(backs)
     return body.results, tuple(reverse.adjoint(v) for v in wrt)
+
+
+Rule = Callable[["Reverse", Stm, Any], Back]
+RULES: dict[
+    type, Rule
+] = {}  # by node, for statements that have to do with the derivative; filled by the modules of rules
+REGIONS = (Sweep, Hist, Scatter, For, While, If)
+
+AnyRule = TypeVar("AnyRule", bound=Rule)
+
+
+def adjoint_of(*nodes: type) -> Callable[[AnyRule], AnyRule]:
+    """Registers a rule: it emits the statement, and gives what to do on the way back."""
+
+    def register(rule: AnyRule) -> AnyRule:
+        RULES.update(dict.fromkeys(nodes, rule))
+        return rule
+
+    return register
 
 
 class Reverse:
@@ -288,23 +304,6 @@ class Reverse:
         self.there.add(stm.vars[0])
         return back
 
-    def _update(self, stm: Stm, exp: Update) -> Back:
-        """Where the array has been put back to how it was after the update, the update is put back too."""
-        from tapeless.ad.statements import vjp_plain
-
-        v, b = stm.vars[0], self.b
-        old = b.index(exp.array, unchecked(exp.axes), "old") if self.looped else None
-        b.add(stm)
-        if not self.active(v):
-            return nothing
-
-        def back() -> None:
-            vjp_plain(self, v, exp)
-            if old is not None and v in self.restored:
-                self.restored[exp.array] = b.update(self.restored[v], unchecked(exp.axes), old)
-
-        return back
-
     def backward(self, backs: Sequence[tuple[Stm, Back]]) -> None:
         for stm, back in reversed(backs):
             if not self.restored:
@@ -317,47 +316,10 @@ class Reverse:
                 self.b.add(names.stm(s))
 
     def stm(self, stm: Stm) -> Back:
-        from tapeless.ad import accumulators, control, loops, sweeps
-        from tapeless.ad.custom import vjp_custom
-        from tapeless.ad.library import vjp_library
-        from tapeless.ad.statements import vjp_plain
-
-        exp = stm.exp
-        match exp:
-            case WithAcc():
-                return accumulators.vjp_with_acc(self, stm, exp)
-            case Library(name="custom"):
-                return vjp_custom(self, stm, exp)
-            case UpdateAcc():
-                self.put(stm)
-                return lambda: accumulators.vjp_update_acc(self, exp)
-            case Sweep() | Hist() | Scatter() | For() | While() | If() if not self._involved(stm):
-                self.put(stm)
-                return nothing
-            case Sweep():
-                return sweeps.vjp_sweep(self, stm, exp)
-            case Hist():
-                return sweeps.vjp_hist(self, stm, exp)
-            case Scatter():
-                return sweeps.vjp_scatter(self, stm, exp)
-            case For():
-                return loops.vjp_for(self, stm, exp)
-            case While():
-                return loops.vjp_while(self, stm, exp)
-            case If():
-                return control.vjp_if(self, stm, exp)
-        if isinstance(exp, Update):
-            return self._update(stm, exp)
-        self.b.add(stm)
-        if isinstance(exp, Apply) and stm.vars[0].type == I64 and (form := combined(exp, self.forms)) is not None:
-            self.forms[stm.vars[0]] = form
-        if isinstance(exp, Check | Print | Iota) or not any(v in self._active for v in stm.vars):
+        if isinstance(stm.exp, REGIONS) and not self._involved(stm):
+            self.put(stm)
             return nothing
-        if isinstance(exp, Library):
-            return lambda: vjp_library(self, stm.vars, exp)
-        if isinstance(exp, Apply):
-            self.emit.note_root(stm.vars[0], exp)
-        return lambda: vjp_plain(self, stm.vars[0], exp)
+        return RULES[type(stm.exp)](self, stm, stm.exp)
 
     def put(self, stm: Stm) -> None:
         """Emits a statement as it is, but for updates of accumulators that have been made already."""

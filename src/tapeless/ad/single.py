@@ -8,16 +8,12 @@ each element on the way back, that beats any recovery.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tapeless.ad.forward import jvp_body
+from tapeless.ad.reverse import Back, Reverse
 from tapeless.ir.core import Body, For, Stm, While
 from tapeless.ir.plans import AUTO
 from tapeless.ir.types import Var, one_of
 from tapeless.ir.walk import all_stms, free_in_body
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Back, Reverse
 
 
 def forwards(reverse: Reverse, body: Body) -> list[tuple[Stm, Back]]:

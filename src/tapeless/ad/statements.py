@@ -1,37 +1,81 @@
 """Reverse mode of statements without regions: rows of the ops table, and operations that move values.
 
-`vjp_plain` takes a variable and what it is; hands its adjoint on to the operands.
+On the way back the adjoint of a variable is handed on to the operands of what it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tapeless.ad.emit import unchecked, whole
+from tapeless.ad.reverse import Back, Reverse, adjoint_of, nothing
 from tapeless.ir.core import (
     Apply,
     ArrayLit,
     Axis,
     Broadcast,
+    Check,
     Concat,
     Copy,
     Exp,
     Full,
     Index,
+    Iota,
+    Print,
     Range,
     Reshape,
+    Stm,
     Transpose,
     Update,
 )
-from tapeless.ir.types import Atom, Dim, Type, Var, dim_atom, i64
+from tapeless.ir.types import I64, Atom, Dim, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
+from tapeless.passes.linear import combined
 
 
-def vjp_plain(reverse: Reverse, v: Var, exp: Exp) -> None:
+@adjoint_of(Iota, Check, Print)
+def vjp_of_nothing(reverse: Reverse, stm: Stm, exp: Iota | Check | Print) -> Back:
+    reverse.b.add(stm)
+    return nothing
+
+
+@adjoint_of(Apply)
+def vjp_apply(reverse: Reverse, stm: Stm, exp: Apply) -> Back:
+    (v,) = stm.vars
+    reverse.b.add(stm)
+    if v.type == I64 and (form := combined(exp, reverse.forms)) is not None:
+        reverse.forms[v] = form
+    if not reverse.active(v):
+        return nothing
+    reverse.emit.note_root(v, exp)
+    return lambda: _hand_on(reverse, v, exp)
+
+
+@adjoint_of(Index, Full, ArrayLit, Reshape, Transpose, Broadcast, Concat, Copy)
+def vjp_moved(reverse: Reverse, stm: Stm, exp: Exp) -> Back:
+    reverse.b.add(stm)
+    (v,) = stm.vars
+    return (lambda: _hand_on(reverse, v, exp)) if reverse.active(v) else nothing
+
+
+@adjoint_of(Update)
+def vjp_update(reverse: Reverse, stm: Stm, exp: Update) -> Back:
+    """Where the array has been put back to how it was after the update, the update is put back too."""
+    v, b = stm.vars[0], reverse.b
+    old = b.index(exp.array, unchecked(exp.axes), "old") if reverse.looped else None
+    b.add(stm)
+    if not reverse.active(v):
+        return nothing
+
+    def back() -> None:
+        _hand_on(reverse, v, exp)
+        if old is not None and v in reverse.restored:
+            reverse.restored[exp.array] = b.update(reverse.restored[v], unchecked(exp.axes), old)
+
+    return back
+
+
+def _hand_on(reverse: Reverse, v: Var, exp: Exp) -> None:
     bar = reverse.adjoints.pop(v, None)
     if bar is None:
         return

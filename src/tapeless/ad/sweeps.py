@@ -14,12 +14,12 @@ loops and lambdas, and for the rows of that; what is run again on the way back m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from tapeless.ad.bodies import loosened
 from tapeless.ad.emit import sum_operator, whole
 from tapeless.ad.operators import is_infinite, is_product, is_sum, single_row
 from tapeless.ad.products import Others, others_of_hist, others_of_sweep
+from tapeless.ad.reverse import Back, Reverse, adjoint_of
 from tapeless.ad.single import forwards
 from tapeless.ir.core import (
     Apply,
@@ -41,9 +41,6 @@ from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
 from tapeless.ops.table import CALL, TABLE
 from tapeless.passes.rewrite import REGIONS
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Back, Reverse
 
 NOTHING: Mapping[int, Var] = {}
 Seeds = Callable[["Reverse", Lambda, Sequence[Var]], Sequence[Atom | None]]
@@ -129,6 +126,7 @@ def _costly(body: Body, result: Atom) -> bool:
 # -- sweeps
 
 
+@adjoint_of(Sweep)
 def vjp_sweep(reverse: Reverse, stm: Stm, exp: Sweep) -> Back:
     reverse.put(stm)
     if reverse.once:
@@ -315,6 +313,7 @@ def _taken(reverse: Reverse, array: Var, key: Atom, found: Atom) -> Atom:
     return b.bind([Var("e", item)], If(found, Body(tuple(stms), (e,)), Body(tuple(other), (zero,))))[0]
 
 
+@adjoint_of(Hist)
 def vjp_hist(reverse: Reverse, stm: Stm, exp: Hist) -> Back:
     reverse.put(stm)
 
@@ -342,6 +341,7 @@ def vjp_hist(reverse: Reverse, stm: Stm, exp: Hist) -> Back:
     return back
 
 
+@adjoint_of(Scatter)
 def vjp_scatter(reverse: Reverse, stm: Stm, exp: Scatter) -> Back:
     """Of several elements with one place the last one is there: it has the adjoint."""
     reverse.put(stm)

@@ -9,19 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tapeless.ad.iteration import Region, trips
 from tapeless.ad.plan import Plan
+from tapeless.ad.reverse import Reverse
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.undo import Stack
 from tapeless.ir.core import Apply, Body, For, Full, If, Lambda, Stm
 from tapeless.ir.plans import RECOMPUTE
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import refresh_lambda
-
-if TYPE_CHECKING:
-    from tapeless.ad.reverse import Reverse
 
 Found = tuple[dict[int, Atom], dict[Var, Atom]]  # adjoints of the initial values, and of scalars of outside
 
