@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Atom, UpdateAcc, Var, WithAcc
 from tapeless.ir.types import DType, i64
-from tapeless.lower.arrays import view, write
+from tapeless.lower.arrays import write
 from tapeless.lower.code import Loc
+from tapeless.lower.lowerer import Acc, Lowerer, lowers, view
 from tapeless.lower.work import PARALLEL_WORK, share
-from tapeless.ops.table import TABLE
-
-if TYPE_CHECKING:
-    from tapeless.lower.lowering import Lowerer
 
 PRIVATE_CELL = 16  # scalar operations that pay for a cell of a private copy: to clear it and to add it up, from memory
 
 
-@dataclass
-class Acc:
-    """An accumulator in scope: where it accumulates. `shared`: one copy for each chunk, along a first axis."""
-
-    op: str
-    loc: Loc
-    shared: bool = False
-
-    def private(self, lo: Lowerer, chunk: Atom) -> Acc:
-        """The copy of one chunk, empty."""
-        mine = lo.code.inside(self.loc, chunk)
-        unit = TABLE[self.op].unit
-        assert unit and unit.left, f"no private copies for {self.op}"
-        lo.code.fill(mine, unit.of(mine.dtype))
-        return Acc(self.op, mine)
-
-
+@lowers(WithAcc)
 def lower_with_acc(lo: Lowerer, vars: tuple[Var, ...], exp: WithAcc) -> None:
     for p, a in zip(exp.lam.params, exp.arrays, strict=True):
         lo.accs[p] = Acc(p.type.acc, lo.loc(a))
@@ -94,7 +73,8 @@ def _add_up(lo: Lowerer, acc: Acc, private: Loc, pieces: Atom) -> None:
                 code.each(acc.loc.shape[1:], add)
 
 
-def lower_update_acc(lo: Lowerer, exp: UpdateAcc) -> None:
+@lowers(UpdateAcc)
+def lower_update_acc(lo: Lowerer, vars: tuple[Var, ...], exp: UpdateAcc) -> None:
     code = lo.code
     acc = lo.accs[exp.acc]
     target = view(lo, acc.loc, exp.axes)

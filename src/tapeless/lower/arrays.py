@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from tapeless.ir.core import (
     ArrayLit,
-    At,
     Atom,
-    Axis,
     Broadcast,
     Concat,
     Copy,
@@ -21,71 +16,14 @@ from tapeless.ir.core import (
     Update,
     Var,
 )
-from tapeless.ir.types import Const, DType
+from tapeless.ir.types import i64
 from tapeless.lower.code import ONE, ZERO, Code, Loc
-from tapeless.lower.loopir import If
-
-if TYPE_CHECKING:
-    from tapeless.lower.lowering import Lowerer
+from tapeless.lower.lowerer import Lowerer, lowers, view
 
 
-def position(lo: Lowerer, at: At, length: Atom, axis: int) -> Atom:
-    """The position of an `At` axis, wrapped and tested as its flags say."""
-    code = lo.code
-    index = lo.atom(at.index)
-    given = index
-    if not at.check:
-        if at.wrap and isinstance(index, Const):
-            return code.add(index, length) if int(index.value.real) < 0 else index
-        if at.wrap:
-            negative = code.compare("lt", index, ZERO)
-            return code.let("select", DType.i64, negative, code.add(index, length), index, label="at")
-        return index
-    message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
-    if not at.wrap or isinstance(index, Const):
-        if at.wrap and isinstance(index, Const) and int(index.value.real) < 0:
-            index = code.add(index, length)
-        code.check(_inside(lo, index, length), "IndexError", message, given, length)
-        return index
-    # The usual case is one comparison; a negative position is wrapped and tested apart.
-    place = code.declare(index, "at")
-    with code.nested() as otherwise:
-        wrapped = code.add(index, length)
-        code.check(_inside(lo, wrapped, length), "IndexError", message, given, length)
-        code.assign(place, wrapped)
-    code.emit(If(_inside(lo, index, length), (), tuple(otherwise), likely=True))
-    return place
-
-
-def _inside(lo: Lowerer, index: Atom, length: Atom) -> Atom:
-    code = lo.code
-    low, high = code.compare("ge", index, ZERO), code.compare("lt", index, length)
-    return code.let("and", DType.bool, low, high, label="inside")
-
-
-def view(lo: Lowerer, loc: Loc, axes: Sequence[Axis]) -> Loc:
-    """The cells at `axes`; rank 0 when every axis is a position."""
-    code = lo.code
-    offset = loc.offset
-    shape: list[Atom] = []
-    strides: list[Atom] = []
-    ordered = loc.ordered
-    for k, (axis, length, stride) in enumerate(zip(axes, loc.shape, loc.strides, strict=True)):
-        if isinstance(axis, At):
-            offset = code.add(offset, code.mul(position(lo, axis, length, k), stride))
-            ordered = ordered and not shape
-        else:
-            start, step = lo.atom(axis.start), lo.atom(axis.step)
-            count = lo.dim(axis.length)
-            offset = code.add(offset, code.mul(start, stride))
-            whole = start == ZERO and step == ONE and (count is length or count == length)
-            ordered = ordered and (whole or (not shape and step == ONE))
-            shape.append(count)
-            strides.append(code.mul(stride, step))
-    return Loc(loc.buffer, loc.dtype, tuple(shape), tuple(strides), offset, ordered)
-
-
-def lower_index(lo: Lowerer, var: Var, exp: Index) -> None:
+@lowers(Index)
+def lower_index(lo: Lowerer, vars: tuple[Var, ...], exp: Index) -> None:
+    (var,) = vars
     found = view(lo, lo.loc(exp.array), exp.axes)
     if found.rank:
         lo.arrays[var] = found
@@ -93,7 +31,9 @@ def lower_index(lo: Lowerer, var: Var, exp: Index) -> None:
         lo.scalars[var] = lo.code.load(found, [], var.name)
 
 
-def lower_update(lo: Lowerer, var: Var, exp: Update) -> None:
+@lowers(Update)
+def lower_update(lo: Lowerer, vars: tuple[Var, ...], exp: Update) -> None:
+    (var,) = vars
     whole = lo.loc(exp.array)
     made = lo.in_target.get(exp.value) if isinstance(exp.value, Var) else None
     if made is not None and lo.loc(exp.value).same_place(made):
@@ -124,9 +64,13 @@ def _unit_axes(code: Code, source: Loc, shape: tuple[Atom, ...]) -> Loc | None:
     return Loc(source.buffer, source.dtype, shape, tuple(reversed(strides)), source.offset, source.ordered)
 
 
+@lowers(Iota, Full, ArrayLit, Reshape, Transpose, Broadcast, Concat, Copy)
 def lower_shape(
-    lo: Lowerer, var: Var, exp: Iota | Full | ArrayLit | Reshape | Transpose | Broadcast | Concat | Copy
+    lo: Lowerer,
+    vars: tuple[Var, ...],
+    exp: Iota | Full | ArrayLit | Reshape | Transpose | Broadcast | Concat | Copy,
 ) -> None:
+    (var,) = vars
     code = lo.code
     match exp:
         case Reshape(array=array):
@@ -171,8 +115,6 @@ def lower_shape(
         case ArrayLit(items=items):
             target = lo.place(var)
             for k, item in enumerate(items):
-                from tapeless.ir.types import i64
-
                 write(lo, code.inside(target, i64(k)), item)
             lo.arrays[var] = target
         case Concat(arrays=arrays, axis=axis):

@@ -5,7 +5,6 @@ swap buffers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Atom, Body, For, If, Var, While
 from tapeless.ir.plans import ALIKE
@@ -13,15 +12,13 @@ from tapeless.ir.types import zero_of
 from tapeless.lower import loopir
 from tapeless.lower.code import ZERO, Loc
 from tapeless.lower.loopir import Alloc, Buffer, Space, Swap
+from tapeless.lower.lowerer import Lowerer, lowers
 from tapeless.passes.places import branch_roots, in_place, roots_of, written_over
-
-if TYPE_CHECKING:
-    from tapeless.lower.lowering import Lowerer
-
 
 # -- branches
 
 
+@lowers(If)
 def lower_if(lo: Lowerer, vars: tuple[Var, ...], exp: If) -> None:
     code = lo.code
     slots: dict[int, Var] = {}
@@ -196,6 +193,7 @@ def _swappable(loc: Loc) -> bool:
     return loc.buffer.space is Space.heap and loc.offset == ZERO and loc.ordered
 
 
+@lowers(For)
 def lower_for(lo: Lowerer, vars: tuple[Var, ...], exp: For) -> None:
     code = lo.code
     carried = Carried(lo, exp.params, exp.inits, exp.body)
@@ -205,6 +203,7 @@ def lower_for(lo: Lowerer, vars: tuple[Var, ...], exp: For) -> None:
     carried.finish(vars)
 
 
+@lowers(While)
 def lower_while(lo: Lowerer, vars: tuple[Var, ...], exp: While) -> None:
     code = lo.code
     carried = Carried(lo, exp.params, exp.inits, exp.body)

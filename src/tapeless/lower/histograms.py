@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Atom, Hist, Lambda, Reduction, Scatter, Var
 from tapeless.ir.types import DType
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.code import ONE, ZERO, Loc
+from tapeless.lower.lowerer import Lowerer, lowers
 from tapeless.lower.sweeps import bind_rows
 from tapeless.lower.work import pieces_of, share, worth_cutting
 
-if TYPE_CHECKING:
-    from tapeless.lower.lowering import Lowerer
 
-
+@lowers(Hist)
 def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
     code = lo.code
     n = lo.dim(exp.width)
@@ -111,6 +109,7 @@ def _combine_locs(lo: Lowerer, op: Reduction, targets: Sequence[Loc], key: Atom,
     lo.scoped(run)
 
 
+@lowers(Scatter)
 def lower_scatter(lo: Lowerer, vars: tuple[Var, ...], exp: Scatter) -> None:
     """In order, so that the last of equal positions wins."""
     code = lo.code

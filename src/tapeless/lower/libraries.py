@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import Atom, Const, DType, Type, const, i64
 from tapeless.lower.code import ONE, ZERO, Code, Loc
 from tapeless.lower.loopir import Call, Pointer
+from tapeless.lower.lowerer import Lowerer, lowers
 from tapeless.lower.sorting import lower_sort
-
-if TYPE_CHECKING:
-    from tapeless.lower.lowering import Lowerer
 
 PREFIX = {DType.f32: "s", DType.f64: "d", DType.c64: "c", DType.c128: "z"}
 SMALL = 4096  # multiplications up to which a product is made by loops
@@ -25,6 +22,7 @@ TILE = 4  # rows and columns of a tile
 NO, YES, UPPER = i64(ord("N")), i64(ord("T")), i64(ord("U"))
 
 
+@lowers(Library)
 def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
     match exp.name:
         case "matmul":

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import Atom, DType
 from tapeless.lower.code import ONE, ZERO, Loc
-from tapeless.lower.loopir import Stm, While
-
-if TYPE_CHECKING:
-    from tapeless.lower.lowering import Lowerer
+from tapeless.lower.loopir import Space, Stm, Swap, While
+from tapeless.lower.lowerer import Lowerer
 
 
 def lower_sort(lo: Lowerer, var: Var, exp: Library) -> None:
@@ -56,8 +52,6 @@ def lower_sort(lo: Lowerer, var: Var, exp: Library) -> None:
         go = code.compare("lt", width, n)
     with code.nested() as body:
         merge_all()
-        from tapeless.lower.loopir import Space, Swap
-
         if here.buffer.space is Space.heap:
             code.emit(Swap(here.buffer, there.buffer))
         else:

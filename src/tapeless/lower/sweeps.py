@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tapeless.ir.core import (
     Apply,
@@ -25,12 +24,11 @@ from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower import loopir
 from tapeless.lower.accumulators import with_private, worth_private
 from tapeless.lower.code import ONE, ZERO, Loc
+from tapeless.lower.control import assign_together
 from tapeless.lower.invariant import once_a_chunk
+from tapeless.lower.lowerer import Lowerer, lowers
 from tapeless.lower.work import pieces_of, share, work_of, worth_cutting
 from tapeless.passes.distances import owns_rows
-
-if TYPE_CHECKING:
-    from tapeless.lower.lowering import Lowerer
 
 # -- running totals
 
@@ -54,8 +52,6 @@ class Total:
             results = lo.inline(self.reduction.op, [*self.slots, *values])
             scalars = [(s, r) for s, r in zip(self.slots, results, strict=True) if isinstance(s, Var)]
             arrays = [(s, lo.loc(r)) for s, r in zip(self.slots, results, strict=True) if isinstance(s, Loc)]
-            from tapeless.lower.control import assign_together
-
             assign_together(lo, scalars)
             for target, source in arrays:
                 code.copy(source, target)
@@ -80,6 +76,7 @@ def start_total(lo: Lowerer, reduction: Reduction, homes: Sequence[Loc | None]) 
 # -- sweeps
 
 
+@lowers(Sweep)
 def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     n = lo.dim(exp.width)
     reduced = sum(len(r.neutral) for r in exp.reduces)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tapeless.ir.core import Apply, Atom, Body, For, Hist, If, Lambda, Library, Scatter, Stm, Sweep, Var, While
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, dim_atom, i64
 from tapeless.ir.walk import regions
 from tapeless.lower.code import ONE
+from tapeless.lower.lowerer import Lowerer
 from tapeless.ops.table import op as row
-
-if TYPE_CHECKING:
-    from tapeless.lower.lowering import Lowerer
 
 PARALLEL_WORK = 60_000  # scalar operations below which a region is not worth its start (1 to 2 us)
 GUESS = 16  # iterations assumed of a loop whose count is not known
