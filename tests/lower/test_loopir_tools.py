@@ -84,7 +84,7 @@ def matrix_times_vector():
     dot = (
         Let(k, "add", (row, j), exact=True),
         Load(ae, a, k),
-        Load(xe, x, j, invariant=True),
+        Load(xe, x, j),
         Let(p, "mul", (ae, xe)),
         Let(q, "add", (s, p), reassoc=True),
         Assign(s, q),
@@ -610,7 +610,7 @@ program f(m: i64, n: i64, a: param f64[], x: param f64[], threads: i64) -> f64[]
     declare s: f64 = 0.0
     for j in 0..n {simd}:
       e: f64 = a[i * n + j]
-      e.1: f64 = x[j] {invariant}
+      e.1: f64 = x[j]
       p: f64 = e * e.1
       p.1: f64 = s + p {reassoc}
       s := p.1

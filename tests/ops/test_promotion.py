@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tapeless.ir.types import FROM_NUMPY, DType
-from tapeless.ops.promotion import float_dtype, promote, true_divide_dtype
+from tapeless.ops.promotion import float_dtype, promote
 
 PYTHON = {DType.bool: True, DType.i64: 1, DType.f64: 1.0, DType.c128: 1j}  # what a Python number of the type is
 OPERANDS = [(dtype, weak) for weak in (False, True) for dtype in DType if not weak or dtype in PYTHON]
@@ -30,12 +30,6 @@ def test_two_python_numbers_follow_python(a: tuple[DType, bool], b: tuple[DType,
     left, right = PYTHON[a[0]], PYTHON[b[0]]
     expected = left & right if isinstance(left, bool) and isinstance(right, bool) else left + right  # bool & bool stays
     assert promote(*a, *b) == (by_class[type(expected)], True)
-
-
-@pytest.mark.parametrize("a, b", PAIRS)
-def test_true_division(a: tuple[DType, bool], b: tuple[DType, bool]):
-    expected = FROM_NUMPY[np.true_divide(sample(*a), sample(*b)).dtype]
-    assert true_divide_dtype(*a, *b) == (expected, a[1] and b[1])
 
 
 @pytest.mark.parametrize("dtype", list(DType))

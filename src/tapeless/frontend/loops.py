@@ -67,9 +67,6 @@ class Retry(Exception):
     """The guess was too small."""
 
 
-RunBody = Callable[[Var | None], Atom]  # takes the loop index, gives the flag or status that leaves the loop
-
-
 def compile_loop(
     ctx: Context,
     rebound: Iterable[Key],
@@ -114,7 +111,6 @@ class _Attempt:
         self.ctx, self.before, self.keys, self.live_after, self.carried = ctx, before, keys, live_after, carried
         self.slots: list[Slot] = []
         self.rebuild: list[Callable[[list[Var]], None]] = []
-        self.param_cells: dict[Key, list[tuple[int, Cell]]] = {}
 
     def compile(
         self, run: Callable[[Var | None], None], bound: Atom | None, test: Callable[[], Atom] | None, plan: str

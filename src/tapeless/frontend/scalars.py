@@ -16,7 +16,7 @@ from tapeless.frontend.values import Scalar, weak
 from tapeless.ir.core import Apply, Body, If
 from tapeless.ir.types import Atom, Const, DType, Type, Var, const, i64, zero_of
 from tapeless.ops.op import COMPLEX
-from tapeless.ops.promotion import float_dtype, promote
+from tapeless.ops.promotion import promote
 from tapeless.ops.table import op as row
 
 # Python operator -> (row, the operator itself for folding, the symbol in messages)
@@ -406,13 +406,6 @@ def select(ctx: Context, cond: Atom, a: Atom, b: Atom) -> Atom:
     if isinstance(cond, Const):
         return a if cond.value else b
     return apply(ctx, "select", cond, a, b)
-
-
-def as_float(ctx: Context, a: Scalar) -> Scalar:
-    """For functions that work on floating point: integers become f64."""
-    if a.dtype.is_float or a.dtype.is_complex:
-        return a
-    return Scalar(convert(ctx, a.atom, float_dtype(a.dtype)), a.weak)
 
 
 def to_index(ctx: Context, a: Scalar, what: str = "an index") -> Atom:

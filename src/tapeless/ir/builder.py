@@ -5,7 +5,6 @@ Takes operands and expressions, gives variables. Relies on `ops.table` through t
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -39,8 +38,6 @@ from tapeless.ir.walk import apply_lambda
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_counter = itertools.count()
 
 
 def fresh(name: str, type: Type) -> Var:

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 LARGEST_SIZE = 2**60  # of a dimension, and of the number of elements: binding of arguments and allocation refuse more
 
@@ -187,6 +186,3 @@ def _cast(value: bool | int | float | complex | np.generic, dtype: DType) -> boo
     with np.errstate(all="ignore"):
         item: bool | int | float | complex = np.asarray(value).astype(dtype.numpy).item()
     return item
-
-
-NumericArray = npt.NDArray[np.generic]

@@ -41,7 +41,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.types import Atom, Const, Dim, Type, Var, atom_dim
+from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
 
 Rename = Callable[[Atom], Atom]
 OnBody = Callable[[Body], Body]
@@ -342,10 +342,6 @@ def with_stms(body: Body, stms: Sequence[Stm]) -> Body:
     """The body with other statements; the same object where they are the same ones."""
     changed = len(stms) != len(body.stms) or any(a is not b for a, b in zip(stms, body.stms, strict=True))
     return Body(tuple(stms), body.results) if changed else body
-
-
-def is_const(atom: Atom, value: object = None) -> bool:
-    return isinstance(atom, Const) and (value is None or atom.value == value)
 
 
 def size_of(exp: Exp) -> int:

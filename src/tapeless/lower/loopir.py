@@ -73,7 +73,6 @@ class Load:
     var: Var
     buffer: Buffer
     index: Atom
-    invariant: bool = False
 
 
 @dataclass(frozen=True)
@@ -248,19 +247,6 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Result:
-    """A result of the program: a scalar, an array written into memory the caller provides, or one handed over.
-
-    `kind`: "scalar" | "provided" | "given". For "provided" the buffer is a parameter buffer; `shape` lists its
-    dimensions: ints or size parameters. For "given", `shape` lists ints or positions (as Var) that are returned as
-    extra scalar results.
-    """
-
-    kind: str
-    type: Type
-
-
-@dataclass(frozen=True)
 class Program:
     """Parameters in call order: scalars as Var, arrays as Buffer, then `threads` (i64): how many a region may use."""
 
@@ -278,6 +264,6 @@ class Program:
 
 __all__ = [
     "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
-    "If", "Let", "Load", "Pointer", "Print", "Program", "Result", "Return", "Site", "Space", "Stm", "Store", "Swap",
+    "If", "Let", "Load", "Pointer", "Print", "Program", "Return", "Site", "Space", "Stm", "Store", "Swap",
     "Type", "Var", "While",
 ]  # fmt: skip

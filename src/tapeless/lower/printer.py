@@ -192,7 +192,7 @@ class Printer:
                 flags = _flags(exact=stm.exact, reassoc=stm.reassoc)
                 return f"{self._bound(var)} = {self._operation(stm)}{flags}"
             case Load(var=var, buffer=buffer, index=index):
-                return f"{self._bound(var)} = {self._cell(buffer, index)}{_flags(invariant=stm.invariant)}"
+                return f"{self._bound(var)} = {self._cell(buffer, index)}"
             case Store(buffer, index, value):
                 return f"{self._cell(buffer, index)} = {self._atom(value)}"
             case Atomic(op, buffer, index, value):

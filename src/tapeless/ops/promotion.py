@@ -29,12 +29,6 @@ def promote(a: DType, a_weak: bool, b: DType, b_weak: bool) -> tuple[DType, bool
     return (strong.complex if weak.is_complex else weak), False
 
 
-def true_divide_dtype(a: DType, a_weak: bool, b: DType, b_weak: bool) -> tuple[DType, bool]:
-    """The type of a / b."""
-    dtype, weak = promote(a, a_weak, b, b_weak)
-    return float_dtype(dtype), weak
-
-
 def float_dtype(dtype: DType) -> DType:
     """The type of np.sin and the like. NumPy takes bool to float16, which we do not have: here it is f64."""
     return dtype if KIND[dtype] >= KIND[DType.f32] else DType.f64

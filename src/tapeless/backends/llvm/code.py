@@ -261,8 +261,6 @@ class Code:
                 w.flags = self.shared.flags
             case Load():
                 suffix = self.metadata(stm.buffer)
-                if stm.invariant:
-                    suffix += ", !invariant.load " + self.module.node("")
                 dtype = stm.buffer.dtype
                 parts = [self.load_part(dtype, a, suffix) for a in self.addresses(stm.buffer, stm.index)]
                 self.values[stm.var] = self.from_memory(dtype, parts)
