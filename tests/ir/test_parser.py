@@ -13,6 +13,7 @@ from tapeless.ir.core import (  # isort: skip
     Apply, ArrayLit, At, Body, Broadcast, Check, Concat, Copy, Exp, For, Full, Function, Hist, If, Index, Iota, Lambda,
     Library, Print, Range, Reduction, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
 )  # fmt: skip
+from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.parser import CoreSyntaxError, parse_function
 from tapeless.ir.printer import print_function
 from tapeless.ir.span import NOWHERE, Span
@@ -346,8 +347,10 @@ class Generator:
         index = self.var(I64)
         big = [
             lambda: If(self.atom(), self.body(depth - 1), self.body(depth - 1)),
-            lambda: For(index, self.atom(), tuple(params), inits, self.body(depth - 1, [index, *params]), "x: none"),
-            lambda: While(tuple(params), inits, self.body(depth - 1, params), self.body(depth - 1, params), '{"}'),
+            lambda: For(index, self.atom(), tuple(params), inits, self.body(depth - 1, [index, *params]), self.hints()),
+            lambda: While(
+                tuple(params), inits, self.body(depth - 1, params), self.body(depth - 1, params), self.hints()
+            ),
             lambda: self.sweep(depth),
             lambda: Hist(
                 self.operator(depth), self.uses(1), self.dim(), a := self.uses(), self.lam(self.rows(a), depth)
@@ -356,6 +359,11 @@ class Generator:
             lambda: WithAcc(a := self.uses(), self.lam([self.var(Type(DType.f64, (3,), "add")) for _ in a], depth)),
         ]
         return self.rng.choice(small + 2 * big)()
+
+    def hints(self) -> Hints:
+        wish = self.rng.choice([None, Recovery(), Recovery(How.checkpoint, 3)])
+        chosen = self.rng.choice([(), (("x", Recovery(How.none)), ('a "{b}", c: d', Recovery(How.invert, 7)))])
+        return Hints(wish, chosen, *(self.rng.random() < 0.3 for _ in range(2)))
 
     def body(self, depth, params=()) -> Body:
         outer = list(self.scope)

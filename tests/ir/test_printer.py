@@ -7,6 +7,7 @@ import pytest
 
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Body, Function, Lambda, Range, Reduction, Stm, Sweep, While
+from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.printer import print_body, print_exp, print_function, print_stm
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.text import Names, const_text, read_const
@@ -83,21 +84,21 @@ def test_sizes_that_a_statement_finds_out_may_stand_in_the_result_types():
     )
 
 
-def test_while_loops_and_plans():
+def test_while_loops_and_hints():
     s, go, t = Var("s", F64), Var("go", BOOL), Var("t", F64)
     cond = Body((Stm((go,), Apply("lt", (s, ZERO)), NOWHERE),), (go,))
     step = Body((Stm((t,), Apply("sin", (s,)), NOWHERE),), (t,))
-    assert print_exp(While((s,), (ZERO,), cond, step, "s: checkpoint(4)")) == text(
+    assert print_exp(While((s,), (ZERO,), cond, step, Hints(chosen=(("s", Recovery(How.checkpoint, 4)),)))) == text(
         """
         loop (s: f64 = 0.0) while
           go: bool = lt s 0.0
           in go
-        do {s: checkpoint(4)}
+        do {s: checkpoint:4}
           t: f64 = sin s
           in t"""
     )
-    short = While((s,), (ZERO,), Body((), (go,)), Body((), (s,)), 'a "quoted" {plan}')
-    assert print_exp(short) == 'loop (s: f64 = 0.0) while go do {"a \\"quoted\\" {plan}"}\n  in s'
+    short = While((s,), (ZERO,), Body((), (go,)), Body((), (s,)), Hints(Recovery(How.store), alike=True))
+    assert print_exp(short) == "loop (s: f64 = 0.0) while go do {store, alike}\n  in s"
 
 
 def addition(neutral: Const = ZERO, commutative: bool = False) -> Reduction:

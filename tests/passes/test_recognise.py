@@ -372,7 +372,7 @@ NONE = {
     "a start that is not zero": sum_first("copy c", from_="1.0"),
     "the sum starts at another cell": sum_first("copy c", start="o: f64 = c[i, j]", from_="o"),
     "adds to another array": sum_first("copy c", end="o: f64 = c[i, j]; u: f64 = add o s", value="u"),
-    "a loop with a plan": add_each("ijh").replace("for i < m do", "for i < m do {store}"),
+    "a loop with a wish": add_each("ijh").replace("for i < m do", "for i < m do {store}"),
     "a shorter loop": add_each("ijh").replace("for i < m do", "for i < 2 do"),
     "a tested cell": add_each("ijh").replace("update p_2[i, j]", "update p_2[i?, j]"),
     "the cell is read before the loop": add_each("ijh").replace("o: f64 = p_2[i, j]", "o: f64 = p_1[i, j]"),

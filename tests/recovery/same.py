@@ -125,8 +125,10 @@ class Loops:
 def plans(f: Callable[..., Any], *args: Any, **options: Any) -> list[str]:
     """What was decided for each loop that had a decision, in the order of the program."""
     derived = tp.grad(f, **options)
-    found = [s.exp.plan for s in all_stms(trace(derived.python, args).core.body) if isinstance(s.exp, For | While)]
-    return [p for p in found if p]
+    found = [
+        str(s.exp.hints) for s in all_stms(trace(derived.python, args).core.body) if isinstance(s.exp, For | While)
+    ]
+    return [hints for hints in found if hints]
 
 
 def quietly(run: Callable[[], Any]) -> Any:

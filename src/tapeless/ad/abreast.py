@@ -29,7 +29,7 @@ from tapeless.ad.sizes import bytes_of
 from tapeless.ad.strips import ceil_div, part, root_above, strips
 from tapeless.ad.ways import Found
 from tapeless.ir.core import Apply, At, Body, For, If, Index, Lambda
-from tapeless.ir.plans import ALIKE, CHECKPOINT, DECISIONS, INVERT, KEEP, NONE, STORE, Wish
+from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.types import I64, Atom, Var, i64
 from tapeless.ir.walk import all_stms, free_in_lambda
 from tapeless.passes.dce import live_part
@@ -92,10 +92,10 @@ class Group:
 class Abreast(Kept):
     def __init__(self, plain: Kept, groups: Groups, group: Group, state: Sequence[int]) -> None:
         reverse = plain.reverse
-        nest = strips(reverse.b, plain.exp, [groups.strip], ALIKE, reverse.activate)
-        plan = Plan({p: STORE if k in state else NONE for k, p in enumerate(nest.params)})
-        text = plain.plan.text(str(Wish(CHECKPOINT, 2)), state)
-        super().__init__(reverse, plain.stm, nest, group.region, plan, plain.accs, text, [groups.length])
+        nest = strips(reverse.b, plain.exp, [groups.strip], Hints(alike=True), reverse.activate)
+        plan = Plan({p: How.store if k in state else How.none for k, p in enumerate(nest.params)})
+        hints = plain.plan.hints(Recovery(How.checkpoint, 2), state)
+        super().__init__(reverse, plain.stm, nest, group.region, plan, plain.accs, hints, [groups.length])
         self.groups, self.group, self.trips = groups, group, plain.exp.bound
 
     @property
@@ -133,9 +133,10 @@ def _group(plain: Kept, groups: Groups, state: Sequence[int]) -> Group | None:
     reverse.sizes.add(left)
     starts = [[Var(exp.params[k].name, exp.params[k].type) for k in state] for _ in range(WIDTH)]
     with reverse.b.region() as stms:
-        loop = part(reverse.b, exp, reverse.emit("mul", index, groups.length), left, exp.inits, KEEP, reverse.activate)
+        first, hints = reverse.emit("mul", index, groups.length), Hints(Recovery(How.keep))
+        loop = part(reverse.b, exp, first, left, exp.inits, hints, reverse.activate)
         region = make_region(reverse.sharing(), loop, plain.accs)
-        plan = plan_loop(reverse, loop, region, Wish(KEEP), plain.stm.span)
+        plan = plan_loop(reverse, loop, region, Recovery(How.keep), plain.stm.span)
         step = _step(reverse, loop, plan, state)
         if step is None:
             return None
@@ -155,7 +156,7 @@ def _run_again(
     sweep: Kept, step: Lambda, left: Var, each: Var, starts: Sequence[Sequence[Var]]
 ) -> tuple[Sequence[Var], Sequence[Var]]:
     """The strips of a group, from their starts: what the sweep reads, and the state at the end."""
-    reverse, stored = sweep.reverse, sweep.plan.of(STORE)
+    reverse, stored = sweep.reverse, sweep.plan.of(How.store)
     b, emit = reverse.b, reverse.emit
     names = [*(p.name for p in stored), *("decisions" for _ in sweep.plan.decided)]
     slots: Sequence[Var] = [b.keep((left,), t.dtype, name) for name, t in zip(names, sweep.kept_types(), strict=True)]
@@ -195,7 +196,7 @@ def _side_by_side(
     inits = [v for state in states for v in state]
     ends = [Var(p.name, p.type) for p in (*carried, *params)]
     body = Body(tuple(stms), (*results, *now))
-    b.bind(ends, For(index, count, (*carried, *params), (*inits, *slots), body, ALIKE))
+    b.bind(ends, For(index, count, (*carried, *params), (*inits, *slots), body, Hints(alike=True)))
     return ends[len(carried) :], [ends[k * size : (k + 1) * size] for k in range(len(places))]
 
 
@@ -206,7 +207,10 @@ def _step(reverse: Reverse, exp: For, plan: Plan, state: Sequence[int]) -> Lambd
     """One iteration from the index and the state to the next state and the decisions; None where it is not small, or has more
     than scalars to do with.
     """
-    if any(how not in (NONE, STORE, INVERT, DECISIONS) for how in plan.recovery.values()) or plan.exports:
+    if (
+        any(how not in (How.none, How.store, How.invert, How.decisions) for how in plan.recovery.values())
+        or plan.exports
+    ):
         return None
     whole = reverse.without_updates(plan.body or exp.body)
     results = (*(whole.results[k] for k in state), *plan.decided)

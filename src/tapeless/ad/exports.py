@@ -23,7 +23,7 @@ from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.reverse import Reverse
 from tapeless.ad.sizes import at_most
 from tapeless.ir.core import Body, For, Full, Function, Stm
-from tapeless.ir.plans import DECISIONS, KEEP, NONE, STORE, UNDO, Wish
+from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, type_vars
 from tapeless.passes.dce import live_part
@@ -53,12 +53,12 @@ def with_exports(reverse: Reverse, stm: Stm, exp: For, region: Region, plain: Ke
     body = names.body(region.forward)
     loop = replace(exp, body=body)
     inner = replace(region, body=rest)
-    plan = plan_loop(reverse, loop, inner, Wish(KEEP), stm.span)
-    if tidy and plan.of(UNDO):
+    plan = plan_loop(reverse, loop, inner, Recovery(How.keep), stm.span)
+    if tidy and plan.of(How.undo):
         return with_exports(reverse, stm, exp, region, plain, tidy=False)
     plan.closed = plain.plan.closed
     plan.exports = [(_var(plan.names or names.map, v), v) for v in wanted]
-    way = Kept(reverse, stm, loop, inner, plan, plain.accs, _text(plan, plain.plan))
+    way = Kept(reverse, stm, loop, inner, plan, plain.accs, _hints(plan, plain.plan))
     return way if at_most(MORE, way.kept_types(), plain.kept_types()) else None
 
 
@@ -69,13 +69,13 @@ def _tidied(body: Body) -> Body:
     return live_part(simplify(Function("region", tuple(sizes), rest, body)).body)[0]
 
 
-def _text(plan: Plan, plain: Plan) -> str:
+def _hints(plan: Plan, plain: Plan) -> Hints:
     """What only inner loops need of a value is kept with them."""
     shown = Plan(dict(plan.recovery), plan.closed)
     for p, how in plain.recovery.items():
-        if how in (STORE, UNDO, DECISIONS) and plan.recovery[p] == NONE:
-            shown.recovery[p] = how if how == DECISIONS else STORE
-    return shown.text()
+        if how in (How.store, How.undo, How.decisions) and plan.recovery[p] == How.none:
+            shown.recovery[p] = how if how == How.decisions else How.store
+    return shown.hints()
 
 
 def _keeping(body: Body) -> list[Stm]:

@@ -25,7 +25,7 @@ from tapeless.ad.undo import Stack
 from tapeless.ad.updates import array_before, trace_updates
 from tapeless.ad.ways import Found, Way
 from tapeless.ir.core import At, Body, For, Hist, Index, Scatter, Stm, Update, While, WithAcc
-from tapeless.ir.plans import LIVE, STORE, UNDO
+from tapeless.ir.hints import Hints, How
 from tapeless.ir.types import F64, I64, Atom, Dim, DType, Type, Var, const, i64
 from tapeless.ir.walk import all_stms
 from tapeless.passes.dce import live_part
@@ -42,12 +42,12 @@ class Kept(Way):
         region: Region,
         plan: Plan,
         accs: dict[Var, Var],
-        text: str = "",
+        hints: Hints | None = None,
         strips: Sequence[Atom] = (),
     ) -> None:
-        """`text` is what people read of the plan; `strips` the numbers of iterations in a strip, by level."""
+        """`hints` are what people read of the plan; `strips` the numbers of iterations in a strip, by level."""
         super().__init__(reverse, stm, exp, region, accs)
-        self.plan, self.text, self.strips = plan, text or plan.text(), strips
+        self.plan, self.hints, self.strips = plan, hints or plan.hints(), strips
         self.trails = trails(exp, plan.inverse.state) if plan.inverse else []
 
     def inside(self, plain: Kept) -> Atom:
@@ -70,15 +70,15 @@ class Kept(Way):
             trail.sized(self.reverse.emit, self.reverse.sizes)
 
     def kept_types(self) -> list[Type]:
-        types = [p.type for p in self.plan.of(STORE)]
+        types = [p.type for p in self.plan.of(How.store)]
         types += [d.type for d in self.plan.decided]
-        types += [r.type for p in self.plan.of(UNDO) for r in self.plan.records[p]]
+        types += [r.type for p in self.plan.of(How.undo) for r in self.plan.records[p]]
         return types + [v.type for v, _ in self.plan.exports]
 
     def forwards(self, vars: Sequence[Var], length: Dim | None = None) -> list[Var]:
         reverse, b, plan = self.reverse, self.reverse.b, self.plan
-        exp = replace(self.exp, body=reverse.without_updates(plan.body or self.exp.body), plan=self.text)
-        stored, logged = plan.of(STORE), plan.of(UNDO)
+        exp = replace(self.exp, body=reverse.without_updates(plan.body or self.exp.body), hints=self.hints)
+        stored, logged = plan.of(How.store), plan.of(How.undo)
         if not self.keeps:
             b.bind(vars, exp)
             return []
@@ -131,7 +131,7 @@ class Kept(Way):
     def _empty_stacks(self) -> list[Atom]:
         b = self.reverse.b
         found: list[Atom] = []
-        for p in self.plan.of(UNDO):
+        for p in self.plan.of(How.undo):
             for s in self.plan.stacks(p):
                 found.append(i64(0))
                 found += [b.keep(a.type.shape, a.type.dtype, p.name) for a in s.arrays]
@@ -153,7 +153,7 @@ class Kept(Way):
 
     def _freeze(self, finals: Sequence[Var]) -> None:
         """Arrays that are still there: every version of them is the final one."""
-        for p in self.plan.of(LIVE):
+        for p in self.plan.of(How.live):
             mine = self.region.params[self.exp.params.index(p)]
             self.region = replace(self.region, body=frozen(self.region.body, mine, self._final(p, finals)))
 
@@ -164,7 +164,7 @@ class Kept(Way):
         self._freeze(finals)
         region, body = self.region, self.region.live
         mine = dict(zip(exp.params, region.params, strict=True))
-        logged, inverted = plan.of(UNDO), plan.inverse.state if plan.inverse else []
+        logged, inverted = plan.of(How.undo), plan.inverse.state if plan.inverse else []
         kept, forth, leasts = self._trailed(kept)
         kept, stacks = self._stacked(kept)
         logs = self._logs(kept)
@@ -231,7 +231,7 @@ class Kept(Way):
     def _reads(self, kept: Sequence[Var], mine: Mapping[Var, Var]) -> list[tuple[Var, Var]]:
         """What the iteration finds in slots, logs apart: its names, and the arrays of slots."""
         plan = self.plan
-        first = [*(mine[p] for p in plan.of(STORE)), *(plan.decisions.reads if plan.decisions else ())]
+        first = [*(mine[p] for p in plan.of(How.store)), *(plan.decisions.reads if plan.decisions else ())]
         last = [v for _, v in plan.exports]
         return [*zip(first, kept, strict=False), *zip(last, kept[len(kept) - len(last) :], strict=True)]
 
@@ -240,7 +240,7 @@ class Kept(Way):
         count = sum(len(s.arrays) for s in self.plan.stacks())
         at = len(kept) - count
         slots, found = kept[:at], dict[Var, list[Sequence[Var]]]()
-        for p in self.plan.of(UNDO):
+        for p in self.plan.of(How.undo):
             found[p] = []
             for s in self.plan.stacks(p):
                 found[p].append(kept[at : at + len(s.arrays)])
@@ -248,9 +248,9 @@ class Kept(Way):
         return slots, found
 
     def _logs(self, kept: Sequence[Var]) -> dict[Var, Sequence[Var]]:
-        at = len(self.plan.of(STORE)) + len(self.plan.decided)
+        at = len(self.plan.of(How.store)) + len(self.plan.decided)
         found: dict[Var, Sequence[Var]] = {}
-        for p in self.plan.of(UNDO):
+        for p in self.plan.of(How.undo):
             found[p] = kept[at : at + len(self.plan.records[p])]
             at += len(self.plan.records[p])
         return found

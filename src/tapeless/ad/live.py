@@ -146,8 +146,8 @@ def _without(body: Body, root: Var) -> tuple[Body, dict[Var, Var]]:
                     tuple(x for j, x in enumerate(xs) if j not in gone) for xs in (s.vars, params, inits)
                 )
                 if isinstance(exp, For):
-                    return Stm(vars, For(exp.index, exp.bound, left, starts, new, exp.plan), s.span)  # type: ignore[arg-type]
-                return Stm(vars, While(left, starts, walk(exp.cond), new, exp.plan), s.span)  # type: ignore[arg-type]
+                    return Stm(vars, For(exp.index, exp.bound, left, starts, new, exp.hints), s.span)  # type: ignore[arg-type]
+                return Stm(vars, While(left, starts, walk(exp.cond), new, exp.hints), s.span)  # type: ignore[arg-type]
             case If(cond=cond, then=then, orelse=orelse):
                 first, second = walk(then), walk(orelse)
                 gone = [j for j, r in enumerate(first.results) if r in names or second.results[j] in names]

@@ -23,9 +23,8 @@ from tapeless.ad.reverse import Back, Reverse, adjoint_of
 from tapeless.ad.strips import spans, strips
 from tapeless.ad.updates import trace_updates
 from tapeless.ad.ways import Again, Choice, Way
-from tapeless.ir import plans
 from tapeless.ir.core import Apply, Body, For, Lambda, Stm, While
-from tapeless.ir.plans import CHECKPOINT, INVERT, KEEP, STORE, UNDO, Wish
+from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.types import I64, Atom, Var, i64
 
 DEEPEST = 16  # levels of strips: more would hold less than two iterations each in loops of 2**16
@@ -45,7 +44,7 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
     """The trips are counted, unless they are known; then it is a loop of so many."""
     b = reverse.b
     if id(stm) in reverse.trips:
-        known = For(Var("i", I64), reverse.trips[id(stm)], exp.params, exp.inits, exp.body, exp.plan)
+        known = For(Var("i", I64), reverse.trips[id(stm)], exp.params, exp.inits, exp.body, exp.hints)
         return vjp_for(reverse, stm, known)
     count, trips = Var("count", I64), Var("trips", I64)
     reverse.sizes.add(trips)
@@ -55,9 +54,9 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
     body = reverse.without_updates(exp.body)
     more = Var("count", I64)
     counted = Body((*body.stms, Stm((more,), Apply("add", (count, i64(1))), stm.span)), (*body.results, more))
-    b.bind((*stm.vars, trips), While((*exp.params, count), (*exp.inits, i64(0)), exp.cond, counted, exp.plan))
+    b.bind((*stm.vars, trips), While((*exp.params, count), (*exp.inits, i64(0)), exp.cond, counted, exp.hints))
     again = reverse.fresh(Lambda(exp.params, exp.body))
-    loop = For(Var("i", I64), trips, again.params, exp.inits, again.body, exp.plan)
+    loop = For(Var("i", I64), trips, again.params, exp.inits, again.body, exp.hints)
     vars = tuple(Var(v.name, v.type) for v in stm.vars)
     for old, new in zip(stm.vars, vars, strict=True):
         reverse.activate(old, new)
@@ -79,13 +78,13 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
 
 def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
     """Where checkpoints are asked for, without a budget, they are taken while the loop runs: `ad.online`."""
-    if reverse.policy.wish(exp.plan) != Wish(CHECKPOINT) or reverse.budget is not None:
+    if reverse.policy.wish(exp.hints) != Recovery(How.checkpoint) or reverse.budget is not None:
         return None
     again = reverse.fresh(Lambda(exp.params, exp.body))
-    loop = For(Var("i", I64), trips, again.params, exp.inits, again.body, exp.plan)
+    loop = For(Var("i", I64), trips, again.params, exp.inits, again.body, exp.hints)
     accs = accumulators_of(reverse, loop)
     with reverse.b.region():  # only to see what it would be: the trips are not known here
-        plan = plan_loop(reverse, loop, make_region(reverse.sharing(), loop, accs), Wish(KEEP), stm.span)
+        plan = plan_loop(reverse, loop, make_region(reverse.sharing(), loop, accs), Recovery(How.keep), stm.span)
     if not plan.keeps:
         return None
     way = Online(reverse, stm, loop, trips, plan, accs)
@@ -95,34 +94,34 @@ def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
 
 def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     """How the loop runs, both ways."""
-    wish = reverse.policy.wish(exp.plan)
+    wish = reverse.policy.wish(exp.hints)
     accs = accumulators_of(reverse, exp)
     region = make_region(reverse.sharing(), exp, accs)
-    whole_loop = wish.kind in (plans.CHECKPOINT, plans.RECOMPUTE) or wish.number is not None
-    plan = plan_loop(reverse, exp, region, Wish() if whole_loop else wish, stm.span)
+    whole_loop = wish.kind in (How.checkpoint, How.recompute) or wish.number is not None
+    plan = plan_loop(reverse, exp, region, Recovery() if whole_loop else wish, stm.span)
     plan.closed = closed
     plain = Kept(reverse, stm, exp, region, plan, accs)
     if not plan.keeps:
         return plain
     share = None if reverse.budget is None else share_of(reverse, exp)
     match wish:
-        case Wish(kind=plans.KEEP):
+        case Recovery(kind=How.keep):
             return _with_known_trips(plain) or plain
-        case Wish(kind=plans.AUTO) if share is None:
+        case Recovery(kind=How.auto) if share is None:
             kept = with_exports(reverse, stm, exp, region, plain) or _with_known_trips(plain) or plain
             return _smaller(kept, plain, closed)
-        case Wish(kind=plans.AUTO):
+        case Recovery(kind=How.auto):
             assert share is not None
             cut = None if reverse.nested else abreast(plain, share) or _cut(reverse, stm, exp, plan, accs, 2)
             return choices(reverse, plain, cut, share)
-        case Wish(kind=plans.RECOMPUTE):
+        case Recovery(kind=How.recompute):
             return Again(reverse, stm, exp, region, plan, accs)
-        case Wish(kind=plans.CHECKPOINT, number=None) if share is not None:
+        case Recovery(kind=How.checkpoint, number=None) if share is not None:
             return only_snapshots(reverse, plain, share)
-        case Wish(kind=plans.CHECKPOINT, number=depth) if depth != 1:
+        case Recovery(kind=How.checkpoint, number=depth) if depth != 1:
             cut = _cut(reverse, stm, exp, plan, accs, depth or 2)
             return within(reverse, cut, share, cut.inside(plain))
-        case Wish(kind=plans.INVERT, number=int(distance)):
+        case Recovery(kind=How.invert, number=int(distance)):
             return within(reverse, _anchored(reverse, stm, exp, plan, accs, distance), share)
     if share is None:
         return _with_known_trips(plain) or plain
@@ -136,7 +135,7 @@ def _with_known_trips(plain: Kept) -> Kept | None:
         return None
     numbers = {id(s): k for k, s in enumerate(exp.body.stms)}
     found = {}
-    for p in plain.plan.of(UNDO):
+    for p in plain.plan.of(How.undo):
         steps = trace_updates(exp.body, exp.body.results[exp.params.index(p)], p) or ()
         for which, step in enumerate(steps):
             if isinstance(step.stm.exp, While):
@@ -146,9 +145,9 @@ def _with_known_trips(plain: Kept) -> Kept | None:
     trips = {k: Var("trips", I64) for k in found}
     reverse.sizes.update(trips.values())
     region = make_region(reverse.sharing(), exp, plain.accs, trips)
-    plan = plan_loop(reverse, exp, region, Wish(), plain.stm.span)
+    plan = plan_loop(reverse, exp, region, Recovery(), plain.stm.span)
     plan.closed = closed
-    if plan.decisions is not None or any(plan.recovery[p] != UNDO for p, _ in found.values()):
+    if plan.decisions is not None or any(plan.recovery[p] != How.undo for p, _ in found.values()):
         return None
     plan.trips = [(v, *found[k]) for k, v in trips.items()]
     return Kept(reverse, plain.stm, exp, region, plan, plain.accs)
@@ -159,14 +158,14 @@ def _smaller(kept: Kept, plain: Kept, closed: list[str]) -> Way:
     whether the log of them is kept, or the array.
     """
     reverse, plan = plain.reverse, plain.plan
-    often = [p for p in plan.of(UNDO) if plan.logs[p].depth() > sum(isinstance(d, Var) for d in p.type.shape)]
+    often = [p for p in plan.of(How.undo) if plan.logs[p].depth() > sum(isinstance(d, Var) for d in p.type.shape)]
     if not often:
         return kept
     again = reverse.fresh(Lambda((plain.exp.index, *plain.exp.params), plain.exp.body), loud=True)
     loop = replace(plain.exp, index=again.params[0], params=again.params[1:], body=again.body)
     region = make_region(reverse.sharing(), loop, plain.accs)
     arrays = [loop.params[plain.exp.params.index(p)] for p in often]
-    other = plan_loop(reverse, loop, region, Wish(), plain.stm.span, arrays)
+    other = plan_loop(reverse, loop, region, Recovery(), plain.stm.span, arrays)
     other.closed = closed
     whole = Kept(reverse, plain.stm, loop, region, other, plain.accs)
     return Choice(reverse.emit("le", kept.total_bytes(), whole.total_bytes()), kept, whole)
@@ -176,11 +175,11 @@ def _cut(reverse: Reverse, stm: Stm, exp: For, plan: Plan, accs: dict[Var, Var],
     if depth > DEEPEST:
         raise NoRecovery(f"recover='checkpoint:{depth}': strips of strips end at depth {DEEPEST}", stm.span)
     lengths = spans(reverse.emit, exp.bound, depth)
-    return _nest(reverse, stm, exp, plan, accs, lengths, Wish(CHECKPOINT, depth), Wish(KEEP))
+    return _nest(reverse, stm, exp, plan, accs, lengths, Recovery(How.checkpoint, depth), Recovery(How.keep))
 
 
 def _anchored(reverse: Reverse, stm: Stm, exp: For, plan: Plan, accs: dict[Var, Var], distance: int) -> Kept:
-    return _nest(reverse, stm, exp, plan, accs, [i64(distance)], Wish(INVERT, distance), Wish(INVERT))
+    return _nest(reverse, stm, exp, plan, accs, [i64(distance)], Recovery(How.invert, distance), Recovery(How.invert))
 
 
 def _nest(
@@ -190,15 +189,15 @@ def _nest(
     plan: Plan,
     accs: dict[Var, Var],
     lengths: list[Atom],
-    wish: Wish,
-    inner: Wish,
+    wish: Recovery,
+    inner: Recovery,
 ) -> Kept:
     """The loop as a nest whose outermost level keeps a state a strip."""
-    nest = strips(reverse.b, exp, lengths, str(inner), reverse.activate)
+    nest = strips(reverse.b, exp, lengths, Hints(inner), reverse.activate)
     region = make_region(reverse.sharing(), nest, accs)
-    levels = plan_loop(reverse, nest, region, Wish(STORE), stm.span)
-    state = [nest.params.index(p) for p in levels.of(STORE)]
-    return Kept(reverse, stm, nest, region, levels, accs, plan.text(str(wish), state), lengths)
+    levels = plan_loop(reverse, nest, region, Recovery(How.store), stm.span)
+    state = [nest.params.index(p) for p in levels.of(How.store)]
+    return Kept(reverse, stm, nest, region, levels, accs, plan.hints(wish, state), lengths)
 
 
 def _backward(reverse: Reverse, stm: Stm, exp: For, way: Way, kept: list[Var], finals: Sequence[Var] = ()) -> None:

@@ -18,7 +18,7 @@ from tapeless.ad.plan import Plan, plan_loop
 from tapeless.ad.reverse import Reverse
 from tapeless.ad.strips import strips
 from tapeless.ir.core import At, Body, For, If, Stm, While
-from tapeless.ir.plans import CHECKPOINT, KEEP, STORE, Wish
+from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.types import I64, Atom, Var, i64
 
 SLOTS = 256  # even, so that every second one is half of them
@@ -30,16 +30,16 @@ class Online(Kept):
     def __init__(self, reverse: Reverse, stm: Stm, exp: For, trips: Var, plan: Plan, accs: dict[Var, Var]) -> None:
         self.stride, self.trips = Var("stride", I64), trips
         with reverse.b.region() as late:  # uses trips and stride
-            nest = strips(reverse.b, exp, [self.stride], KEEP, reverse.activate)
+            nest = strips(reverse.b, exp, [self.stride], Hints(Recovery(How.keep)), reverse.activate)
             region = make_region(reverse.sharing(), nest, accs)
-            levels = plan_loop(reverse, nest, region, Wish(STORE), stm.span)
+            levels = plan_loop(reverse, nest, region, Recovery(How.store), stm.span)
         self.late = late
-        super().__init__(reverse, stm, nest, region, levels, accs, plan.text(CHECKPOINT), [self.stride])
+        super().__init__(reverse, stm, nest, region, levels, accs, plan.hints(Recovery(How.checkpoint)), [self.stride])
 
     def run(self, vars: Sequence[Var], exp: While) -> list[Var]:
         """The loop forwards, counting and taking snapshots: Note [Online]."""
         b, emit = self.reverse.b, self.reverse.emit
-        stored = self.plan.of(STORE)
+        stored = self.plan.of(How.store)
         numbers = [self.exp.params.index(p) for p in stored]
         starts = [b.keep((SLOTS, *p.type.shape), p.type.dtype, p.name) for p in stored]
         count, stride, filled = Var("count", I64), Var("stride", I64), Var("filled", I64)
@@ -57,7 +57,7 @@ class Online(Kept):
         params = (*exp.params, count, stride, filled, *snaps)
         inits = (*exp.inits, i64(0), i64(1), i64(0), *starts)
         ends = [Var(s.name, s.type) for s in starts]
-        loop = While(params, inits, exp.cond, Body(tuple(stms), results), self.text)
+        loop = While(params, inits, exp.cond, Body(tuple(stms), results), self.hints)
         b.bind((*vars, self.trips, self.stride, Var("filled", I64), *ends), loop)
         for s in self.late:
             b.add(s)

@@ -1,7 +1,7 @@
 """How the values that a backward loop needs come back: one recovery for each carried value.
 
 `plan_loop` takes a loop, the carried values whose old contents the backward loop reads, and what the user wishes; gives
-a `Plan`. The choice is made here only, and written into the loop's `plan` for people and for `explain` to read.
+a `Plan`. The choice is made here only, and written into the loop's `hints` for people and for `explain` to read.
 
     none        its derivative does not use it
     closed      computed from the loop's index (taken out of the loop before: `ad.closed`)
@@ -31,7 +31,7 @@ from tapeless.ad.reverse import Reverse
 from tapeless.ad.undo import Log, Stack
 from tapeless.ad.updates import trace_updates
 from tapeless.ir.core import Body, For
-from tapeless.ir.plans import AUTO, CLOSED, DECISIONS, INVERT, KEEP, LIVE, NONE, STORE, UNDO, Wish
+from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Atom, Type, Var
 
@@ -42,7 +42,7 @@ SMALL = 64  # cells of an array that is kept as a whole, not logged on stacks
 class Plan:
     """The recovery of each carried value. `records` are the variables of the forward body that a log consists of."""
 
-    recovery: dict[Var, str] = field(default_factory=dict)
+    recovery: dict[Var, How] = field(default_factory=dict)
     closed: list[str] = field(default_factory=list)  # names of counters, which the loop does not carry any more
     logs: dict[Var, Log] = field(default_factory=dict)
     records: dict[Var, list[Atom]] = field(default_factory=dict)
@@ -55,59 +55,59 @@ class Plan:
     body: Body | None = None  # with what has to be logged and decided
     names: dict[Var, Atom] = field(default_factory=dict)  # in the body, if it is that of the iteration run again
 
-    def text(self, instead: str = "", state: Iterable[int] = ()) -> str:
+    def hints(self, instead: Recovery | None = None, state: Iterable[int] = ()) -> Hints:
         """`instead`: what the values that would be kept are, and those of the numbers `state`, where the whole loop has
         another way.
         """
-        kept, more = {UNDO, STORE, DECISIONS}, set(state)
+        kept, more = {How.undo, How.store, How.decisions}, set(state)
         found = {
-            v.name: instead if instead and (how in kept or k in more) else how
+            v.name: instead if instead and (how in kept or k in more) else Recovery(how)
             for k, (v, how) in enumerate(self.recovery.items())
         }
-        return ", ".join(f"{name}: {how}" for name, how in {**found, **dict.fromkeys(self.closed, CLOSED)}.items())
+        return Hints(chosen=tuple({**found, **dict.fromkeys(self.closed, Recovery(How.closed))}.items()))
 
-    def of(self, *hows: str) -> list[Var]:
+    def of(self, *hows: How) -> list[Var]:
         return [v for v, h in self.recovery.items() if h in hows]
 
     def stacks(self, *arrays: Var) -> list[Stack]:
         """Of the logs of these arrays, or of all."""
-        return [s for p in arrays or self.of(UNDO) for s in self.logs[p].stacks.values()]
+        return [s for p in arrays or self.of(How.undo) for s in self.logs[p].stacks.values()]
 
     @property
     def keeps(self) -> bool:
-        return bool(self.of(STORE, UNDO, DECISIONS) or self.exports)
+        return bool(self.of(How.store, How.undo, How.decisions) or self.exports)
 
 
 def plan_loop(
     reverse: Reverse,
     exp: For,
     region: Region,
-    wish: Wish,
+    wish: Recovery,
     span: Span,
     whole: Collection[Var] = frozenset(),
 ) -> Plan:
     """`whole`: arrays that are not to be logged."""
     plan = Plan()
     needed = {exp.params[k] for k in region.needed}
-    plan.recovery = dict.fromkeys(exp.params, NONE)
+    plan.recovery = dict.fromkeys(exp.params, How.none)
     if not needed:
         return plan
-    if wish.kind == CLOSED:
+    if wish.kind == How.closed:
         refuse(wish, [p for p in exp.params if p in needed], "no closed form in the loop's index is known for it", span)
-    if wish.kind == INVERT:
+    if wish.kind == How.invert:
         found = invert(exp, needed, exact=False)
         if isinstance(found, str):
             raise NoRecovery(f"recover='invert' does not apply: {found}", span)
         plan.inverse = found
-        plan.recovery.update(dict.fromkeys(found.state, INVERT))
+        plan.recovery.update(dict.fromkeys(found.state, How.invert))
         return plan
-    if wish.kind in (AUTO, KEEP):
+    if wish.kind in (How.auto, How.keep):
         plan.inverse = _exactly(exp, needed)
         if plan.inverse is not None:
-            plan.recovery.update(dict.fromkeys(plan.inverse.state, INVERT))
+            plan.recovery.update(dict.fromkeys(plan.inverse.state, How.invert))
             needed -= set(plan.inverse.state)
     _keep(reverse, exp, region, plan, needed, wish, span, whole)
-    if wish.kind in (AUTO, KEEP) and plan.keeps:
+    if wish.kind in (How.auto, How.keep) and plan.keeps:
         return _decided(reverse, exp, region, plan, needed) or plan
     return plan
 
@@ -118,39 +118,39 @@ def _keep(
     region: Region,
     plan: Plan,
     needed: set[Var],
-    wish: Wish,
+    wish: Recovery,
     span: Span,
     whole: Collection[Var] = frozenset(),
 ) -> None:
     """By what is still there, logs and slots."""
     body = exp.body
     for p in [p for p in exp.params if p in needed]:
-        if wish.kind in (AUTO, KEEP, UNDO) and p.type.shape and is_live(exp, region, p, reverse.forms):
-            plan.recovery[p] = LIVE
+        if wish.kind in (How.auto, How.keep, How.undo) and p.type.shape and is_live(exp, region, p, reverse.forms):
+            plan.recovery[p] = How.live
             continue
-        logged = wish.kind in (AUTO, KEEP, UNDO) and p not in whole
-        if logged and (log := _log(reverse, exp, body, p, wish.kind == UNDO)) is not None:
+        logged = wish.kind in (How.auto, How.keep, How.undo) and p not in whole
+        if logged and (log := _log(reverse, exp, body, p, wish.kind == How.undo)) is not None:
             body, plan.records[p], plan.tops[p] = record(log, body)
-            plan.recovery[p], plan.logs[p] = UNDO, log
+            plan.recovery[p], plan.logs[p] = How.undo, log
             continue
-        if wish.kind == UNDO and p.type.shape:
+        if wish.kind == How.undo and p.type.shape:
             refuse(wish, [p], "it is replaced as a whole, not updated in place", span)
-        plan.recovery[p] = STORE
+        plan.recovery[p] = How.store
     plan.body = body
 
 
 def _decided(reverse: Reverse, exp: For, region: Region, plan: Plan, needed: set[Var]) -> Plan | None:
     """With decisions for some of what the plan would keep."""
     mine = dict(zip(exp.params, region.params, strict=True))
-    logged = {mine[p]: [r.type for r in plan.records[p]] for p in plan.of(UNDO)}
-    found = decide(region, {**{mine[p]: [p.type] for p in plan.of(STORE)}, **logged}, logged)
+    logged = {mine[p]: [r.type for r in plan.records[p]] for p in plan.of(How.undo)}
+    found = decide(region, {**{mine[p]: [p.type] for p in plan.of(How.store)}, **logged}, logged)
     if found is None:
         return None
     values = {p for p in exp.params if mine[p] in found.values}
     loop, decided, names = found.forwards(exp)
     new = Plan(dict(plan.recovery), inverse=plan.inverse, decisions=found, decided=decided, names=names)
-    _keep(reverse, loop, region, new, needed - values, Wish(KEEP), NOWHERE)
-    new.recovery.update(dict.fromkeys(values, DECISIONS))
+    _keep(reverse, loop, region, new, needed - values, Recovery(How.keep), NOWHERE)
+    new.recovery.update(dict.fromkeys(values, How.decisions))
     return new
 
 
@@ -185,6 +185,6 @@ def _small(type: Type) -> bool:
     return math.prod(d if isinstance(d, int) else SMALL + 1 for d in type.shape) <= SMALL
 
 
-def refuse(wish: Wish, values: Sequence[Var], reason: str, span: Span) -> None:
+def refuse(wish: Recovery, values: Sequence[Var], reason: str, span: Span) -> None:
     names = ", ".join(f"'{v.name}'" for v in values)
     raise NoRecovery(f"recover='{wish}' does not apply to {names}: {reason}", span)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tapeless.ir.plans import Wish, unknown, wish_of
+from tapeless.ir.hints import Hints, Recovery, unknown, wish_of
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Var
 
@@ -24,21 +24,21 @@ class NoRecovery(Exception):
         self.reason, self.span, self.hint = reason, span, hint
 
 
-AS_IT_COMES = Wish()
+AS_IT_COMES = Recovery()
 
 
 @dataclass(frozen=True)
 class Policy:
     """`memory` in bytes is for the whole call. Where a call says what that leaves for loops to keep, it is `room` and `more`."""
 
-    recover: Wish = AS_IT_COMES
+    recover: Recovery = AS_IT_COMES
     memory: int | None = None
     room: Var | None = None
     more: int = 0
 
-    def wish(self, plan: str) -> Wish:
-        """For a loop with this text: its own, or the transform's."""
-        return wish_of(plan) or self.recover
+    def wish(self, hints: Hints) -> Recovery:
+        """For a loop with these hints: its own, or the transform's."""
+        return hints.wish or self.recover
 
 
 DEFAULT = Policy()
@@ -54,7 +54,7 @@ def bytes_of(size: str) -> int:
 
 
 def policy_of(memory: object, recover: object) -> Policy:
-    wish = Wish() if recover is None else wish_of(recover)
+    wish = Recovery() if recover is None else wish_of(recover)
     if wish is None:
         raise ValueError(unknown(recover))
     return Policy(wish, None if memory is None else bytes_of(str(memory)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tapeless.ad.forward import jvp_body
 from tapeless.ad.reverse import Back, Reverse
 from tapeless.ir.core import Body, For, Stm, While
-from tapeless.ir.plans import AUTO
+from tapeless.ir.hints import How
 from tapeless.ir.types import Var, one_of
 from tapeless.ir.walk import all_stms, free_in_body
 
@@ -36,7 +36,11 @@ def forwards(reverse: Reverse, body: Body) -> list[tuple[Stm, Back]]:
 def _only_input(reverse: Reverse, body: Body) -> Var | None:
     """The number that the lambda depends on, when it is one: Note [One number]."""
     loops = [s.exp for s in all_stms(body) if isinstance(s.exp, For | While) and any(map(reverse.active, s.vars))]
-    if not loops or any(reverse.policy.wish(loop.plan).kind != AUTO for loop in loops) or reverse.accumulates(body):
+    if (
+        not loops
+        or any(reverse.policy.wish(loop.hints).kind != How.auto for loop in loops)
+        or reverse.accumulates(body)
+    ):
         return None
     inputs = [v for v in free_in_body(body) if reverse.active(v)]
     results = [r for r in body.results if reverse.active(r)]

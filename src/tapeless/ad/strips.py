@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from tapeless.ad.emit import Emit
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, For
-from tapeless.ir.plans import STORE
+from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.types import I64, Atom, Const, DType, Var, i64
 from tapeless.ir.walk import Substitution
 
 Activate = Callable[[Var, Var], None]
 
 
-def strips(b: Builder, exp: For, lengths: Sequence[Atom], inner: str, activate: Activate) -> For:
+def strips(b: Builder, exp: For, lengths: Sequence[Atom], inner: Hints, activate: Activate) -> For:
     """The loop as a nest: strips of lengths[0] iterations, in each of them strips of lengths[1], and so on.
 
-    `inner` is wished for the innermost loops. States and the results of loops are as active as the carried values that they stand for.
+    `inner` are the hints of the innermost loops. States and the results of loops are as active as the carried values that they stand for.
     """
 
     def level(depth: int, length: Atom, offset: Atom | None, inits: tuple[Atom, ...]) -> For:
@@ -37,13 +37,13 @@ def strips(b: Builder, exp: For, lengths: Sequence[Atom], inner: str, activate: 
             first = start if offset is None else emit("add", offset, start)
             loop = level(depth + 1, left, first, params)
             results = b.bind(_like(exp.params, activate), loop)
-        return For(strip, count, params, inits, Body(tuple(stms), results), STORE)
+        return For(strip, count, params, inits, Body(tuple(stms), results), Hints(Recovery(How.store)))
 
     return level(0, exp.bound, None, exp.inits)
 
 
 def part(
-    b: Builder, exp: For, first: Atom | None, count: Atom, inits: tuple[Atom, ...], plan: str, activate: Activate
+    b: Builder, exp: For, first: Atom | None, count: Atom, inits: tuple[Atom, ...], hints: Hints, activate: Activate
 ) -> For:
     """So many iterations of the loop, from `first` on (or the start)."""
     r, params = Var(exp.index.name, I64), _like(exp.params, activate)
@@ -52,7 +52,7 @@ def part(
         body = _renamed(exp, index, params, activate)
         for s in body.stms:
             b.add(s)
-    return For(r, count, params, inits, Body(tuple(stms), body.results), plan)
+    return For(r, count, params, inits, Body(tuple(stms), body.results), hints)
 
 
 def _like(vars: Sequence[Var], activate: Activate) -> tuple[Var, ...]:

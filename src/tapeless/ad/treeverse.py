@@ -20,7 +20,7 @@ from tapeless.ad.kept import Kept
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.ways import Found, Way, advance
 from tapeless.ir.core import Apply, At, Body, While
-from tapeless.ir.plans import CHECKPOINT
+from tapeless.ir.hints import How, Recovery
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, atom_dim, dim_atom, i64
 from tapeless.passes.dce import live_part
 
@@ -78,8 +78,8 @@ class Snapshots(Way):
 
         found = self._while(end, [i64(0), i64(0), first, *stack, *exp.inits], len(stack), carried, more)
         newest, at, stack = found[0], found[1], found[3 : 3 + len(stack)]
-        text = self.plan.text(CHECKPOINT, self.numbers)
-        advance(self.reverse, exp, at, end, found[3 + len(stack) :], vars, text, again=False)
+        hints = self.plan.hints(Recovery(How.checkpoint), self.numbers)
+        advance(self.reverse, exp, at, end, found[3 + len(stack) :], vars, hints, again=False)
         places = b.update(stack[0], (At(i64(0)), At(i64(1))), newest)
         return [places, *stack[1:]]
 

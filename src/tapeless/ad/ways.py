@@ -16,7 +16,7 @@ from tapeless.ad.reverse import Reverse
 from tapeless.ad.sizes import bytes_of
 from tapeless.ad.undo import Stack
 from tapeless.ir.core import Apply, Body, For, Full, If, Lambda, Stm
-from tapeless.ir.plans import RECOMPUTE
+from tapeless.ir.hints import NONE, Hints, How, Recovery
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import refresh_lambda
 
@@ -135,7 +135,9 @@ class Again(Way):
         return []
 
     def forwards(self, vars: Sequence[Var], length: Dim | None = None) -> list[Var]:
-        exp = replace(self.exp, body=self.reverse.without_updates(self.exp.body), plan=self.plan.text(RECOMPUTE))
+        exp = replace(
+            self.exp, body=self.reverse.without_updates(self.exp.body), hints=self.plan.hints(Recovery(How.recompute))
+        )
         self.reverse.b.bind(vars, exp)
         return []
 
@@ -157,7 +159,7 @@ def advance(
     last: Atom,
     inits: Sequence[Atom],
     vars: Sequence[Var],
-    plan: str = "",
+    hints: Hints = NONE,
     again: bool = True,
 ) -> None:
     """Iterations `first` to before `last`, from these values, forwards only; binds the values they lead to.
@@ -173,7 +175,7 @@ def advance(
         for s in lam.body.stms:
             b.add(s)
     count = reverse.emit("sub", last, first)
-    b.bind(vars, For(r, count, lam.params[1:], tuple(inits), Body(tuple(stms), lam.body.results), plan))
+    b.bind(vars, For(r, count, lam.params[1:], tuple(inits), Body(tuple(stms), lam.body.results), hints))
 
 
 class Choice(Way):

@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tapeless.ir.plans import KEEP, Wish, unknown, wish_of
+from tapeless.ir.hints import unknown, wish_of
 from tapeless.ir.pytree import (
     TreeDef,
     broadcast_prefix,
@@ -151,7 +151,7 @@ def loop(iterable: T, recover: str = "auto") -> T:
 
 def check_recover(recover: str) -> None:
     """Raise ValueError for a value of `recover` that does not exist."""
-    if wish_of(recover) in (None, Wish(KEEP)):
+    if wish_of(recover) is None:
         raise ValueError(unknown(recover))
 
 

@@ -34,6 +34,7 @@ from tapeless.frontend.values import (
     cells_of,
     weak,
 )
+from tapeless.ir.hints import NONE, Hints
 from tapeless.ir.types import Atom, Const, DType, Var, i64
 
 
@@ -216,46 +217,46 @@ def _returns(body: Sequence[ast.stmt]) -> bool:
 def run_for(ctx: Context, s: ast.For) -> Flow:
     with ctx.at(s.iter):
         iterable = evaluate(ctx, s.iter)
-    plan = ""
+    hints = NONE
     if isinstance(iterable, Planned):
-        plan, iterable = iterable.recover, iterable.iterable
+        hints, iterable = Hints(iterable.wish), iterable.iterable
     held = ctx.key(f"<over{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
     if cells_of(iterable):
         ctx.state.names[held] = iterable
-    result = _run_for_over(ctx, s, iterable, plan)
+    result = _run_for_over(ctx, s, iterable, hints)
     ctx.state.names.pop(held, None)
     return result
 
 
-def _run_for_over(ctx: Context, s: ast.For, iterable: Value, plan: str) -> Flow:
+def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Flow:
     if isinstance(iterable, RangeValue) and iterable.parallel:
         if _left_early(s):
             ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")
-        run_plain_for(ctx, s, iterable, "prange")
+        run_plain_for(ctx, s, iterable, Hints(parallel=True))
         return _after_loop(ctx, s, False, None)
     if isinstance(iterable, Sequence_) and iterable.kind in ("tuple", "list", "namedtuple"):
-        return _over_items(ctx, s, iterable.items, plan)
+        return _over_items(ctx, s, iterable.items, hints)
     if isinstance(iterable, Sequence_) and iterable.kind == "dict":
-        return _over_items(ctx, s, [_static(k) for k in iterable.keys], plan)
+        return _over_items(ctx, s, [_static(k) for k in iterable.keys], hints)
     if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
-        return _over_items(ctx, s, _zipped_items(ctx, iterable), plan)
+        return _over_items(ctx, s, _zipped_items(ctx, iterable), hints)
     leaves = _left_early(s)
-    return _rolled(ctx, s, *iteration(ctx, iterable, may_stop=leaves), plan)
+    return _rolled(ctx, s, *iteration(ctx, iterable, may_stop=leaves), hints)
 
 
-def _rolled(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], plan: str) -> Flow:
+def _rolled(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> Flow:
     if _left_early(s):
-        return _for_with_exits(ctx, s, count, element, plan)
-    _plain_for(ctx, s, count, element, plan)
+        return _for_with_exits(ctx, s, count, element, hints)
+    _plain_for(ctx, s, count, element, hints)
     return _after_loop(ctx, s, False, None)
 
 
-def run_plain_for(ctx: Context, s: ast.For, iterable: Value, plan: str = "") -> None:
-    """A `for` that runs to its end: one Core loop. `plan` "prange" asks a later pass to make it parallel."""
-    _plain_for(ctx, s, *iteration(ctx, iterable), plan)
+def run_plain_for(ctx: Context, s: ast.For, iterable: Value, hints: Hints = NONE) -> None:
+    """A `for` that runs to its end: one Core loop. `hints.parallel` asks a later pass to make it parallel."""
+    _plain_for(ctx, s, *iteration(ctx, iterable), hints)
 
 
-def _plain_for(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], plan: str) -> None:
+def _plain_for(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> None:
     keys, live_after = _loop_keys(ctx, s)
 
     def run(index: Var | None) -> None:
@@ -270,13 +271,13 @@ def _plain_for(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], 
         live_after,
         run,
         bound=count,
-        plan=plan,
+        hints=hints,
         guess_cells=_guess_cells(ctx, s),
         exchanged=_exchanged(ctx, s),
     )
 
 
-def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], plan: str) -> Flow:
+def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> Flow:
     """A `for` that may be left early: a `while` that counts."""
     counts = isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "range"
     counter = COUNTER.format(s.target.id if counts and isinstance(s.target, ast.Name) else "i", ctx.number())
@@ -307,7 +308,7 @@ def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[At
         live_after,
         run,
         test=test,
-        plan=plan,
+        hints=hints,
         guess_cells=_guess_cells(ctx, s),
         exchanged=_exchanged(ctx, s),
     )
@@ -333,12 +334,12 @@ def _zipped_items(ctx: Context, value: Zipped) -> list[Value]:
     return rows
 
 
-def _over_items(ctx: Context, s: ast.For, items: Sequence[Value], plan: str) -> Flow:
+def _over_items(ctx: Context, s: ast.For, items: Sequence[Value], hints: Hints) -> Flow:
     """A loop over a tuple: over many items that are alike it is a loop over an array, if its body does not need to know them."""
     element = rows(ctx, items) if len(items) > SHORT else None
     if element is None:
         return _unrolled(ctx, s, items, "the items are of several types" if len(items) > SHORT else "")
-    found = attempt(ctx, lambda: _rolled(ctx, s, i64(len(items)), element, plan))
+    found = attempt(ctx, lambda: _rolled(ctx, s, i64(len(items)), element, hints))
     return found if isinstance(found, Flow) else _unrolled(ctx, s, items, found.reason)
 
 

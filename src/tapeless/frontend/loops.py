@@ -36,6 +36,7 @@ from tapeless.frontend.values import (
     with_parts,
 )
 from tapeless.ir.core import Body, For, Full, While
+from tapeless.ir.hints import NONE, Hints
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64, zero_of
 
 Place = tuple[Key, int]  # a number or an array of a carried value: its name, its position there
@@ -75,7 +76,7 @@ def compile_loop(
     *,
     bound: Atom | None = None,
     test: Callable[[], Atom] | None = None,
-    plan: str = "",
+    hints: Hints = NONE,
     guess_cells: Iterable[Cell] = (),
     exchanged: Iterable[Key] = (),
 ) -> None:
@@ -93,7 +94,7 @@ def compile_loop(
     for _ in range(24):
         attempt = _Attempt(ctx, before.copy(), keys, live_after, carried)
         try:
-            attempt.compile(run, bound, test, plan)
+            attempt.compile(run, bound, test, hints)
             return
         except Retry:
             ctx.state = before.copy()
@@ -113,7 +114,7 @@ class _Attempt:
         self.rebuild: list[Callable[[list[Var]], None]] = []
 
     def compile(
-        self, run: Callable[[Var | None], None], bound: Atom | None, test: Callable[[], Atom] | None, plan: str
+        self, run: Callable[[Var | None], None], bound: Atom | None, test: Callable[[], Atom] | None, hints: Hints
     ) -> None:
         ctx = self.ctx
         ctx.state = entry = self.before.copy()
@@ -172,10 +173,10 @@ class _Attempt:
         inits = tuple(s.init for s in self.slots)
         outs = tuple(Var(p.name, p.type) for p in params)
         if bound is not None:
-            ctx.b.bind(outs, For(index, bound, params, inits, Body(tuple(body), results), plan))
+            ctx.b.bind(outs, For(index, bound, params, inits, Body(tuple(body), results), hints))
         else:
             assert test_body is not None
-            ctx.b.bind(outs, While(params, inits, test_body, Body(tuple(body), results), plan))
+            ctx.b.bind(outs, While(params, inits, test_body, Body(tuple(body), results), hints))
         after = self.before.copy()
         after.stale.update({c: reason for c, reason in end.stale.items() if c not in away})
         mapping = dict(zip(params, outs, strict=True))

@@ -13,7 +13,7 @@ from tapeless.frontend.folding import op_reduce, op_scan
 from tapeless.frontend.keyed import op_hist, op_scatter
 from tapeless.frontend.mapping import op_map, op_vmap
 from tapeless.frontend.values import Planned, RangeValue, Scalar, Static, Value, weak
-from tapeless.ir.plans import AUTO, KEEP, Wish, unknown, wish_of
+from tapeless.ir.hints import How, unknown, wish_of
 from tapeless.ir.types import DType
 
 Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
@@ -41,14 +41,15 @@ def op_loop(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
     recover = a.get("recover", Static("auto"))
     if not (isinstance(recover, Static) and isinstance(recover.value, str)):
         ctx.fail("TP104", "tp.loop: recover must be a constant text")
-    if wish_of(recover.value) in (None, Wish(KEEP)):
+    wish = wish_of(recover.value)
+    if wish is None:
         ctx.fail("TP112", f"tp.loop: {unknown(recover.value)}")
     source = a["iterable"]
-    if isinstance(source, RangeValue) and source.parallel and recover.value != AUTO:
+    if isinstance(source, RangeValue) and source.parallel and wish.kind != How.auto:
         ctx.fail(
             "TP112", "the iterations of tp.prange carry nothing that would have to come back", "leave tp.loop out."
         )
-    return Planned(source, recover.value)
+    return Planned(source, wish)
 
 
 def op_function(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tapeless.ir.core import Axis
+from tapeless.ir.hints import Recovery
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var
 
 
@@ -165,10 +166,10 @@ class RangeValue:
 
 @dataclass(frozen=True)
 class Planned:
-    """tp.loop(...): what to go over, and how the values of the loop come back on the way back."""
+    """tp.loop(...): what to go over, and how the values of the loop shall come back on the way back."""
 
     iterable: Value
-    recover: str
+    wish: Recovery
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@
     stm    ::= v : t, ... = exp                                              {span}
     exp    ::= op(atom, ...)                                                 a row of the ops table
              | if atom then body else body
-             | loop (p = atom, ...) for i < atom do body                     {plan}
-             | loop (p = atom, ...) while body do body                       {plan}
+             | loop (p = atom, ...) for i < atom do body                     {hints}
+             | loop (p = atom, ...) while body do body                       {hints}
              | index a [axis, ...]                    an element, or a view when an axis is a range
              | update a [axis, ...] = atom            consumes a
              | iota | full | array | reshape | transpose | broadcast | concat | copy
@@ -37,6 +37,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tapeless.ir.hints import NONE, Hints
 from tapeless.ir.span import Span
 from tapeless.ir.types import Atom, Dim, DType, Type, Var
 
@@ -112,7 +113,7 @@ class For:
     params: tuple[Var, ...]
     inits: tuple[Atom, ...]
     body: Body
-    plan: str = ""
+    hints: Hints = NONE
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class While:
     inits: tuple[Atom, ...]
     cond: Body
     body: Body
-    plan: str = ""
+    hints: Hints = NONE
 
 
 @dataclass(frozen=True)

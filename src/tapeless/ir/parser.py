@@ -43,6 +43,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.hints import Hints, read_hints
 from tapeless.ir.lexer import CoreSyntaxError, Token
 from tapeless.ir.operand_parser import OperandParser, TypeWords
 from tapeless.ir.printer import row_types
@@ -222,15 +223,15 @@ class Parser(OperandParser):
             params = self.bind_all([(n, t) for n, t, _ in starts])
             (index,) = self.bind_all([(name, type)])
             self.expect("do")
-            plan = self.plan()
-            exp: For | While = For(index, bound, params, inits, self.body(), plan)
+            hints = self.hints()
+            exp: For | While = For(index, bound, params, inits, self.body(), hints)
         else:
             self.expect("while")
             params = self.bind_all([(n, t) for n, t, _ in starts])
             cond = self.region(self.body)
             self.expect("do")
-            plan = self.plan()
-            exp = While(params, inits, cond, self.body(), plan)
+            hints = self.hints()
+            exp = While(params, inits, cond, self.body(), hints)
         self.scopes.pop()
         return exp
 
@@ -334,9 +335,12 @@ class Parser(OperandParser):
     def braces(self) -> str:
         return self.advance().text[1:-1] if self.here.kind == "braces" else ""
 
-    def plan(self) -> str:
-        text = self.braces()
-        return str(json.loads(text)) if text.startswith('"') else text
+    def hints(self) -> Hints:
+        token = self.here
+        try:
+            return read_hints(self.braces())
+        except ValueError as problem:
+            raise self.error(str(problem), token) from None
 
     def attributes(self) -> tuple[tuple[str, int | str | bool], ...]:
         token, text = self.here, self.braces()

@@ -10,8 +10,8 @@ Relies on nothing but the nodes: what cannot be known without the ops table (typ
     exp      ::= op atom ...                                a row of the ops table
                | @name atom ... {attribute: value, ...}     a library operation
                | if atom then body else body
-               | loop (p: type = atom, ...) for i < atom do {plan} body
-               | loop (p: type = atom, ...) while body do {plan} body
+               | loop (p: type = atom, ...) for i < atom do {hints} body
+               | loop (p: type = atom, ...) while body do {hints} body
                | a[axis, ...] | update a[axis, ...] = atom | update_acc acc[axis, ...] = atom
                | iota n | full [dim, ...] atom | full [dim, ...] _ | [atom, ...]
                | reshape a [dim, ...] | transpose a [1, 0] | broadcast a [dim, ...] axes [0]
@@ -63,6 +63,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.hints import NONE, Hints
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.text import FUNCTION, Names, const_text, readable
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, i64
@@ -177,13 +178,13 @@ class Printer:
                 return " ".join(["@" + op, *map(self.atom, args), *([_attributes(attrs)] if attrs else [])])
             case If(cond, then, orelse):
                 return f"if {self.atom(cond)} then{region(then)}else{region(orelse)}".rstrip()
-            case For(index, bound, params, inits, body, plan):
+            case For(index, bound, params, inits, body, hints):
                 starts = self.inits(params, inits)
                 counter = name(index) if index.type == I64 else self.binding(index)
-                head = f"loop {starts} for {counter} < {self.atom(bound)} do{_plan(plan)}"
+                head = f"loop {starts} for {counter} < {self.atom(bound)} do{_hints(hints)}"
                 return f"{head}\n{self.body(body, indent + 2)}"
-            case While(params, inits, cond, body, plan):
-                head = f"loop {self.inits(params, inits)} while{region(cond)}do{_plan(plan)}"
+            case While(params, inits, cond, body, hints):
+                head = f"loop {self.inits(params, inits)} while{region(cond)}do{_hints(hints)}"
                 return f"{head}\n{self.body(body, indent + 2)}"
             case Index(array, axes):
                 return self.place(array, axes)
@@ -341,10 +342,8 @@ def _has_regions(exp: Exp) -> bool:
     return bool(regions(exp))
 
 
-def _plan(plan: str) -> str:
-    if not plan:
-        return ""
-    return " {" + (_quoted(plan) if set(plan) & set('{}"\n') else plan) + "}"
+def _hints(hints: Hints) -> str:
+    return f" {{{hints}}}" if hints != NONE else ""
 
 
 def _attributes(attrs: Sequence[tuple[str, int | str | bool]]) -> str:

@@ -82,17 +82,17 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return Update(var(array), tuple(axis(a) for a in axes), atom(value))
         case If(cond, then, orelse):
             return If(atom(cond), body(then), body(orelse))
-        case For(index, bound, params, inits, inner, plan):
+        case For(index, bound, params, inits, inner, hints):
             new = lam(Lambda((index, *params), inner))
-            return For(new.params[0], atom(bound), new.params[1:], atoms(inits), new.body, plan)
-        case While(params, inits, cond_body, inner, plan):
+            return For(new.params[0], atom(bound), new.params[1:], atoms(inits), new.body, hints)
+        case While(params, inits, cond_body, inner, hints):
             test = lam(Lambda(params, cond_body))
             step = lam(Lambda(params, inner))
             if test.params is not step.params and any(
                 a is not b for a, b in zip(test.params, step.params, strict=True)
             ):
                 test = substitute_lambda(test, step.params)
-            return While(step.params, atoms(inits), test.body, step.body, plan)
+            return While(step.params, atoms(inits), test.body, step.body, hints)
         case Iota(length):
             return Iota(dim(length))
         case Full(shape, fill, kept):
@@ -296,7 +296,7 @@ class Substitution:
         if isinstance(exp, While):  # both regions bind the same parameters
             params = tuple(self.bind(p) for p in exp.params)
             inits = tuple(self.atom(a) for a in exp.inits)
-            return While(params, inits, self.body(exp.cond), self.body(exp.body), exp.plan)
+            return While(params, inits, self.body(exp.cond), self.body(exp.body), exp.hints)
         return map_exp(exp, self.atom, self.body, self.lam)
 
 

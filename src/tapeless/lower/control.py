@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.ir.core import Atom, Body, For, If, Var, While
-from tapeless.ir.plans import ALIKE
 from tapeless.ir.types import zero_of
 from tapeless.lower import loopir
 from tapeless.lower.code import ZERO, Loc
@@ -197,7 +196,7 @@ def _swappable(loc: Loc) -> bool:
 def lower_for(lo: Lowerer, vars: tuple[Var, ...], exp: For) -> None:
     code = lo.code
     carried = Carried(lo, exp.params, exp.inits, exp.body)
-    with code.loop(lo.atom(exp.bound), label=exp.index.name, vectorize=exp.plan != ALIKE) as i:
+    with code.loop(lo.atom(exp.bound), label=exp.index.name, vectorize=not exp.hints.alike) as i:
         lo.scalars[exp.index] = i
         carried.iteration()
     carried.finish(vars)

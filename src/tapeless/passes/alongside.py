@@ -94,8 +94,8 @@ def _merged(first: Stm, a: Loop, second: Stm, b: Loop, shared: dict[Var, Var]) -
     body = Body((*a.body.stms, *again.stms), (*a.body.results, *(again.results[k] for k in own)))
     vars = (*first.vars, *(second.vars[k] for k in own))
     if isinstance(a, For):
-        return Stm(vars, For(a.index, a.bound, params, inits, body, a.plan), first.span)
-    return Stm(vars, While(params, inits, a.cond, body, a.plan), first.span)
+        return Stm(vars, For(a.index, a.bound, params, inits, body, a.hints), first.span)
+    return Stm(vars, While(params, inits, a.cond, body, a.hints), first.span)
 
 
 # -- Note [Values in step]
@@ -109,7 +109,7 @@ def in_step(a: Loop, b: Loop) -> dict[Var, Var]:
         alike = isinstance(b, For) and a.bound == b.bound
     else:
         alike = isinstance(b, While)
-    if not alike or a.plan != b.plan or {a.inits[k] for k in range(len(a.inits))}.isdisjoint(b.inits):
+    if not alike or a.hints != b.hints or {a.inits[k] for k in range(len(a.inits))}.isdisjoint(b.inits):
         return {}
     groups = _numbered([(p.type, init) for loop in (a, b) for p, init in zip(loop.params, loop.inits, strict=True)])
     while True:

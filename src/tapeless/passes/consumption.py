@@ -277,17 +277,17 @@ class _Checker:
                 return WithAcc(taken, Lambda(lam.params, self._arm(lam.body, around, owned, span)))
             case If(cond=cond, then=then, orelse=orelse):
                 return If(cond, self._arm(then, later, owned, span), self._arm(orelse, later, owned, span))
-            case For(index=index, bound=bound, params=params, inits=inits, body=body, plan=plan):
+            case For(index=index, bound=bound, params=params, inits=inits, body=body, hints=hints):
                 new_body = self._loop_body(params, body)
                 return For(
-                    index, bound, params, self._inits(params, inits, body, later, owned, out, span), new_body, plan
+                    index, bound, params, self._inits(params, inits, body, later, owned, out, span), new_body, hints
                 )
-            case While(params=params, inits=inits, cond=test, body=body, plan=plan):
+            case While(params=params, inits=inits, cond=test, body=body, hints=hints):
                 new_body = self._loop_body(params, body)
                 new_test = self.body(test, always(params), set())
                 both = Body((*test.stms, *body.stms), (*test.results, *body.results))
                 return While(
-                    params, self._inits(params, inits, both, later, owned, out, span), new_test, new_body, plan
+                    params, self._inits(params, inits, both, later, owned, out, span), new_test, new_body, hints
                 )
             case Sweep() as exp:
                 return map_exp(exp, lambda a: a, lambda b: b, lambda lam: self.lam(lam, ()))

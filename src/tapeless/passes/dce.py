@@ -296,18 +296,18 @@ class Trim:
                 first, second = self.body(then, bound), self.body(orelse, bound)
                 same = first is then and second is orelse
                 return _kept(vars, bound), exp if same else If(cond, first, second)
-            case For(index, limit, params, inits, body, plan):
+            case For(index, limit, params, inits, body, hints):
                 keep = self.carried(params)
                 inner = self.body(body, keep)
                 if inner is body:
                     return vars, exp
-                return _kept(vars, keep), For(index, limit, _kept(params, keep), _kept(inits, keep), inner, plan)
-            case While(params, inits, cond, body, plan):
+                return _kept(vars, keep), For(index, limit, _kept(params, keep), _kept(inits, keep), inner, hints)
+            case While(params, inits, cond, body, hints):
                 keep = self.carried(params)
                 test, inner = self.body(cond), self.body(body, keep)
                 if test is cond and inner is body:
                     return vars, exp
-                return _kept(vars, keep), While(_kept(params, keep), _kept(inits, keep), test, inner, plan)
+                return _kept(vars, keep), While(_kept(params, keep), _kept(inits, keep), test, inner, hints)
             case Sweep():
                 return self.sweep(vars, exp)
             case Hist(op, dests, width, arrays, lam):

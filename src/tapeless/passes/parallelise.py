@@ -61,9 +61,6 @@ class _Target:
         return self.sharing.kind
 
 
-MARK = "prange"  # the plan of loops that the user says are parallel
-
-
 def parallelise_derivable(function: Function) -> Function:
     """The same for a function to be differentiated: a loop that may set a cell twice in one iteration stays a loop,
     which knows which of the values was the last.
@@ -78,7 +75,7 @@ def parallelise_marked(function: Function, once: bool = False) -> Function:
         stms: list[Stm] = []
         for s in body.stms:
             inner = in_regions(s, on_body)
-            if isinstance(s.exp, For) and s.exp.plan == MARK:
+            if isinstance(s.exp, For) and s.exp.hints.parallel:
                 stms.extend(_proved(s, inner, once))
             else:
                 stms.append(inner)
@@ -92,8 +89,8 @@ def _unmarked(body: Body) -> Body:
     stms = []
     for s in body.stms:
         exp = map_regions(s.exp, _unmarked) if regions(s.exp) else s.exp
-        if isinstance(exp, For) and exp.plan == MARK:
-            exp = replace(exp, plan="")
+        if isinstance(exp, For) and exp.hints.parallel:
+            exp = replace(exp, hints=replace(exp.hints, parallel=False))
         stms.append(Stm(s.vars, exp, s.span))
     return Body(tuple(stms), body.results)
 
@@ -285,13 +282,13 @@ class _Rewriter:
                 keep = self._carried(params, inits, s.vars)
                 new = self.body(inner, keep)
                 return Stm(tuple(s.vars[j] for j in keep), For(
-                    exp.index, exp.bound, tuple(params[j] for j in keep), tuple(inits[j] for j in keep), new, exp.plan
+                    exp.index, exp.bound, tuple(params[j] for j in keep), tuple(inits[j] for j in keep), new, exp.hints
                 ), s.span)  # fmt: skip
             case While(params=params, inits=inits, body=inner):
                 keep = self._carried(params, inits, s.vars)
                 new = self.body(inner, keep)
                 return Stm(tuple(s.vars[j] for j in keep), While(
-                    tuple(params[j] for j in keep), tuple(inits[j] for j in keep), exp.cond, new, exp.plan
+                    tuple(params[j] for j in keep), tuple(inits[j] for j in keep), exp.cond, new, exp.hints
                 ), s.span)  # fmt: skip
             case If(cond=cond, then=then, orelse=orelse):
                 all_results = list(range(len(s.vars)))

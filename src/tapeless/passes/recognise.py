@@ -14,7 +14,7 @@ A factor that is the same everywhere is applied afterwards. A loop may also add 
 
 Note [Left alone]
 Integers (the library is no faster), dot products, matrices of constant sizes up to 8 (they live in registers), loops
-with a plan, and products in the lambda of a sweep: many small products at once are better as plain code.
+with hints, and products in the lambda of a sweep: many small products at once are better as plain code.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from tapeless.ir.core import (
     Transpose,
     Update,
 )
+from tapeless.ir.hints import NONE
 from tapeless.ir.printer import plain_operator
 from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, atom_dim
 from tapeless.passes.rewrite import Rewriter
@@ -268,7 +269,9 @@ class Nest:
         indices: list[Var] = []
         while True:
             match exp:
-                case For(index, bound, (param,), (Var() as init,), Body((*stms, last), (result,)), ""):
+                case For(index, bound, (param,), (Var() as init,), Body((*stms, last), (result,)), hints) if (
+                    hints == NONE
+                ):
                     if last.vars != (result,) or (start is not None and init is not self.carried[-1]):
                         return None
                     start, exp = start or init, last.exp
@@ -396,8 +399,8 @@ class Nest:
         """A scalar that starts at zero, or at what the cell held, and to which products are added."""
         match loop:
             case For(
-                index, bound, (param,), (start,), Body((*stms, Stm((last,), Apply("add", (x, y)))), (result,)), ""
-            ):
+                index, bound, (param,), (start,), Body((*stms, Stm((last,), Apply("add", (x, y)))), (result,)), hints
+            ) if hints == NONE:
                 pass
             case _:
                 return None

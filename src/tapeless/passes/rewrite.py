@@ -168,12 +168,12 @@ class Rewriter:
             (index, *params), body = self.bind((exp.index, *exp.params)), self.body(exp.body)
             if body is exp.body and index is exp.index and all(map(is_, params, exp.params)):
                 return exp
-            return For(index, exp.bound, tuple(params), exp.inits, body, exp.plan)
+            return For(index, exp.bound, tuple(params), exp.inits, body, exp.hints)
         if isinstance(exp, While):  # both regions see the same parameters
             carried, cond, body = self.bind(exp.params), self.body(exp.cond), self.body(exp.body)
             if cond is exp.cond and body is exp.body and carried is exp.params:
                 return exp
-            return While(carried, exp.inits, cond, body, exp.plan)
+            return While(carried, exp.inits, cond, body, exp.hints)
         changed = False
 
         def on_body(body: Body) -> Body:

@@ -387,9 +387,9 @@ class Simplifier(Rewriter):
             return
         params, inits, body = _others(exp.params, dropped), _others(exp.inits, dropped), _without(body, dropped)
         if isinstance(exp, For):
-            inner = self.inside(For(exp.index, exp.bound, params, inits, body, exp.plan))
+            inner = self.inside(For(exp.index, exp.bound, params, inits, body, exp.hints))
         else:
-            inner = self.inside(While(params, inits, exp.cond, body, exp.plan))
+            inner = self.inside(While(params, inits, exp.cond, body, exp.hints))
         for k, j in twice.items():
             self.map[stm.vars[k]] = stm.vars[j]
         for k in constant:  # dimensions of the others, perhaps

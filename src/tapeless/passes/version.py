@@ -68,7 +68,7 @@ def _versioned(stm: Stm, loop: For) -> list[Stm]:
     last = b.let(I64, Apply("sub", (loop.bound, i64(1))), "last")
     for (_, size), form in covered.items():
         all_inside = _and(b, all_inside, _fits(b, form, loop.index, last, size))
-    free = For(loop.index, loop.bound, loop.params, loop.inits, _untested(loop.body, covered), loop.plan)
+    free = For(loop.index, loop.bound, loop.params, loop.inits, _untested(loop.body, covered), loop.hints)
     return [*b.stms, Stm(stm.vars, _choice(stm, all_inside, free, loop), stm.span)]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tapeless.errors import TapelessError
-from tapeless.ir.plans import RECOMPUTE
+from tapeless.ir.hints import How
 from tapeless.runtime.peak import GRAIN
 from tapeless.tools.recovery import Alternative, size_text
 
@@ -26,7 +26,7 @@ def plot_plans(report: Report, path: str | Path | None, measure: bool) -> Any:
         raise TapelessError(
             "there is nothing to plot: plots show how gradients trade memory against time, and this is not a gradient"
         )
-    points = [p for p in possible(report) if p.runs <= MANY or p.recover != RECOMPUTE]
+    points = [p for p in possible(report) if p.runs <= MANY or p.recover != How.recompute]
     if not points:
         raise TapelessError("there is nothing to plot: no loop of this gradient keeps anything that could be traded")
     if measure:

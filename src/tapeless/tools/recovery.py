@@ -21,7 +21,7 @@ import numpy as np
 
 from tapeless.ad.iteration import state_of
 from tapeless.ir.core import Apply, Body, For, Full, Function, If, Stm, While
-from tapeless.ir.plans import CHECKPOINT, CLOSED, DECISIONS, INVERT, LIVE, NONE, RECOMPUTE, STORE, UNDO
+from tapeless.ir.hints import How, Recovery
 from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var
 from tapeless.ir.walk import regions
 from tapeless.lower.footprint import FOLLOWED
@@ -30,16 +30,17 @@ from tapeless.ops.table import op as row
 Number = Any
 Place = tuple[str, int, int]
 
-WHY = {
-    NONE: "its derivative does not use it",
-    CLOSED: "it follows from the loop's index",
-    LIVE: "no cell that is read is written again, so the final array serves",
-    UNDO: "cells that are overwritten are logged, and put back on the way",
-    DECISIONS: "only comparisons look at it: what they said is kept, a byte each",
-    STORE: "its value at the start of each iteration is stored",
-    INVERT: "iterations are solved backwards for their starting values",
-    RECOMPUTE: "for each iteration, the loop runs again from its start",
+WHY: dict[str, str] = {
+    How.none: "its derivative does not use it",
+    How.closed: "it follows from the loop's index",
+    How.live: "no cell that is read is written again, so the final array serves",
+    How.undo: "cells that are overwritten are logged, and put back on the way",
+    How.decisions: "only comparisons look at it: what they said is kept, a byte each",
+    How.store: "its value at the start of each iteration is stored",
+    How.invert: "iterations are solved backwards for their starting values",
+    How.recompute: "for each iteration, the loop runs again from its start",
 }
+ONE_SLOT = [Recovery(how) for how in (How.none, How.closed, How.live, How.invert, How.store)]
 OR = " or "  # between recoveries among which sizes decide when it runs
 
 
@@ -92,12 +93,12 @@ def alternatives(
     """
     if trips is None or not kept or stored is None or restart is None:
         return []
-    found = [Alternative(STORE, trips * stored, 1)]
+    found = [Alternative(How.store.value, trips * stored, 1)]
     for depth in (2, 3, 4):
         m = next(m for m in range(max(1, round(trips ** (1 / depth)) - 1), trips + 2) if m**depth >= trips)
         states = math.ceil(trips / m ** (depth - 1)) + (depth - 2) * m
-        found.append(Alternative(f"{CHECKPOINT}:{depth}", states * restart + m * kept, depth))
-    return [*found, Alternative(RECOMPUTE, 0, 1 + (trips - 1) / 2)]
+        found.append(Alternative(f"{How.checkpoint}:{depth}", states * restart + m * kept, depth))
+    return [*found, Alternative(How.recompute.value, 0, 1 + (trips - 1) / 2)]
 
 
 def size_text(count: float) -> str:
@@ -147,7 +148,7 @@ def worthwhile(loop: Recovered) -> list[Alternative]:
     kept, least = loop.memory_bytes, math.inf
     if not kept:
         return []
-    depths = [how.partition(":")[2] for how in loop.recovery.values() if how.startswith(CHECKPOINT)]
+    depths = [how.partition(":")[2] for how in loop.recovery.values() if how.startswith(How.checkpoint)]
     runs = max((int(d) if d else math.inf for d in depths), default=1)
     found = []
     for a in sorted(loop.alternatives, key=lambda a: a.runs):
@@ -157,26 +158,20 @@ def worthwhile(loop: Recovered) -> list[Alternative]:
     return found
 
 
-def parse_plan(text: str) -> dict[str, str]:
-    """What `ad.plan` wrote into a loop; nothing for other texts."""
-    parts = [part.split(": ", 1) for part in text.split(", ")]
-    return {p[0]: p[1] for p in parts} if all(len(p) == 2 for p in parts) else {}
-
-
 def words(how: str) -> str:
     """Why a value has this recovery."""
     if OR in how:
         return (
             "the first that fits the memory budget, when it runs"
-            if CHECKPOINT in how
+            if How.checkpoint in how
             else "the smaller one, when it runs"
         )
     kind, _, number = how.partition(":")
-    if kind == CHECKPOINT and not number:
+    if kind == How.checkpoint and not number:
         return "a limited number of states is kept, the rest runs again from them"
-    if kind == CHECKPOINT:
+    if kind == How.checkpoint:
         return f"some states are kept, in {number} levels of strips, the rest runs again from them"
-    if kind == INVERT and number:
+    if kind == How.invert and number:
         return f"solved backwards, afresh from a state that is kept every {number} iterations"
     return WHY.get(kind, how)
 
@@ -278,8 +273,10 @@ class _Reader:
 
     def loop(self, stm: Stm, exp: For | While) -> int | None:
         bound = self.number(exp.bound) if isinstance(exp, For) else None
-        place, plan = _place(stm), parse_plan(exp.plan)
-        if bound is None and isinstance(exp, For) and CHECKPOINT in plan.values():  # what follows the last snapshot
+        place, plan = _place(stm), dict(exp.hints.chosen)
+        if (
+            bound is None and isinstance(exp, For) and Recovery(How.checkpoint) in plan.values()
+        ):  # what follows the last snapshot
             bound = self.ends.get(exp.bound)
         trips = None if bound is None else max(0, int(bound))
         if trips == 0 and not plan:
@@ -312,25 +309,26 @@ class _Reader:
             self.counting.remove(place)
         return _most(found)
 
-    def _recovered(self, stm: Stm, exp: For | While, plan: dict[str, str], trips: int | None) -> Recovered:
+    def _recovered(self, stm: Stm, exp: For | While, plan: dict[str, Recovery], trips: int | None) -> Recovered:
         types = {p.name: p.type for p in exp.params}
         state: int | None = 0
         whole: int | None = 0
-        needed = {p for p in exp.params if plan.get(p.name, NONE) not in (NONE, CLOSED)}
+        needed = {p for p in exp.params if p.name in plan and plan[p.name].kind not in (How.none, How.closed)}
         for p in needed:
             whole = _plus(whole, self.bytes(p.type))
-            if plan[p.name] != LIVE:
+            if plan[p.name].kind != How.live:
                 state = _plus(state, self.bytes(p.type))
         restart: int | None = 0
         for p in state_of(exp, needed) if isinstance(exp, For) else ():
             restart = _plus(restart, self.bytes(p.type))
-        why = {name: words(how) for name, how in plan.items()}
+        shown = {name: str(how) for name, how in plan.items()}
+        why = {name: words(how) for name, how in shown.items()}
         slot: int | None = None
-        if set(plan.values()) <= {NONE, CLOSED, LIVE, INVERT, STORE}:
+        if all(how in ONE_SLOT for how in plan.values()):
             slot = 0
-            for name in (n for n, how in plan.items() if how == STORE and n in types):
+            for name in (n for n, how in plan.items() if how.kind == How.store and n in types):
                 slot = _plus(slot, self.bytes(types[name]))
-        return Recovered(stm.span.file, stm.span.line, plan, why, trips, state, whole, restart, slot)
+        return Recovered(stm.span.file, stm.span.line, shown, why, trips, state, whole, restart, slot)
 
 
 def _counts(exp: For) -> bool:
