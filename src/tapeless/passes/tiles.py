@@ -202,8 +202,8 @@ def _setting(body: Body, exp: WithAcc, tiles: Tiles) -> Body:
     stms = list[Stm]()
     for s in body.stms:
         match s.exp:
-            case Full(shape=shape) if s.vars[0] is array:
-                stms.append(Stm(s.vars, Full(shape, None), s.span))
+            case Full() if s.vars[0] is array:
+                stms.append(Stm(s.vars, replace(s.exp, value=None), s.span))
             case WithAcc(arrays, Lambda(_, inner)):
                 inner = _unwrapped(Substitution({old: acc}).body(inner), tiles.position, old.type.shape[0])
                 stms.append(Stm(s.vars, WithAcc(arrays, Lambda(params, inner)), s.span))
