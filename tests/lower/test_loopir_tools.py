@@ -593,7 +593,7 @@ def test_parameters_are_verified():
 def test_error_names_the_statement_and_its_source():
     stm = Let(T, "add", (ONE, S))
     with pytest.raises(LoopIRError) as caught:
-        verify_program(program([], stm, spans={id(stm): HERE}))
+        verify_program(program([N], For(I, i64(0), N, (For(J, i64(0), N, (stm,)),), span=HERE)))
     assert str(caught.value) == "program f: s is used before it is bound\n  in `t: f64 = 1.0 + s`\n  from model.py:7"
 
 

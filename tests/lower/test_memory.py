@@ -3,6 +3,8 @@
 import numpy as np
 
 import tapeless as tp
+from tapeless.lower.loopir import For
+from tapeless.tools.vectors import loops_inside_out
 
 
 def steps(x, n):
@@ -35,3 +37,13 @@ def test_sizes_that_vary_stay_in_the_loop():
     f, x = tp.function(triangle), np.linspace(1.0, -1.0, 40)
     assert allocated_in_loops(f.ir(x, stage="loops"))
     np.testing.assert_allclose(f(x), triangle(x), rtol=1e-12)
+
+
+def test_loops_know_their_places():
+    """Also those that are made anew to move an allocation out of them."""
+    x, first = np.linspace(1.0, -1.0, 40), triangle.__code__.co_firstlineno
+    program = tp.function(triangle, threads=1).compiled(x).lowered.program
+    outer = next(stm for stm in program.body if isinstance(stm, For))
+    assert outer.span.line == first + 2
+    inside = [stm for stm in loops_inside_out(outer.body) if isinstance(stm, For)]
+    assert inside and {stm.span.line for stm in inside} == {first + 3}

@@ -66,7 +66,6 @@ class Code:
         self._blocks: list[list[Stm]] = [[]]
         self.sites: dict[Site, int] = {}  # with their numbers
         self.span: Span = NOWHERE
-        self.spans: dict[int, Span] = {}
         self.reassoc = False
 
     # -- statements
@@ -86,9 +85,6 @@ class Code:
             yield inner
         finally:
             self._blocks.pop()
-
-    def mark(self, stm: Stm) -> None:
-        self.spans[id(stm)] = self.span
 
     # -- scalars
 
@@ -150,9 +146,7 @@ class Code:
         var = Var(label, I64)
         with self.nested() as body:
             yield var
-        stm = For(var, ZERO if lo is None else lo, hi, tuple(body), step, tag, vectorize)
-        self.mark(stm)
-        self.emit(stm)
+        self.emit(For(var, ZERO if lo is None else lo, hi, tuple(body), step, tag, vectorize, self.span))
 
     def branch(self, cond: Atom, then: Callable[[], None], orelse: Callable[[], None] | None = None) -> None:
         with self.nested() as first:

@@ -211,7 +211,5 @@ def lower_while(lo: Lowerer, vars: tuple[Var, ...], exp: While) -> None:
         lo.scoped(lambda: results.extend(lo.body(exp.cond)))
     with code.nested() as body:
         carried.iteration()
-    stm = loopir.While(tuple(test), results[0], tuple(body))
-    code.mark(stm)
-    code.emit(stm)
+    code.emit(loopir.While(tuple(test), results[0], tuple(body), code.span))
     carried.finish(vars)

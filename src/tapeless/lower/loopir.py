@@ -25,9 +25,9 @@ the way out. In a `threads` loop only that iteration is left, and the program is
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from tapeless.ir.span import Span
+from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import LARGEST_SIZE, Atom, DType, Type, Var
 
 
@@ -117,6 +117,7 @@ class For:
     step: int = 1
     tag: str = "seq"
     vectorize: bool = True
+    span: Span = NOWHERE  # where it comes from, for `explain` and for errors
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class While:
     test: tuple[Stm, ...]
     cond: Atom
     body: tuple[Stm, ...]
+    span: Span = NOWHERE
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,6 @@ class Program:
     given_results: tuple[DType, ...]  # by Give.k
     body: tuple[Stm, ...]
     sites: tuple[Site, ...] = ()
-    spans: dict[int, Span] = field(default_factory=dict)  # id(stm) -> where it comes from, for explain
     fastmath: bool = False
     sizes: int = 0  # so many of the first parameters are sizes: not negative, below 2**60
 

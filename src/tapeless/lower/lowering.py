@@ -131,7 +131,6 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
         tuple(given),
         body,
         tuple(code.sites),
-        code.spans,
         fastmath,
         len(function.sizes),
     )

@@ -229,9 +229,7 @@ def _loop(
     free = not running and all(_order_free(r) for r in exp.reduces)
     own = {lo.accs[a].loc.buffer for a in free_in_lambda(lam) if a in lo.accs and owns_rows(lam, a)}
     tag = "simd" if free and _independent(body, own | {o.buffer for o in outs}) else "seq"
-    stm = loopir.For(i, start, stop, tuple(body), 1, tag)
-    code.mark(stm)
-    code.emit(stm)
+    code.emit(loopir.For(i, start, stop, tuple(body), 1, tag, span=code.span))
 
 
 def _order_free(reduction: Reduction) -> bool:

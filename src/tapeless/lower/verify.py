@@ -11,10 +11,11 @@ A failing check is no path: what is still allocated is then freed on the way out
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Const, Var
 from tapeless.lower.loopir import (
     Alloc,
@@ -43,7 +44,7 @@ from tapeless.lower.loopir import (
     Swap,
     While,
 )
-from tapeless.lower.printer import Printer, buffers
+from tapeless.lower.printer import Printer, buffers, children
 from tapeless.ops.table import TABLE
 
 PARALLEL = ("threads", "grid", "block")  # tags under which iterations have scalars of their own
@@ -71,9 +72,21 @@ class Blame:
         lines = [f"program {self._program.name}: {reason}"]
         if stm is not None:
             lines.append(f"  in `{self._printer.head(stm)}`")
-            if id(stm) in self._program.spans:
-                lines.append(f"  from {self._program.spans[id(stm)]}")
+            if span := _source(self._program.body, stm, NOWHERE):
+                lines.append(f"  from {span}")
         return LoopIRError("\n".join(lines))
+
+
+def _source(block: Sequence[Stm], wanted: Stm, around: Span) -> Span | None:
+    """The place of the innermost loop that has one, the statement itself included."""
+    for stm in block:
+        here = stm.span if isinstance(stm, For | While) and stm.span != NOWHERE else around
+        if stm is wanted:
+            return None if here == NOWHERE else here
+        for inner in children(stm):
+            if found := _source(inner, wanted, here):
+                return found
+    return None
 
 
 def verify_program(program: Program) -> None:

@@ -224,7 +224,6 @@ class _Native:
     """A loop of Loop IR."""
 
     stm: loopir.For | loopir.While
-    span: Span | None
     verdict: Verdict
     inside: list[_Native] = field(default_factory=list)
 
@@ -242,33 +241,21 @@ def _native_loops(lowered: Lowered) -> list[_Native]:
     """The outermost loops, with those inside them."""
     program = lowered.program
     order = list(loops_inside_out(program.body))
-    spans = _spans(lowered, order)
-    facts = iter(zip(order, spans, verdicts(program), strict=True))
+    facts = iter(zip(order, verdicts(program), strict=True))
 
     def block(stms: Iterable[loopir.Stm]) -> list[_Native]:
         found: list[_Native] = []
         for stm in stms:
             inside = [n for b in children(stm) for n in block(b)]
             if isinstance(stm, loopir.For | loopir.While):
-                same, span, verdict = next(facts)
+                same, verdict = next(facts)
                 assert same is stm
-                found.append(_Native(stm, span, verdict, inside))
+                found.append(_Native(stm, verdict, inside))
             else:
                 found += inside
         return found
 
     return block(program.body)
-
-
-def _spans(lowered: Lowered, order: Sequence[loopir.For | loopir.While]) -> list[Span | None]:
-    """Where each loop stands. Places are kept in the order in which loops were finished; those of sorts have none."""
-    spans = list(lowered.program.spans.values())
-    if len(spans) == len(order):
-        return list(spans)
-    if len(spans) == sum(isinstance(stm, loopir.For) for stm in order):
-        rest = iter(spans)
-        return [next(rest) if isinstance(stm, loopir.For) else None for stm in order]
-    return [None] * len(order)
 
 
 def _loop(found: _Found, native: Sequence[_Native], notes: dict[Span, str]) -> Loop:
@@ -288,7 +275,7 @@ def _loop(found: _Found, native: Sequence[_Native], notes: dict[Span, str]) -> L
 def _at(native: Sequence[_Native], span: Span) -> Iterator[_Native]:
     """The outermost loops at a place. A loop at the same place inside one of them belongs to it."""
     for n in native:
-        if n.span == span:
+        if n.stm.span == span:
             yield n
         else:
             yield from _at(n.inside, span)
@@ -348,8 +335,8 @@ def _fills(native: Sequence[_Native]) -> dict[Place, tuple[str, ...]]:
     """Loops at places that hold none of the user: arrays are filled or copied there."""
     found: dict[Place, tuple[str, ...]] = {}
     for n in (m for root in native for m in root.subtree()):
-        if n.span is not None and n.span.line:
-            place = (n.span.file, n.span.line)
+        if n.stm.span.line:
+            place = (n.stm.span.file, n.stm.span.line)
             vector = (n.verdict.lanes or 1) > 1 and not n.verdict.within
             if vector or place not in found:
                 found[place] = ("fills an array", "vectorised") if vector else ("fills an array",)
