@@ -27,6 +27,7 @@ from tapeless.lower.loopir import (
     Space,
     Store,
     Swap,
+    Tag,
     While,
 )  # fmt: skip
 from tests.backends.native import call, let, param, prepare, program, run, var
@@ -77,7 +78,7 @@ def test_results_have_slots_of_their_own():
 # --- loops and branches ---
 
 
-def visits(lo, hi, step, dtype=DType.i64, tag="seq"):
+def visits(lo, hi, step, dtype=DType.i64, tag=Tag.seq):
     out, n, i = param("out", dtype), var("n"), var("i", dtype)
     body = [Declare(n, i64(0)), For(i, lo, hi, (Store(out, n, i), next_ := let("m", "add", n, i64(1)),
             Assign(n, next_.var)), step=step, tag=tag), Return(0, n)]  # fmt: skip
@@ -95,7 +96,7 @@ def test_a_loop_is_a_range(lo, hi, step):
 
 
 def test_grid_and_block_loops_run_in_order():
-    for tag in ("grid", "block"):
+    for tag in (Tag.grid, Tag.block):
         assert visits(i64(2), i64(9), 2, tag=tag) == [2, 4, 6, 8]
 
 
@@ -133,7 +134,7 @@ def test_a_stack_buffer_inside_a_simd_loop_belongs_to_the_iteration():
         back,
     )
     X, Y = np.random.default_rng(0).random(1000), np.zeros(1000)
-    run(program([x, y, n], [For(i, i64(0), n, body, tag="simd")]), X, Y, 1000)
+    run(program([x, y, n], [For(i, i64(0), n, body, tag=Tag.simd)]), X, Y, 1000)
     np.testing.assert_array_equal(Y, X)
 
 
@@ -185,7 +186,7 @@ def test_bools_are_bytes():
         Var(name, BOOL) for name in "cd")  # fmt: skip
     X, Y = np.array([True, False, True] * 40), np.zeros(120, bool)
     run(
-        program([x, y, n], [For(i, i64(0), n, (Load(c, x, i), Let(d, "not", (c,)), Store(y, i, d)), tag="simd")]),
+        program([x, y, n], [For(i, i64(0), n, (Load(c, x, i), Let(d, "not", (c,)), Store(y, i, d)), tag=Tag.simd)]),
         X,
         Y,
         120,
@@ -302,7 +303,7 @@ def test_loops_over_functions_are_vectorised(op, dtype):
     x, y, n, i, v, u = param("x", dtype, False), param("y", dtype), var("n"), var("i"), var("v", dtype), var("u", dtype)
     args = (v, v) if op == "pow" else (v,)
     native, _ = prepare(
-        program([x, y, n], [For(i, i64(0), n, (Load(v, x, i), Let(u, op, args), Store(y, i, u)), tag="simd")])
+        program([x, y, n], [For(i, i64(0), n, (Load(v, x, i), Let(u, op, args), Store(y, i, u)), tag=Tag.simd)])
     )
     assert "@_ZGV" in native.optimized.split("@llvm.compiler.used")[1].split("declare")[0]
 
@@ -313,7 +314,7 @@ def test_large_bodies_are_not_vectorised():
     for k in range(4000):
         chain.append(let(f"v{k}", "mul" if k % 2 else "add", last, v))
         last = chain[-1].var
-    prog = program([x, n], [For(i, i64(0), n, (Load(v, x, i), *chain, Store(x, i, last)), tag="simd")])
+    prog = program([x, n], [For(i, i64(0), n, (Load(v, x, i), *chain, Store(x, i, last)), tag=Tag.simd)])
     native, _ = prepare(prog)
     assert native.times["optimize"] < 1.0
     assert "x double>" not in native.optimized

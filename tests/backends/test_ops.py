@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tapeless.ir.types import SCALAR, DType, Var, i64
-from tapeless.lower.loopir import For, Let, Load, Store
+from tapeless.lower.loopir import For, Let, Load, Store, Tag
 from tapeless.ops.op import Instruction, Intrinsic, Special
 from tapeless.ops.table import TABLE
 from tests.backends.native import call, param, prepare, program, var
@@ -60,7 +60,7 @@ def evaluate(name, columns, dtypes, result):
     out, n, i, y = param("out", result), var("n"), var("i"), Var("y", SCALAR[result])
     args = [Var(f"a{k}", SCALAR[d]) for k, d in enumerate(dtypes)]
     body = [Load(a, b, i) for a, b in zip(args, buffers)] + [Let(y, name, tuple(args)), Store(out, i, y)]
-    prog = program([*buffers, out, n], [For(i, i64(0), n, tuple(body), tag="simd")])
+    prog = program([*buffers, out, n], [For(i, i64(0), n, tuple(body), tag=Tag.simd)])
     answer = np.zeros(len(columns[0]), result.numpy)
     assert call(prog, *prepare(prog), *columns, answer, len(answer)).code == 0
     return answer

@@ -9,7 +9,7 @@ import pytest
 from tapeless.backends.llvm import complexmath
 from tapeless.backends.llvm.ptx import libdevice, ptx
 from tapeless.ir.types import SCALAR, Const, DType, Var, i64
-from tapeless.lower.loopir import Atomic, Barrier, Buffer, Check, For, If, Let, Load, Space, Store
+from tapeless.lower.loopir import Atomic, Barrier, Buffer, Check, For, If, Let, Load, Space, Store, Tag
 from tapeless.ops.table import TABLE
 from tests.backends import cuda
 from tests.backends.native import let, param, program, var
@@ -32,7 +32,7 @@ def map_program(name, dtypes, result):
     out, n, i, y = param("out", result), var("n"), var("i"), Var("y", SCALAR[result])
     args = [Var(f"a{k}", SCALAR[d]) for k, d in enumerate(dtypes)]
     body = [Load(a, b, i) for a, b in zip(args, buffers)] + [Let(y, name, tuple(args)), Store(out, i, y)]
-    return program([*buffers, out, n], [For(i, i64(0), n, tuple(body), tag="grid")])
+    return program([*buffers, out, n], [For(i, i64(0), n, tuple(body), tag=Tag.grid)])
 
 
 def saxpy():
@@ -45,13 +45,13 @@ def saxpy():
         s := let("s", "add", p.var, u),
         Store(y, i, s.var),
     )
-    return program([x, y, n, c], [For(i, i64(0), n, body, tag="grid")])
+    return program([x, y, n, c], [For(i, i64(0), n, body, tag=Tag.grid)])
 
 
 def failing():
     x, n, i, v = param("x"), var("n"), var("i"), var("v", f64)
     ok = let("ok", "lt", v, Const(0.5), dtype=DType.bool)
-    return program([x, n], [For(i, i64(0), n, (Load(v, x, i), ok, Check(ok.var, 2, (i, v))), tag="grid")])
+    return program([x, n], [For(i, i64(0), n, (Load(v, x, i), ok, Check(ok.var, 2, (i, v))), tag=Tag.grid)])
 
 
 def histogram():
@@ -59,7 +59,7 @@ def histogram():
     x, y, z, n, i, k = param("x", DType.i64, False), param("y"), param("z"), var("n"), var("i"), var("k")
     place = let("place", "convert", i, dtype=f64)
     body = (Load(k, x, i), place, Atomic("add", y, k, Const(1.0)), Atomic("max", z, k, place.var))
-    return program([x, y, z, n], [For(i, i64(0), n, body, tag="grid")])
+    return program([x, y, z, n], [For(i, i64(0), n, body, tag=Tag.grid)])
 
 
 def block_sums():
@@ -69,18 +69,18 @@ def block_sums():
     t, v, u, w = var("t"), var("v", f64), var("u", f64), var("w", f64)
     base = let("base", "mul", b, i64(256))
     at = let("at", "add", base.var, t)
-    body = [base, For(t, i64(0), i64(256), (at, Load(v, x, at.var), Store(shared, t, v)), tag="block"), Barrier()]
+    body = [base, For(t, i64(0), i64(256), (at, Load(v, x, at.var), Store(shared, t, v)), tag=Tag.block), Barrier()]
     half = 128
     while half:
         t, v, u = var("t"), var("v", f64), var("u", f64)
         other = let("other", "add", t, i64(half))
         total = let("total", "add", v, u)
         body += [For(t, i64(0), i64(half), (other, Load(v, shared, t), Load(u, shared, other.var), total,
-                                            Store(shared, t, total.var)), tag="block"), Barrier()]  # fmt: skip
+                                            Store(shared, t, total.var)), tag=Tag.block), Barrier()]  # fmt: skip
         half //= 2
     t = var("t")
-    body += [For(t, i64(0), i64(1), (Load(w, shared, i64(0)), Store(y, b, w)), tag="block")]
-    return program([x, y, blocks], [For(b, i64(0), blocks, tuple(body), tag="grid")])
+    body += [For(t, i64(0), i64(1), (Load(w, shared, i64(0)), Store(y, b, w)), tag=Tag.block)]
+    return program([x, y, blocks], [For(b, i64(0), blocks, tuple(body), tag=Tag.grid)])
 
 
 @needs_libdevice
@@ -129,7 +129,7 @@ def test_allocation_inside_a_kernel_is_refused():
     from tapeless.lower.loopir import Alloc
 
     with pytest.raises(NotImplementedError, match="inside a kernel"):
-        ptx(program([], [For(var("i"), i64(0), i64(4), (Alloc(Buffer("h", f64, Space.heap), i64(3)),), tag="grid")]))
+        ptx(program([], [For(var("i"), i64(0), i64(4), (Alloc(Buffer("h", f64, Space.heap), i64(3)),), tag=Tag.grid)]))
 
 
 @pytest.mark.parametrize("name", ["log", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "pow"])

@@ -21,13 +21,14 @@ from tapeless.lower.loopir import (
     Return,
     Space,
     Store,
+    Tag,
 )  # fmt: skip
 from tests.backends.native import call, let, param, prepare, program, run, var
 
 f64 = DType.f64
 
 
-def squares(tag="threads", step=1):
+def squares(tag=Tag.threads, step=1):
     x, y, n, i, v, u = param("x", written=False), param("y"), var("n"), var("i"), var("v", f64), var("u", f64)
     c = var("c", f64)
     body = (Load(v, x, i), Declare(u, v), s := let("s", "mul", u, c), Assign(u, s.var), Store(y, i, u))
@@ -57,7 +58,7 @@ def test_downwards():
     y, i = param("y"), var("i")
     body = (f := let("f", "convert", i, dtype=f64), Store(y, i, f.var))
     Y = np.zeros(10)
-    run(program([y], [For(i, i64(9), i64(1), body, step=-2, tag="threads")]), Y, threads=3)
+    run(program([y], [For(i, i64(9), i64(1), body, step=-2, tag=Tag.threads)]), Y, threads=3)
     assert Y.tolist() == [0, 0, 0, 3, 0, 5, 0, 7, 0, 9]
 
 
@@ -66,7 +67,8 @@ def test_captures_of_every_type():
     outs = [param(f"o{k}", d) for k, d in enumerate(DType)]
     i = var("i")
     prog = program(
-        [*scalars, *outs], [For(i, i64(0), i64(4), tuple(Store(o, i, c) for o, c in zip(outs, scalars)), tag="threads")]
+        [*scalars, *outs],
+        [For(i, i64(0), i64(4), tuple(Store(o, i, c) for o, c in zip(outs, scalars)), tag=Tag.threads)],
     )
     values = [True, -3, 2**40, np.float32(0.1), 0.1, np.complex64(1 + 2j), 3 - 4j]
     arrays = [np.zeros(4, d.numpy) for d in DType]
@@ -88,14 +90,14 @@ def test_buffers_of_an_iteration():
     body = (Alloc(own, i64(100)), tf, fill, Declare(total, Const(0.0)), read, Load(w, small, i64(3)),
             b := let("b", "add", total, w), Store(y, t, b.var), Free(own))  # fmt: skip
     Y = np.zeros(200)
-    run(program([y, n], [For(t, i64(0), n, body, tag="threads")]), Y, 200, threads=4)
+    run(program([y, n], [For(t, i64(0), n, body, tag=Tag.threads)]), Y, 200, threads=4)
     np.testing.assert_array_equal(Y, 101.0 * np.arange(200))
 
 
 def test_a_stack_buffer_from_outside_is_shared():
     s, t, v, total = Buffer("s", f64, Space.stack, 16), var("t"), var("v", f64), var("total", f64)
     tf = let("tf", "convert", t, dtype=f64)
-    body = [For(t, i64(0), i64(16), (tf, Store(s, t, tf.var)), tag="threads"), Declare(total, Const(0.0)),
+    body = [For(t, i64(0), i64(16), (tf, Store(s, t, tf.var)), tag=Tag.threads), Declare(total, Const(0.0)),
             For(t, i64(0), i64(16), (Load(v, s, t), a := let("a", "add", total, v), Assign(total, a.var))),
             Return(0, total)]  # fmt: skip
     assert run(program([], body, [f64]), threads=4).scalars == [120.0]
@@ -105,9 +107,9 @@ def test_a_loop_inside_a_region_runs_in_its_thread():
     y, t, i = param("y"), var("t"), var("i")
     row = let("row", "mul", t, i64(10))
     inner = For(i, i64(0), i64(10), (k := let("k", "add", row.var, i), f := let("f", "convert", k.var, dtype=f64),
-                                     Store(y, k.var, f.var)), tag="threads")  # fmt: skip
+                                     Store(y, k.var, f.var)), tag=Tag.threads)  # fmt: skip
     Y = np.zeros(100)
-    run(program([y], [For(t, i64(0), i64(10), (row, inner), tag="threads")]), Y, threads=3)
+    run(program([y], [For(t, i64(0), i64(10), (row, inner), tag=Tag.threads)]), Y, threads=3)
     np.testing.assert_array_equal(Y, np.arange(100.0))
 
 
@@ -120,7 +122,7 @@ def test_atomics(op, dtype):
 
     x, y, n, i, v = param("x", dtype, False), param("y", dtype), var("n"), var("i"), var("v", dtype)
     cell = let("cell", "and", i, i64(3))
-    prog = program([x, y, n], [For(i, i64(0), n, (Load(v, x, i), cell, Atomic(op, y, cell.var, v)), tag="threads")])
+    prog = program([x, y, n], [For(i, i64(0), n, (Load(v, x, i), cell, Atomic(op, y, cell.var, v)), tag=Tag.threads)])
     rng = np.random.default_rng(3)
     X = (rng.random(4000) * 100).astype(dtype.numpy) if dtype is not DType.bool else rng.random(4000) > 0.9
     for threads in (1, 4):
@@ -133,7 +135,7 @@ def test_atomics(op, dtype):
         np.testing.assert_allclose(Y, want, rtol=1e-3 if dtype is DType.f32 else 1e-12)
 
 
-@pytest.mark.parametrize("tag", ["seq", "simd", "grid", "threads"])
+@pytest.mark.parametrize("tag", [Tag.seq, Tag.simd, Tag.grid, Tag.threads])
 def test_cells_that_iterations_share_without_threads(tag):
     x, y, n, i, k, v = param("x", DType.i64, False), param("y"), var("n"), var("i"), var("k"), var("v", f64)
     prog = program([x, y, n], [For(i, i64(0), n, (Load(k, x, i), Atomic("add", y, k, Const(1.0))), tag=tag)])
@@ -146,7 +148,7 @@ def test_an_error_in_one_iteration():
     n, t, heap = var("n"), var("t"), Buffer("heap", f64, Space.heap)
     ok = let("ok", "ne", t, i64(13), dtype=DType.bool)
     body = [
-        For(t, i64(0), n, (Alloc(heap, i64(10)), ok, Check(ok.var, 4, (t,)), Free(heap)), tag="threads"),
+        For(t, i64(0), n, (Alloc(heap, i64(10)), ok, Check(ok.var, 4, (t,)), Free(heap)), tag=Tag.threads),
         Return(0, i64(1)),
     ]
     prog = program([n], body, [DType.i64])
@@ -159,7 +161,7 @@ def test_many_errors_leave_one_record():
     n, t = var("n"), var("t")
     ok = let("ok", "lt", t, i64(0), dtype=DType.bool)
     square = let("square", "mul", t, t)
-    prog = program([n], [For(t, i64(0), n, (ok, square, Check(ok.var, 0, (t, square.var))), tag="threads")])
+    prog = program([n], [For(t, i64(0), n, (ok, square, Check(ok.var, 0, (t, square.var))), tag=Tag.threads)])
     for _ in range(20):
         outcome = run(prog, 1000, threads=8)
         assert outcome.code == 1 and outcome.args[0] ** 2 == outcome.args[1]

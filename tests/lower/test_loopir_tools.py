@@ -29,6 +29,7 @@ from tapeless.lower.loopir import (
     Space,
     Store,
     Swap,
+    Tag,
     While,
 )
 from tapeless.lower.printer import print_program
@@ -68,7 +69,7 @@ def fill(buffer, n, value=ZERO):
     return For(i, i64(0), n, (Store(buffer, i, value),))
 
 
-def sum_program(tag="seq"):
+def sum_program(tag=Tag.seq):
     n, x = Var("n", I64), param("x")
     s, i, e, t = Var("s", F64), Var("i", I64), Var("e", F64), Var("t", F64)
     loop = For(i, i64(0), n, (Load(e, x, i), Let(t, "add", (s, e)), Assign(s, t)), tag=tag)
@@ -89,16 +90,16 @@ def matrix_times_vector():
         Let(q, "add", (s, p), reassoc=True),
         Assign(s, q),
     )
-    inner = For(j, i64(0), n, dot, tag="simd")
+    inner = For(j, i64(0), n, dot, tag=Tag.simd)
     body = (Let(row, "mul", (i, n), exact=True), Declare(s, ZERO), inner, Store(y, i, s))
-    outer = For(i, i64(0), m, body, tag="threads")
+    outer = For(i, i64(0), m, body, tag=Tag.threads)
     return program([m, n, a, x], Alloc(y, m), outer, Give(0, y), given=[DType.f64])
 
 
 # --- running -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tag", ["seq", "simd"])
+@pytest.mark.parametrize("tag", [Tag.seq, Tag.simd])
 def test_sum(tag):
     x = np.arange(5.0)
     assert run(sum_program(tag), 5, x, shuffle=1) == ([10.0], [])
@@ -189,7 +190,7 @@ def test_negative_size_is_empty():
 def test_atomics():
     keys, hist, i, k = param("keys", DType.i64), param("hist", DType.i64, written=True), Var("i", I64), Var("k", I64)
     n = Var("n", I64)
-    p = program([n, keys, hist], For(i, i64(0), n, (Load(k, keys, i), Atomic("add", hist, k, i64(1))), tag="threads"))
+    p = program([n, keys, hist], For(i, i64(0), n, (Load(k, keys, i), Atomic("add", hist, k, i64(1))), tag=Tag.threads))
     out = np.zeros(3, np.int64)
     run(p, 5, np.array([0, 2, 2, 1, 2]), out, shuffle=3)
     np.testing.assert_array_equal(out, [1, 1, 3])
@@ -221,7 +222,7 @@ def test_check():
 
 def test_check_in_threads_ends_one_iteration():
     y, i, ok = param("y", written=True), Var("i", I64), Var("ok", BOOL)
-    loop = For(i, i64(0), i64(5), (Let(ok, "ne", (i, i64(2))), Check(ok, 0, (i,)), Store(y, i, ONE)), tag="threads")
+    loop = For(i, i64(0), i64(5), (Let(ok, "ne", (i, i64(2))), Check(ok, 0, (i,)), Store(y, i, ONE)), tag=Tag.threads)
     out = np.zeros(5)
     after = Store(y, i64(2), TWO)
     with pytest.raises(LoopError) as caught:
@@ -251,12 +252,12 @@ def prefix_sum(tag):
 
 def test_shuffle_shows_dependence_on_order():
     in_order = np.ones(9)
-    run(prefix_sum("threads"), in_order)
+    run(prefix_sum(Tag.threads), in_order)
     np.testing.assert_array_equal(in_order, np.arange(1.0, 10.0))
     shuffled, seq = np.ones(9), np.ones(9)
-    run(prefix_sum("threads"), shuffled, shuffle=0)
+    run(prefix_sum(Tag.threads), shuffled, shuffle=0)
     assert not np.array_equal(in_order, shuffled)
-    run(prefix_sum("seq"), seq, shuffle=0)
+    run(prefix_sum(Tag.seq), seq, shuffle=0)
     np.testing.assert_array_equal(in_order, seq)
 
 
@@ -291,8 +292,8 @@ def block_sums(width=8, barrier=True):
         Let(first, "eq", (t, i64(0))),
         If(first, (Load(total, shared, i64(0)), Store(y, b, total))),
     )
-    block = For(t, i64(0), i64(width), thread, tag="block")
-    return program([n, x, y], For(b, i64(0), n, (block,), tag="grid"))
+    block = For(t, i64(0), i64(width), thread, tag=Tag.block)
+    return program([n, x, y], For(b, i64(0), n, (block,), tag=Tag.grid))
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1, 2])
@@ -309,14 +310,16 @@ def test_barrier_forgotten():
 
 def test_barrier_not_reached_by_all():
     t, c = Var("t", I64), Var("c", BOOL)
-    p = program([], For(t, i64(0), i64(4), (Let(c, "lt", (t, i64(3))), If(c, (Barrier(),))), tag="block"))
+    p = program([], For(t, i64(0), i64(4), (Let(c, "lt", (t, i64(3))), If(c, (Barrier(),))), tag=Tag.block))
     with pytest.raises(LoopIRError, match="3 threads wait at a barrier"):
         run(p)
 
 
 def test_two_different_barriers():
     t, c = Var("t", I64), Var("c", BOOL)
-    p = program([], For(t, i64(0), i64(4), (Let(c, "lt", (t, i64(3))), If(c, (Barrier(),), (Barrier(),))), tag="block"))
+    p = program(
+        [], For(t, i64(0), i64(4), (Let(c, "lt", (t, i64(3))), If(c, (Barrier(),), (Barrier(),))), tag=Tag.block)
+    )
     with pytest.raises(LoopIRError, match="do not reach"):
         run(p)
 
@@ -345,8 +348,8 @@ def test_barrier_in_nested_blocks_and_a_loop():
         Load(out, shared, at),
         Store(y, at, out),
     )
-    inner = For(v, i64(0), i64(3), thread, tag="block")
-    p = program([y], For(b, i64(0), i64(2), (For(u, i64(0), i64(2), (inner,), tag="block"),), tag="grid"))
+    inner = For(v, i64(0), i64(3), thread, tag=Tag.block)
+    p = program([y], For(b, i64(0), i64(2), (For(u, i64(0), i64(2), (inner,), tag=Tag.block),), tag=Tag.grid))
     for seed in (None, 0, 1):
         y_out = np.zeros(6, np.int64)
         run(p, y_out, shuffle=seed)
@@ -358,7 +361,7 @@ def test_check_between_barriers():
     thread = (Let(ok, "ne", (t, i64(1))), Check(ok, 0, (t,)), Barrier(), Store(y, t, ONE))
     out = np.zeros(3)
     with pytest.raises(LoopError) as caught:
-        run(program([y], For(t, i64(0), i64(3), thread, tag="block")), out)
+        run(program([y], For(t, i64(0), i64(3), thread, tag=Tag.block)), out)
     assert caught.value.values == (1,)
     np.testing.assert_array_equal(out, [1, 0, 1])
 
@@ -524,10 +527,9 @@ REJECTED = {
     "b is not among the parameters": [Load(T, param("b"), i64(0))],
     "s is assigned before": [Assign(S, ONE)],
     "t is bound once and cannot": [Let(T, "neg", (ONE,)), Assign(T, ONE)],
-    "s is declared outside": [Declare(S, ZERO), For(I, i64(0), N, (Assign(S, ONE),), tag="threads")],
-    "there is no tag vector": [For(I, i64(0), N, (), tag="vector")],
+    "s is declared outside": [Declare(S, ZERO), For(I, i64(0), N, (Assign(S, ONE),), tag=Tag.threads)],
     "the step is 0": [For(I, i64(0), N, (), step=0)],
-    "a grid loop stands inside": [For(I, i64(0), N, (For(J, i64(0), N, (), tag="grid"),), tag="block")],
+    "a grid loop stands inside": [For(I, i64(0), N, (For(J, i64(0), N, (), tag=Tag.grid),), tag=Tag.block)],
     "n must be bool": [If(N, ())],
     "c is used before": [While((), C, (Let(C, "lt", (N, N)),))],
     "a is not allocated": [Store(A, i64(0), ONE)],
@@ -536,7 +538,7 @@ REJECTED = {
     "left over: a": [Alloc(A, N)],
     "branches disagree on whether there is memory behind a": [If(TRUE, (Alloc(A, N),))],
     "leave the heap as it finds it, but changes a": [For(I, i64(0), N, (Alloc(A, N),))],
-    "a is allocated outside": [Alloc(A, N), For(I, i64(0), N, (Free(A), Alloc(A, N)), tag="threads"), Free(A)],
+    "a is allocated outside": [Alloc(A, N), For(I, i64(0), N, (Free(A), Alloc(A, N)), tag=Tag.threads), Free(A)],
     "w is no heap buffer": [Free(W)],
     "different types": [Alloc(A, N), Alloc(C8 := heap("c", DType.i64), N), Swap(A, C8)],
     "there is no given result 1": [Alloc(A, N), Give(1, A)],
@@ -544,10 +546,10 @@ REJECTED = {
     "at most 3 arguments": [Check(TRUE, 0, (N, N, N, N))],
     "must be i64 or f64": [Check(TRUE, 0, (TRUE,))],
     "there is no scalar result 3": [Return(3, ONE)],
-    "a parallel loop sets a result": [For(I, i64(0), N, (Return(0, ONE),), tag="threads")],
+    "a parallel loop sets a result": [For(I, i64(0), N, (Return(0, ONE),), tag=Tag.threads)],
     "scalar results not set on every path: 0": [If(TRUE, (Return(0, ONE),))],
-    "a barrier must stand": [For(I, i64(0), N, (Barrier(),), tag="threads")],
-    "with only seq loops between": [For(I, i64(0), N, (For(J, i64(0), N, (Barrier(),), tag="simd"),), tag="block")],
+    "a barrier must stand": [For(I, i64(0), N, (Barrier(),), tag=Tag.threads)],
+    "with only seq loops between": [For(I, i64(0), N, (For(J, i64(0), N, (Barrier(),), tag=Tag.simd),), tag=Tag.block)],
     "used outside of grid and block": [Store(P, i64(0), ONE)],
     "part has no argument": [Print((0,), ())],
     "is outside of w": [Call("f", (Pointer(W, i64(3)),))],
@@ -580,7 +582,7 @@ def test_accepted():
     own = (Declare(S, ZERO), Alloc(A, N), Assign(S, ONE), Free(A))
     choice = Let(T, "select", (TRUE, ONE, ZERO))
     either = If(TRUE, (Alloc(A, N), Give(0, A), Return(0, ONE)), (Alloc(B, N), Give(0, B), Return(0, ZERO)))
-    loop = For(I, i64(0), N, own, tag="threads")
+    loop = For(I, i64(0), N, own, tag=Tag.threads)
     verify_program(program([N], loop, choice, either, scalars=[DType.f64], given=[DType.f64]))
 
 
@@ -665,7 +667,7 @@ def test_print_every_statement():
         While((), FALSE, ()),
         While((Let(C, "not", (ok,)),), C, (Swap(A, B),)),
         If(ok, (Free(A),), (Free(A), Atomic("add", OUT, i64(0), ONE)), likely=False),
-        For(I, N, i64(0), (Barrier(),), step=-1, tag="block", vectorize=False),
+        For(I, N, i64(0), (Barrier(),), step=-1, tag=Tag.block, vectorize=False),
         Call("dgemm", (N, Pointer(B, i64(1))), r),
         Call("done", ()),
         Print(("n = ", 0), (N,)),

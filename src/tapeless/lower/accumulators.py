@@ -8,6 +8,7 @@ from tapeless.ir.core import Atom, UpdateAcc, Var, WithAcc
 from tapeless.ir.types import DType, i64
 from tapeless.lower.arrays import write
 from tapeless.lower.code import Loc
+from tapeless.lower.loopir import Tag
 from tapeless.lower.lowerer import Acc, Lowerer, lowers, view
 from tapeless.lower.work import PARALLEL_WORK, share
 
@@ -58,12 +59,12 @@ def _add_up(lo: Lowerer, acc: Acc, private: Loc, pieces: Atom) -> None:
     code = lo.code
     many = code.compare("ge", code.mul(code.size(acc.loc.shape), pieces), i64(PARALLEL_WORK))
     parts = code.let("select", DType.i64, many, pieces, i64(1), label="parts")
-    with code.loop(parts, tag="threads", label="part") as part:
+    with code.loop(parts, tag=Tag.threads, label="part") as part:
         start, stop = share(lo, part, acc.loc.shape[0], parts)
         with code.loop(pieces, label="piece") as piece:
             source = code.inside(private, piece)
             simd = acc.loc.rank == 1
-            with code.loop(stop, start, tag="simd" if simd else "seq", label="row") as i:
+            with code.loop(stop, start, tag=Tag.simd if simd else Tag.seq, label="row") as i:
                 rows = (code.inside(acc.loc, i), code.inside(source, i))
 
                 def add(index: list[Atom], rows: tuple[Loc, Loc] = rows) -> None:

@@ -29,6 +29,7 @@ from tapeless.lower.loopir import (
     Space,
     Stm,
     Store,
+    Tag,
 )
 from tapeless.ops.table import op as row
 
@@ -138,7 +139,7 @@ class Code:
         self,
         hi: Atom,
         lo: Atom | None = None,
-        tag: str = "seq",
+        tag: Tag = Tag.seq,
         label: str = "i",
         vectorize: bool = True,
         step: int = 1,
@@ -247,7 +248,7 @@ class Code:
             if k == len(shape):
                 body(indices)
                 return
-            tag = "simd" if simd and k == len(shape) - 1 else "seq"
+            tag = Tag.simd if simd and k == len(shape) - 1 else Tag.seq
             with self.loop(shape[k], tag=tag, label="ijklmnop"[min(k, 7)]) as i:
                 level([*indices, i])
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.lower.loopir import Alloc, Assign, Buffer, Check, Declare, For, Free, Give, If, Let, Load, Stm, While
+from tapeless.lower.loopir import Alloc, Assign, Buffer, Check, Declare, For, Free, Give, If, Let, Load, Stm, Tag, While
 from tapeless.lower.lowering import Lowered
 from tapeless.lower.printer import children, walk
 from tapeless.ops.table import TABLE
@@ -203,7 +203,7 @@ class _Reader:
                 self.block(stm.body)
             return
         alone = self.at_once
-        if stm.tag == "threads" and alone == 1:
+        if stm.tag == Tag.threads and alone == 1:
             self.at_once = self.threads if steps is None else min(self.threads, len(steps))
         before, looked_at = self.bent, (None,) if steps is None else dict.fromkeys((steps[0], steps[-1]))
         if steps is not None and len(steps) > 2 and (bent := _bent(stm)):

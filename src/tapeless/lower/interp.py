@@ -50,10 +50,11 @@ from tapeless.lower.loopir import (
     Stm,
     Store,
     Swap,
+    Tag,
     While,
 )
 from tapeless.lower.printer import buffers, children, walk
-from tapeless.lower.verify import PARALLEL, Blame
+from tapeless.lower.verify import Blame
 from tapeless.ops.table import TABLE
 
 Array = npt.NDArray[Any]
@@ -217,10 +218,10 @@ class _Machine:
     # -- loops
 
     def _loop(self, stm: For, scope: Scope) -> None:
-        if id(stm) in self._waits and stm.tag == "block":
+        if id(stm) in self._waits and stm.tag == Tag.block:
             for _ in self._lockstep(stm, scope):  # all threads of the block wait: go on
                 pass
-        elif stm.tag in PARALLEL:
+        elif stm.tag.parallel:
             self._parallel(stm, scope)
         else:
             for i in self._indices(stm, scope):
@@ -281,9 +282,9 @@ class _Machine:
                     while self._value(stm, cond, scope):
                         yield from self._steps(body, scope)
                         yield from self._steps(test, scope)
-                case For(tag="block"):
+                case For(tag=Tag.block):
                     yield from self._lockstep(stm, scope)
-                case For(tag="seq", var=var, body=body):
+                case For(tag=Tag.seq, var=var, body=body):
                     for i in self._indices(stm, scope):
                         scope[var] = np.int64(i)
                         yield from self._steps(body, scope)
@@ -293,7 +294,7 @@ class _Machine:
     def _indices(self, stm: For, scope: Scope) -> Iterable[int]:
         lo, hi = (int(self._value(stm, atom, scope)) for atom in (stm.lo, stm.hi))
         indices = range(lo, hi, stm.step)
-        if self._random is None or stm.tag == "seq":
+        if self._random is None or stm.tag == Tag.seq:
             return indices
         return self._random.sample(indices, len(indices))
 
@@ -424,23 +425,23 @@ def _with_barriers(program: Program) -> set[int]:
 
 def _local_buffers(program: Program) -> dict[int, list[Buffer]]:
     """Note [Local memory]: the stack and shared buffers of each block, by its id."""
-    paths: dict[Buffer, list[tuple[int, str]]] = {}  # blocks from the outermost, each with the tag of its loop
+    paths: dict[Buffer, list[tuple[int, Tag | None]]] = {}  # blocks from the outermost, each with the tag of its loop
 
-    def visit(stms: tuple[Stm, ...], path: list[tuple[int, str]]) -> None:
+    def visit(stms: tuple[Stm, ...], path: list[tuple[int, Tag | None]]) -> None:
         for stm in stms:
             for buffer in buffers(stm):
                 known = paths.get(buffer, path)
                 paths[buffer] = [here for here, there in zip(path, known, strict=False) if here == there]
-            tag = stm.tag if isinstance(stm, For) else ""
+            tag = stm.tag if isinstance(stm, For) else None
             for block in children(stm):
                 visit(block, [*path, (id(block), tag)])
 
-    visit(program.body, [(id(program.body), "")])
+    visit(program.body, [(id(program.body), None)])
     found: dict[int, list[Buffer]] = {}
     for buffer, path in paths.items():
         if buffer.space is Space.shared:
             tags = [tag for _, tag in path]
-            path = path[: tags.index("block")] if "block" in tags else path
+            path = path[: tags.index(Tag.block)] if Tag.block in tags else path
         if buffer.space in (Space.stack, Space.shared):
             found.setdefault(path[-1][0], []).append(buffer)
     return found

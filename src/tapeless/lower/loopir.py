@@ -31,6 +31,21 @@ from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import LARGEST_SIZE, Atom, DType, Type, Var
 
 
+class Tag(enum.Enum):
+    """How the iterations of a loop may run: Note [Tags]."""
+
+    seq = "seq"
+    simd = "simd"
+    threads = "threads"
+    grid = "grid"
+    block = "block"
+
+    @property
+    def parallel(self) -> bool:
+        """Iterations have scalars of their own."""
+        return self in (Tag.threads, Tag.grid, Tag.block)
+
+
 class Space(enum.Enum):
     param = "param"  # the caller's memory, contiguous; read-only unless the parameter is written
     heap = "heap"  # allocated and freed by the program
@@ -115,7 +130,7 @@ class For:
     hi: Atom
     body: tuple[Stm, ...]
     step: int = 1
-    tag: str = "seq"
+    tag: Tag = Tag.seq
     vectorize: bool = True
     span: Span = NOWHERE  # where it comes from, for `explain` and for errors
 
@@ -265,6 +280,6 @@ class Program:
 
 __all__ = [
     "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
-    "If", "Let", "Load", "Pointer", "Print", "Program", "Return", "Site", "Space", "Stm", "Store", "Swap",
+    "If", "Let", "Load", "Pointer", "Print", "Program", "Return", "Site", "Space", "Stm", "Store", "Swap", "Tag",
     "Type", "Var", "While",
 ]  # fmt: skip

@@ -46,7 +46,7 @@ def _hoisted(stm: Stm) -> list[tuple[Stm, set[Buffer]]]:
     match stm:
         case For(tag=tag):
             inner, mentioned = _placed(stm.body)
-            if tag in ("threads", "grid", "block"):
+            if tag.parallel:
                 return [(replace(stm, body=inner), mentioned)]
             before, inner, after = _split(inner, {stm.var})
             return [*_alone(before), (replace(stm, body=inner), mentioned), *_alone(after)]

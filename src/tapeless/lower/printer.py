@@ -204,7 +204,7 @@ class Printer:
             case For(var=var, lo=lo, hi=hi):
                 step = f" step {stm.step}" if stm.step != 1 else ""
                 scalar = "" if stm.vectorize else ", scalar"
-                return f"for {self.name(var)} in {self._atom(lo)}..{self._atom(hi)}{step} {{{stm.tag}{scalar}}}:"
+                return f"for {self.name(var)} in {self._atom(lo)}..{self._atom(hi)}{step} {{{stm.tag.value}{scalar}}}:"
             case While(test=(), cond=cond):
                 return f"while {self._atom(cond)}:"
             case While():

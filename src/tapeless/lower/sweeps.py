@@ -184,7 +184,7 @@ def _cut(
     partial: list[list[Loc]] = []
     for r in exp.reduces:
         partial.append([code.allocate(ne.type.dtype, (pieces, *lo.dims(ne.type.shape)), "partial") for ne in r.neutral])
-    with code.loop(pieces, tag="threads", label="piece") as t:
+    with code.loop(pieces, tag=loopir.Tag.threads, label="piece") as t:
         lo.parallel = True
 
         def run() -> None:
@@ -228,7 +228,7 @@ def _loop(
         _element(lo, exp, lam, i, totals, running, outs, scanned)
     free = not running and all(_order_free(r) for r in exp.reduces)
     own = {lo.accs[a].loc.buffer for a in free_in_lambda(lam) if a in lo.accs and owns_rows(lam, a)}
-    tag = "simd" if free and _independent(body, own | {o.buffer for o in outs}) else "seq"
+    tag = loopir.Tag.simd if free and _independent(body, own | {o.buffer for o in outs}) else loopir.Tag.seq
     code.emit(loopir.For(i, start, stop, tuple(body), 1, tag, span=code.span))
 
 
@@ -319,6 +319,6 @@ def _grid(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
     """One GPU thread an element."""
     code = lo.code
     lo.parallel = True
-    with code.loop(n, tag="grid") as i:
+    with code.loop(n, tag=loopir.Tag.grid) as i:
         _element(lo, exp, exp.lam, i, [], [], outs, 0)
     lo.parallel = False

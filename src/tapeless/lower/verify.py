@@ -42,13 +42,12 @@ from tapeless.lower.loopir import (
     Stm,
     Store,
     Swap,
+    Tag,
     While,
 )
 from tapeless.lower.printer import Printer, buffers, children
 from tapeless.ops.table import TABLE
 
-PARALLEL = ("threads", "grid", "block")  # tags under which iterations have scalars of their own
-TAGS = ("seq", "simd", *PARALLEL)
 CHECK_ARGS = 3
 
 
@@ -111,7 +110,7 @@ class _Verifier:
         self._blame = Blame(program)
         self._bound: dict[Var, int | None] = {}  # in scope; for declared scalars, under how many parallel loops
         self._ever_bound: set[Var] = set()
-        self._tags: list[str] = []  # of the loops around
+        self._tags: list[Tag] = []  # of the loops around
         self._path = _Path()
         self._dead = (
             False  # under a condition or behind a check that always fails: positions may be known to be outside
@@ -147,7 +146,7 @@ class _Verifier:
     @property
     def _parallel(self) -> int:
         """How many parallel loops there are around."""
-        return sum(tag in PARALLEL for tag in self._tags)
+        return sum(tag.parallel for tag in self._tags)
 
     # -- statements
 
@@ -199,7 +198,7 @@ class _Verifier:
             case For():
                 self._loop(stm)
             case While(test=test, cond=cond, body=body):
-                with self._scope(), self._repeated("seq"):
+                with self._scope(), self._repeated(Tag.seq):
                     self._statements(test)
                     self._stm = stm
                     self._atom(cond, DType.bool)
@@ -229,9 +228,9 @@ class _Verifier:
                 self._require(not self._parallel, "a parallel loop sets a result")
                 self._path.returned.add(k)
             case Barrier():
-                around = [tag for tag in self._tags if tag != "seq"]
+                around = [tag for tag in self._tags if tag != Tag.seq]
                 self._require(
-                    around[-1:] == ["block"], "a barrier must stand in a block loop, with only seq loops between"
+                    around[-1:] == [Tag.block], "a barrier must stand in a block loop, with only seq loops between"
                 )
             case Print(parts, args):
                 for arg in args:
@@ -242,8 +241,7 @@ class _Verifier:
                 raise self._blame.error(None, f"met {stm!r}, which is no statement")
 
     def _loop(self, stm: For) -> None:
-        self._require(stm.tag in TAGS, "there is no tag {}", stm.tag)
-        self._require(stm.tag != "grid" or "block" not in self._tags, "a grid loop stands inside a block loop")
+        self._require(stm.tag != Tag.grid or Tag.block not in self._tags, "a grid loop stands inside a block loop")
         self._require(stm.step != 0, "the step is 0")
         self._atom(stm.lo, DType.i64)
         self._atom(stm.hi, DType.i64)
@@ -253,7 +251,7 @@ class _Verifier:
             self._block(stm.body)
 
     @contextmanager
-    def _repeated(self, tag: str) -> Iterator[None]:
+    def _repeated(self, tag: Tag) -> Iterator[None]:
         """Note [Heap]. A loop may run no iteration at all, so results that it sets do not count."""
         stm, before = self._stm, self._path.copy()
         self._tags.append(tag)
@@ -360,7 +358,7 @@ class _Verifier:
                 self._require(buffer.size is not None, "{} has no size", buffer)
             case Space.shared:
                 self._require(buffer.size is not None, "{} has no size", buffer)
-                inside = "grid" in self._tags or "block" in self._tags
+                inside = Tag.grid in self._tags or Tag.block in self._tags
                 self._require(inside, "shared buffer {} is used outside of grid and block loops", buffer)
 
 

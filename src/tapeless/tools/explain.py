@@ -229,7 +229,7 @@ class _Native:
 
     @property
     def on_threads(self) -> bool:
-        return isinstance(self.stm, loopir.For) and self.stm.tag == "threads"
+        return isinstance(self.stm, loopir.For) and self.stm.tag == loopir.Tag.threads
 
     def subtree(self) -> Iterator[_Native]:
         yield self

@@ -45,6 +45,7 @@ from tapeless.lower.loopir import (
     Stm,
     Store,
     Swap,
+    Tag,
     While,
 )
 
@@ -327,7 +328,7 @@ class Code:
     # --- control flow ---
 
     def loop(self, stm: For) -> None:
-        if stm.tag == "threads" and not self.parallel:
+        if stm.tag == Tag.threads and not self.parallel:
             region.write(self, stm)
             return
         kind = REGISTER[stm.var.type.dtype]
@@ -339,7 +340,7 @@ class Code:
             self.block(stm.body)
             self.w.vector_math = before
 
-        independent = stm.body if stm.tag != "seq" and id(stm) not in self.shared.pieces.cut else None
+        independent = stm.body if stm.tag != Tag.seq and id(stm) not in self.shared.pieces.cut else None
         span = Bounds(kind, lo, hi, str(stm.step), down=stm.step < 0)
         if self.shared.pieces.large or not has_short_form(stm, self.module.target):
             self.counted(span, stm.var.name, body, independent, stm.vectorize, self.shared.mark(stm))

@@ -25,7 +25,7 @@ from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.uses import Block, Counts, binds, inner_blocks, operands, walk
 from tapeless.backends.llvm.writer import MEMORY, Value, Writer
 from tapeless.ir.types import Var
-from tapeless.lower.loopir import For, Give, If, Return, Stm, While
+from tapeless.lower.loopir import For, Give, If, Return, Stm, Tag, While
 
 if TYPE_CHECKING:
     from tapeless.backends.llvm.code import Code
@@ -102,7 +102,7 @@ def _runs(block: Block, weights: Sequence[int], known: Mapping[int, Counts]) -> 
 
 def _may_leave(stm: Stm) -> bool:
     """A parallel loop becomes a function anyway."""
-    loop = isinstance(stm, For) and stm.tag == "seq"
+    loop = isinstance(stm, For) and stm.tag == Tag.seq
     return loop or isinstance(stm, While | If)
 
 

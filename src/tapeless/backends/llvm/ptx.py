@@ -28,7 +28,7 @@ from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
 from tapeless.backends.llvm.writer import MEMORY, Bounds, Machine, Module, Writer, symbol
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, DType, Var
-from tapeless.lower.loopir import Alloc, Buffer, For, Program, Space
+from tapeless.lower.loopir import Alloc, Buffer, For, Program, Space, Tag
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
@@ -72,7 +72,7 @@ def _grids(block: Block) -> list[For]:
     """The outermost grid loops."""
     found: list[For] = []
     for stm in block:
-        if isinstance(stm, For) and stm.tag == "grid":
+        if isinstance(stm, For) and stm.tag == Tag.grid:
             found.append(stm)
         else:
             for inner in inner_blocks(stm):
@@ -88,7 +88,7 @@ def _kernel(shared: Shared, stm: For) -> Kernel:
     local = counts.private(shared.mentions)
     captured = [var for var in counts.free if var is not stm.var]
     captured_buffers = [buffer for buffer in counts.buffers if buffer not in local]
-    blocked = any(isinstance(inner, For) and inner.tag == "block" for inner in walk(stm.body))
+    blocked = any(isinstance(inner, For) and inner.tag == Tag.block for inner in walk(stm.body))
 
     code = KernelCode(shared, Writer(shared.module, shared.flags), err="%err", parallel=True)
     w = code.w
@@ -139,7 +139,7 @@ class KernelCode(Code):
 
     def loop(self, stm: For) -> None:
         """The threads of a block take the iterations of a block loop in turn."""
-        if stm.tag != "block":
+        if stm.tag != Tag.block:
             super().loop(stm)
             return
         w = self.w
