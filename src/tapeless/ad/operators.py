@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tapeless.ir.core import Apply, Lambda, Reduction
+from tapeless.ir.core import Apply, Lambda, Reduction, WithRegions
 from tapeless.ir.types import Atom, Const, Dim, one_of
 from tapeless.ops.table import TABLE
-from tapeless.passes.rewrite import REGIONS
 
 FEW = 16  # factors: multiplied one by one they cost less than divisions
 EXTREMA = frozenset(name for name, row in TABLE.items() if row.extremum)
@@ -45,4 +44,4 @@ def has_inverse(operator: Reduction, width: Dim, lam: Lambda) -> bool:
     if not is_product(operator) or not start.type.dtype.is_float or start != one_of(start.type.dtype):
         return False
     few = isinstance(width, int) and width <= FEW
-    return not few and not any(isinstance(s.exp, REGIONS) for s in lam.body.stms)
+    return not few and not any(isinstance(s.exp, WithRegions) for s in lam.body.stms)

@@ -35,12 +35,12 @@ from tapeless.ir.core import (
     Stm,
     Sweep,
     UpdateAcc,
+    WithRegions,
 )
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
 from tapeless.ops.table import CALL, TABLE
-from tapeless.passes.rewrite import REGIONS
 
 NOTHING: Mapping[int, Var] = {}
 Seeds = Callable[["Reverse", Lambda, Sequence[Var]], Sequence[Atom | None]]
@@ -248,7 +248,7 @@ def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, result: V
     b, emit = reverse.b, reverse.emit
     start = operator.neutral[0]
     never_wins = is_infinite(start)
-    if never_wins and any(isinstance(s.exp, REGIONS) for s in exp.lam.body.stms):
+    if never_wins and any(isinstance(s.exp, WithRegions) for s in exp.lam.body.stms):
         return _place_by_operator(reverse, exp, k, operator)
     lam = reverse.fresh(Lambda(exp.lam.params, reverse.without_updates(exp.lam.body)))
     beyond = dim_atom(exp.width)

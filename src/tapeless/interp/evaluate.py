@@ -22,6 +22,7 @@ import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import assert_never
 
 import numpy as np
 
@@ -47,6 +48,7 @@ from tapeless.interp.values import (
 )
 from tapeless.ir.core import (
     Apply,
+    Arranging,
     ArrayLit,
     At,
     Axis,
@@ -76,7 +78,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.span import Span
-from tapeless.ir.types import Atom, Const, Dim, Var
+from tapeless.ir.types import Atom, Const, Dim, DType, Var
 from tapeless.ops.library import LIBRARY
 from tapeless.ops.table import TABLE
 
@@ -266,17 +268,16 @@ class Evaluator:
                 return []
             case Library(name, args, attrs):
                 return [fresh(v) for v in LIBRARY[name].numpy([self.readable(a) for a in args], dict(attrs))]
-            case _:
-                return [self.rearrange(stm)]
+            case exp:
+                return [self.rearrange(exp, stm.vars[0].type.dtype)]
 
-    def rearrange(self, stm: Stm) -> Array:
-        """The expressions that make or rearrange one array without looking at what is in it."""
-        match stm.exp:
+    def rearrange(self, exp: Arranging, dtype: DType) -> Array:
+        match exp:
             case Iota(length):
                 return np.arange(self.dim(length), dtype=np.int64)
-            case Full(shape, None):
-                return uninitialised(self.shape(shape), stm.vars[0].type.dtype)
-            case Full(shape, Var() | Const() as value):
+            case Full(shape, value):
+                if value is None:
+                    return uninitialised(self.shape(shape), dtype)
                 item = self.scalar(value)
                 return np.full(self.shape(shape), item, item.dtype)
             case ArrayLit(items):
@@ -294,8 +295,8 @@ class Evaluator:
                 return np.concatenate([self.array(a) for a in arrays], axis)
             case Copy(array):
                 return self.array(array).copy()
-            case exp:
-                raise AssertionError(f"unknown expression {type(exp).__name__}")
+            case _:
+                assert_never(exp)
 
     # -- loops
 

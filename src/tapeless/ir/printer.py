@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from tapeless.ir.core import (
     Apply,
@@ -235,7 +236,8 @@ class Printer:
             case Print(parts, args):
                 texts = ", ".join(_quoted(p) if isinstance(p, str) else str(p) for p in parts)
                 return " ".join([f"print ({texts})", *map(self.atom, args)])
-        raise AssertionError(f"unknown expression {type(exp).__name__}")
+            case _:
+                assert_never(exp)
 
     # -- lambdas and operators
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from tapeless.ir.core import (
     Apply,
@@ -40,6 +41,7 @@ from tapeless.ir.core import (
     UpdateAcc,
     While,
     WithAcc,
+    WithRegions,
 )
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
 
@@ -131,7 +133,8 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return Check(atom(cond), error, message, atoms(args))
         case Print(parts, args):
             return Print(parts, atoms(args))
-    raise AssertionError(f"unknown expression {type(exp).__name__}")
+        case _:
+            assert_never(exp)
 
 
 def _keep_body(body: Body) -> Body:
@@ -140,9 +143,6 @@ def _keep_body(body: Body) -> Body:
 
 def _keep_lambda(lam: Lambda) -> Lambda:
     return lam
-
-
-WITH_REGIONS = (If, For, While, Sweep, Hist, Scatter, WithAcc)
 
 
 def operands(exp: Exp) -> list[Atom]:
@@ -163,7 +163,7 @@ def regions(exp: Exp) -> list[Lambda]:
     """The regions of an expression, bodies as lambdas without parameters. The test of a `while` binds its
     parameters.
     """
-    if not isinstance(exp, WITH_REGIONS):
+    if not isinstance(exp, WithRegions):
         return []
     found: list[Lambda] = []
 
@@ -241,7 +241,7 @@ def free_in_lambda(lam: Lambda) -> Mapping[Var, None]:
 
 def free_in_exp(exp: Exp) -> Mapping[Var, None]:
     free: dict[Var, None] = {a: None for a in operands(exp) if isinstance(a, Var)}
-    for region in regions(exp) if isinstance(exp, WITH_REGIONS) else ():
+    for region in regions(exp) if isinstance(exp, WithRegions) else ():
         free.update(free_in_lambda(region))
     return free
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import assert_never, get_args
+
 from tapeless.ir.core import (
+    Arranging,
     ArrayLit,
     Atom,
     Broadcast,
@@ -64,12 +67,8 @@ def _unit_axes(code: Code, source: Loc, shape: tuple[Atom, ...]) -> Loc | None:
     return Loc(source.buffer, source.dtype, shape, tuple(reversed(strides)), source.offset, source.ordered)
 
 
-@lowers(Iota, Full, ArrayLit, Reshape, Transpose, Broadcast, Concat, Copy)
-def lower_shape(
-    lo: Lowerer,
-    vars: tuple[Var, ...],
-    exp: Iota | Full | ArrayLit | Reshape | Transpose | Broadcast | Concat | Copy,
-) -> None:
+@lowers(*get_args(Arranging))
+def lower_shape(lo: Lowerer, vars: tuple[Var, ...], exp: Arranging) -> None:
     (var,) = vars
     code = lo.code
     match exp:
@@ -127,3 +126,5 @@ def lower_shape(
                 code.copy(source, part)
                 start = code.add(start, source.shape[axis])
             lo.arrays[var] = target
+        case _:
+            assert_never(exp)

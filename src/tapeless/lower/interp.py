@@ -19,7 +19,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -203,7 +203,7 @@ class _Machine:
             case Barrier():
                 raise self._fault(stm, "there is no block loop around")
             case _:
-                raise self._fault(None, f"met {stm!r}, which is no statement")
+                assert_never(stm)
 
     def _operation(self, stm: Let, scope: Scope) -> Scalar:
         values = [self._value(stm, arg, scope) for arg in stm.args]
@@ -330,6 +330,8 @@ class _Machine:
                 if k in self._given:
                     raise self._fault(stm, f"result {k} is given twice")
                 self._given[k] = memory.data
+            case _:
+                assert_never(stm)
 
     def _release(self, stm: Free | Give, buffer: Buffer, scope: Scope) -> Memory:
         memory = self._live(stm, buffer, scope)

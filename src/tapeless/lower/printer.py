@@ -11,6 +11,7 @@ An exact `let` that is only ever part of an index is written where it is used an
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from tapeless.ir.types import Const, Var
 from tapeless.lower.loopir import (
@@ -78,8 +79,10 @@ def buffers(stm: Stm) -> tuple[Buffer, ...]:
             return a, b
         case Call(args=args):
             return tuple(arg.buffer for arg in args if isinstance(arg, Pointer))
-        case _:
+        case Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print():
             return ()
+        case _:
+            assert_never(stm)
 
 
 def operands(stm: Stm) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
@@ -106,6 +109,8 @@ def operands(stm: Stm) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
             return offsets, tuple(arg for arg in mixed if not isinstance(arg, Pointer))
         case Free() | Swap() | Give() | Barrier():
             return (), ()
+        case _:
+            assert_never(stm)
 
 
 def walk(stms: tuple[Stm, ...]) -> Iterator[Stm]:
@@ -240,6 +245,8 @@ class Printer:
                     for part in parts
                 )
                 return " ".join(("print", *shown))
+            case _:
+                assert_never(stm)
 
     # -- lines
 

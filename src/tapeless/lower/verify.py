@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Const, Var
@@ -238,7 +239,7 @@ class _Verifier:
                 positions = [part for part in parts if not isinstance(part, str)]
                 self._require(all(0 <= part < len(args) for part in positions), "a part has no argument")
             case _:
-                raise self._blame.error(None, f"met {stm!r}, which is no statement")
+                assert_never(stm)
 
     def _loop(self, stm: For) -> None:
         self._require(stm.tag != Tag.grid or Tag.block not in self._tags, "a grid loop stands inside a block loop")
@@ -300,6 +301,8 @@ class _Verifier:
                 self._require(not self._parallel, "a parallel loop gives a result")
                 self._path.given.add(k)
                 del live[buffer]
+            case _:
+                assert_never(stm)
 
     # -- pieces
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from tapeless.ir.core import Apply, Body, For, Function, Index, Stm, While
+from tapeless.ir.core import Apply, Body, For, Function, Index, Stm, While, WithRegions
 from tapeless.ir.types import Var
 from tapeless.ir.walk import Substitution
 from tapeless.passes.cse import apply_key, index_key
 from tapeless.passes.dependence import Footprints
-from tapeless.passes.rewrite import REGIONS, Rewriter
+from tapeless.passes.rewrite import Rewriter
 
 Loop = For | While
 NEAREST = 16  # so many earlier loops are compared with each, the nearest ones
@@ -35,7 +35,7 @@ class Alongside(Rewriter):
 
     def stm(self, stm: Stm) -> None:
         exp = self.rename(stm.exp)
-        if isinstance(exp, REGIONS):
+        if isinstance(exp, WithRegions):
             exp = self.inside(exp)
         if not isinstance(exp, For | While) or not self.joined(Stm(stm.vars, exp, stm.span), exp):
             self.emit(stm, exp)

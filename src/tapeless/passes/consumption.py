@@ -21,20 +21,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from tapeless.ir.core import (
+    Apply,
+    ArrayLit,
     At,
     Axis,
     Body,
     Broadcast,
+    Check,
+    Concat,
     Copy,
     Exp,
     For,
+    Full,
     Function,
     Hist,
     If,
     Index,
+    Iota,
     Lambda,
+    Library,
+    Print,
     Range,
     Reshape,
     Scatter,
@@ -43,6 +52,7 @@ from tapeless.ir.core import (
     Sweep,
     Transpose,
     Update,
+    UpdateAcc,
     While,
     WithAcc,
 )
@@ -118,8 +128,12 @@ def _consumed(exp: Exp) -> tuple[Var, ...]:
             return tuple(a for a in inits if isinstance(a, Var) and a.type.shape)
         case If(then=then, orelse=orelse):
             return tuple(a for arm in (then, orelse) for s in arm.stms for a in _consumed(s.exp))
-        case _:
+        case Apply() | Index() | UpdateAcc() | Library() | Check() | Print() | Iota() | Full() | ArrayLit() | Reshape():
             return ()
+        case Transpose() | Broadcast() | Concat() | Copy() | Sweep():
+            return ()
+        case _:
+            assert_never(exp)
 
 
 class _Checker:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import cached_property
+from typing import assert_never
 
 from tapeless.ir.core import (
     Apply,
@@ -23,12 +24,15 @@ from tapeless.ir.core import (
     At,
     Body,
     Broadcast,
+    Check,
     Concat,
+    Copy,
     Exp,
     For,
     Full,
     Function,
     Hist,
+    If,
     Index,
     Iota,
     Lambda,
@@ -44,12 +48,13 @@ from tapeless.ir.core import (
     UpdateAcc,
     While,
     WithAcc,
+    WithRegions,
 )
 from tapeless.ir.types import Atom, Const, Type, Var, const
 from tapeless.ir.walk import map_exp, operands, regions
 from tapeless.ops.table import LOOSE, TABLE
 from tapeless.passes.facts import taken_arrays
-from tapeless.passes.rewrite import REGIONS, Rewriter
+from tapeless.passes.rewrite import Rewriter
 
 BUDGET = 200  # statements in the regions of one expression that is compared with others
 EXACT = {loose: row for row, loose in LOOSE.items()}
@@ -81,7 +86,7 @@ class Cse(Rewriter):
             key = exp
         elif isinstance(exp, MAKERS):
             key = exp if self.may_share(stm) and not (isinstance(exp, Full) and exp.value is None) else None
-        elif isinstance(exp, REGIONS):
+        elif isinstance(exp, WithRegions):
             exp = self.inside(exp)
             if isinstance(exp, Sweep) and len(exp.reduces) > 1:
                 stm, exp = self.reduced_once(stm, exp)
@@ -192,7 +197,7 @@ def region_key(exp: Exp) -> Hashable:
     """None if there is none: see `full_key`."""
     if isinstance(exp, Hist | Scatter | WithAcc):
         return None
-    nested = any(isinstance(s.exp, REGIONS) for r in regions(exp) for s in r.body.stms)
+    nested = any(isinstance(s.exp, WithRegions) for r in regions(exp) for s in r.body.stms)
     return NestKey(exp) if nested else full_key(exp)
 
 
@@ -314,8 +319,12 @@ def _attributes(exp: Exp) -> tuple[Hashable, ...]:
             return (*shape_key((width,)), len(dests), len(arrays))
         case WithAcc(arrays, lam):
             return len(arrays), tuple(p.type.acc for p in lam.params)
-        case _:
+        case UpdateAcc() | Print():
+            raise Declined
+        case Apply() | If() | Copy() | Check():
             return ()
+        case _:
+            assert_never(exp)
 
 
 def shape_key(shape: tuple[int | Var, ...]) -> tuple[Hashable, ...]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from operator import is_
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import (
@@ -42,11 +42,11 @@ from tapeless.ir.core import (
     UpdateAcc,
     While,
     WithAcc,
+    WithRegions,
 )
 from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64
 from tapeless.ir.walk import map_function, type_vars
 from tapeless.passes.facts import is_effect, used_by
-from tapeless.passes.rewrite import REGIONS
 
 T = TypeVar("T")
 Origin = tuple[Stm, int]
@@ -99,7 +99,7 @@ class Needs:
                 continue
             for k, v in enumerate(stm.vars):
                 results[v] = stm, k
-            if isinstance(exp, REGIONS):
+            if isinstance(exp, WithRegions):
                 bound, bodies = _regions(exp)
                 for k, p in enumerate(bound):
                     params[p] = stm, k
@@ -137,7 +137,7 @@ class Needs:
                 stm, k = origin
                 if isinstance(stm.exp, Apply):
                     self.mark(stm.exp.args)
-                elif isinstance(stm.exp, REGIONS):
+                elif isinstance(stm.exp, WithRegions):
                     self.control(stm)
                     self.result(stm.exp, k)
                 else:
@@ -148,23 +148,29 @@ class Needs:
                 self.mark([origin[0].vars[origin[1]]])
 
     def control(self, stm: Stm) -> None:
-        """What the statement needs to run at all."""
-        match stm.exp:
+        """What a statement with regions needs to run at all."""
+        exp = stm.exp
+        assert isinstance(exp, WithRegions)
+        match exp:
             case If(cond):
                 self.mark([cond])
             case For(bound=bound):
                 self.mark([bound])
             case While(cond=test):
                 self.mark(test.results)
-            case Sweep(Var() as width):
-                self.mark([width])
+            case Sweep(width):
+                self.mark([dim_atom(width)])
             case Hist(op, dests, width, _, lam):
                 self.operator(op)
                 self.mark([dim_atom(width), *dests, *lam.body.results, *stm.vars])  # all or nothing
             case Scatter(dests, width, _, lam):
                 self.mark([dim_atom(width), *dests, *lam.body.results, *stm.vars])
+            case WithAcc():
+                pass
+            case _:
+                assert_never(exp)
 
-    def result(self, exp: Exp, k: int) -> None:
+    def result(self, exp: WithRegions, k: int) -> None:
         """What result number k depends on."""
         match exp:
             case If(_, then, orelse):
@@ -181,6 +187,10 @@ class Needs:
             case WithAcc(arrays, lam):
                 number = len(arrays)
                 self.mark([lam.params[k] if k < number else lam.body.results[k - number]])
+            case Hist() | Scatter():
+                pass  # `control` has marked all
+            case _:
+                assert_never(exp)
 
     def operator(self, r: Reduction) -> None:
         self.mark((*r.neutral, *r.op.body.results))
@@ -201,7 +211,7 @@ class Needs:
                     self.effect(update, around)
 
 
-def _regions(exp: Exp) -> tuple[tuple[Var, ...], list[Body]]:
+def _regions(exp: WithRegions) -> tuple[tuple[Var, ...], list[Body]]:
     """The parameters that are bound to something outside, and the regions."""
     match exp:
         case If(_, then, orelse):
@@ -216,7 +226,8 @@ def _regions(exp: Exp) -> tuple[tuple[Var, ...], list[Body]]:
             return lam.params, [op.op.body, lam.body]
         case Scatter(lam=lam) | WithAcc(lam=lam):
             return lam.params, [lam.body]
-    raise AssertionError(f"{type(exp).__name__} has no regions")
+        case _:
+            assert_never(exp)
 
 
 def _groups(sweep: Sweep) -> list[tuple[int, int]]:
@@ -266,7 +277,7 @@ class Trim:
                 if stm.vars[0] in needed:
                     stms.append(stm)
             elif id(stm) in self.stms or not needed.isdisjoint(stm.vars):
-                if isinstance(exp, REGIONS):
+                if isinstance(exp, WithRegions):
                     stms.append(self.stm(stm, exp))
                 elif isinstance(exp, Index) and exp.array not in needed and exp.array in self.bound:
                     stms.extend(_test(stm, exp))  # Note [Tests of positions]
@@ -281,11 +292,11 @@ class Trim:
         body = self.body(lam.body, keep)
         return lam if body is lam.body else Lambda(lam.params, body)
 
-    def stm(self, stm: Stm, exp: Exp) -> Stm:
+    def stm(self, stm: Stm, exp: WithRegions) -> Stm:
         vars, new = self.region(stm.vars, exp)
         return stm if vars is stm.vars and new is exp else Stm(vars, new, stm.span)
 
-    def region(self, vars: tuple[Var, ...], exp: Exp) -> tuple[tuple[Var, ...], Exp]:
+    def region(self, vars: tuple[Var, ...], exp: WithRegions) -> tuple[tuple[Var, ...], Exp]:
         """The variables and the expression without what is not needed. Unchanged ones are the same objects."""
 
         def bound(k: int) -> bool:
@@ -319,7 +330,8 @@ class Trim:
                 return vars, exp if lam is exp.lam else Scatter(dests, width, arrays, lam)
             case WithAcc(arrays, lam):
                 return self.with_acc(vars, exp)
-        raise AssertionError(f"{type(exp).__name__} has no regions")
+            case _:
+                assert_never(exp)
 
     def carried(self, params: Sequence[Var]) -> Callable[[int], bool]:
         return lambda k: params[k] in self.vars

@@ -18,18 +18,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from tapeless.ir.core import (
     Apply,
+    ArrayLit,
     At,
     Body,
     Broadcast,
+    Check,
+    Concat,
+    Copy,
     Exp,
     For,
+    Full,
     Hist,
     If,
     Index,
+    Iota,
     Lambda,
+    Library,
+    Print,
     Reduction,
     Reshape,
     Scatter,
@@ -40,11 +49,11 @@ from tapeless.ir.core import (
     UpdateAcc,
     While,
     WithAcc,
+    WithRegions,
 )
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import regions
 from tapeless.passes.facts import axis_is_inside, is_effect, used_by
-from tapeless.passes.rewrite import REGIONS
 
 Names = dict[Var, None]  # a set that keeps its order, so that a program is compiled to the same code every time
 
@@ -82,7 +91,7 @@ class Footprints:
         if (known := self.known.get(id(exp))) is not None:
             return known[1]
         own = dict.fromkeys([a for a in used_by(exp) if isinstance(a, Var)])
-        if not isinstance(exp, REGIONS):
+        if not isinstance(exp, WithRegions):
             return Footprint(own, {}, frozenset(consumed_by(exp)), is_ordered(exp), 1, is_bare(exp))
         found = self._with_regions(exp, own)
         self.known[id(exp)] = exp, found
@@ -106,7 +115,7 @@ class Footprints:
         ordered, bare, size = False, False, len(lam.body.stms)
         for stm in lam.body.stms:
             exp = stm.exp
-            if isinstance(exp, REGIONS):
+            if isinstance(exp, WithRegions):
                 found = self.exp(exp)
                 used: Iterable[Atom] = found.free
                 consumed |= found.consumed
@@ -160,7 +169,12 @@ def consumed_by(exp: Exp) -> Sequence[Var]:
         case For(_, _, params, inits, body) | While(params, inits, _, body):
             carried = zip(params, inits, body.results, strict=True)
             return [a for p, a, r in carried if isinstance(a, Var) and a.type.shape and r is not p]
-    return ()
+        case Apply() | Index() | UpdateAcc() | Library() | Check() | Print() | Iota() | Full() | ArrayLit() | Reshape():
+            return ()
+        case Transpose() | Broadcast() | Concat() | Copy() | Sweep() | If():
+            return ()
+        case _:
+            assert_never(exp)
 
 
 # -- memory
@@ -221,7 +235,13 @@ class Memory:
             case WithAcc(arrays, lam):
                 self.share_all(vars, (*arrays, *lam.body.results))
                 self.share_all(lam.params, arrays)
-        if isinstance(exp, REGIONS):
+            case (
+                Apply() | Iota() | Full() | ArrayLit() | Concat() | Copy() | UpdateAcc() | Library() | Check() | Print()
+            ):
+                pass
+            case _:
+                assert_never(exp)
+        if isinstance(exp, WithRegions):
             for region in regions(exp):
                 self.body(region.body)
 

@@ -16,21 +16,28 @@ handed on to where it may be (carried by a loop, a result of the function), dire
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from tapeless.ir.core import (
     Apply,
+    ArrayLit,
     At,
     Axis,
     Body,
     Broadcast,
     Check,
+    Concat,
+    Copy,
     Exp,
     For,
+    Full,
     Function,
     Hist,
     If,
     Index,
+    Iota,
     Lambda,
+    Library,
     Print,
     Range,
     Reshape,
@@ -166,6 +173,12 @@ class Taken:
                 self.hand_on(vars[len(arrays) :], lam.body.results)
                 self.body(lam.body)
                 self.mark(arrays)
+            case (
+                Apply() | Iota() | Full() | ArrayLit() | Concat() | Copy() | UpdateAcc() | Library() | Check() | Print()
+            ):
+                pass
+            case _:
+                assert_never(exp)
 
     def hand_on(self, vars: Sequence[Var], atoms: Sequence[Atom]) -> None:
         """The atoms whose variables are taken."""

@@ -43,11 +43,11 @@ from tapeless.ir.core import (
     Transpose,
     While,
     WithAcc,
+    WithRegions,
 )
 from tapeless.ir.types import Atom, Const, Dim, Var
 from tapeless.ir.walk import map_exp, map_function
 from tapeless.passes.facts import is_effect, is_inside, taken_arrays, used_by
-from tapeless.passes.rewrite import REGIONS
 
 
 def hoist(function: Function) -> Function:
@@ -85,7 +85,7 @@ class Hoister:
         """The function's own statements stay; a new one may come before a loop."""
         out = self.frames[0].out
         for stm in body.stms:
-            out.append(self.inside(stm)[0] if isinstance(stm.exp, REGIONS) else stm)
+            out.append(self.inside(stm)[0] if isinstance(stm.exp, WithRegions) else stm)
         return _closed(body, out)
 
     # -- regions
@@ -161,7 +161,7 @@ class Hoister:
     def stm(self, stm: Stm, frame: Frame) -> None:
         bits = self.bits
         uses, effect = 0, False
-        if isinstance(stm.exp, REGIONS):
+        if isinstance(stm.exp, WithRegions):
             frame.below = False
             stm, uses = self.inside(stm)
             effect = frame.below

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from tapeless.errors import CompileError
 from tapeless.ir.builder import Builder, full_axes
@@ -18,7 +19,6 @@ from tapeless.ir.core import (
     Atom,
     Body,
     Check,
-    Exp,
     For,
     Function,
     If,
@@ -270,13 +270,12 @@ class _Rewriter:
                         before.append(Stm((negative,), Apply("neg", (value,)), s.span))
                         value = negative
                 return [*before, Stm((), UpdateAcc(acc, axes, value), s.span)]
-            case For() | While() | If():
-                return [self._region(s)]
+            case For() | While() | If() as exp:
+                return [self._region(s, exp)]
             case _:
                 return [s]
 
-    def _region(self, s: Stm) -> Stm:
-        exp: Exp = s.exp
+    def _region(self, s: Stm, exp: For | While | If) -> Stm:
         match exp:
             case For(params=params, inits=inits, body=inner):
                 keep = self._carried(params, inits, s.vars)
@@ -302,7 +301,8 @@ class _Rewriter:
                         keep.append(j)
                 trim = [Body(b.stms, tuple(b.results[j] for j in keep)) for b in (first, second)]
                 return Stm(tuple(s.vars[j] for j in keep), If(cond, trim[0], trim[1]), s.span)
-        raise AssertionError(type(exp).__name__)
+            case _:
+                assert_never(exp)
 
     def _carried(self, params: Sequence[Var], inits: Sequence[Atom], vars: Sequence[Var]) -> list[int]:
         keep = []

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tapeless.ir.core import Apply, Body, Function, Stm
+from tapeless.ir.core import Apply, Body, Function, Stm, WithRegions
 from tapeless.ir.types import Atom, Const, Var
 from tapeless.ir.walk import all_stms
-from tapeless.passes.rewrite import REGIONS, Rewriter
+from tapeless.passes.rewrite import Rewriter
 
 
 def settle_quotients(function: Function) -> Function:
@@ -41,7 +41,7 @@ class Quotients(Rewriter):
     def stm(self, stm: Stm) -> None:
         exp = self.rename(stm.exp)
         wanted = self.wanted
-        if isinstance(exp, REGIONS):
+        if isinstance(exp, WithRegions):
             exp = self.inside(exp)
             self.wanted = wanted
         match exp:

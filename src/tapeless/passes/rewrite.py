@@ -17,22 +17,16 @@ from tapeless.ir.core import (
     Exp,
     For,
     Function,
-    Hist,
-    If,
     Index,
     Lambda,
     Range,
-    Scatter,
     Stm,
-    Sweep,
     Update,
     While,
-    WithAcc,
+    WithRegions,
 )
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
 from tapeless.ir.walk import map_exp, map_function
-
-REGIONS = (If, For, While, Sweep, Hist, Scatter, WithAcc)
 
 
 def _same_body(body: Body) -> Body:
@@ -60,7 +54,7 @@ class Rewriter:
     def stm(self, stm: Stm) -> None:
         """Walks one statement; `emit` puts it, or what it became, into `out`."""
         exp = self.rename(stm.exp)
-        self.emit(stm, self.inside(exp) if isinstance(exp, REGIONS) else exp)
+        self.emit(stm, self.inside(exp) if isinstance(exp, WithRegions) else exp)
 
     def emit(self, stm: Stm, exp: Exp) -> tuple[Var, ...]:
         vars = self.bind(stm.vars)

@@ -9,13 +9,26 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from tapeless.ir.core import Apply, At, Axis, Body, Hist, Index, Lambda, Range, Reduction, Scatter, Stm, Sweep
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Axis,
+    Body,
+    Hist,
+    Index,
+    Lambda,
+    Range,
+    Reduction,
+    Scatter,
+    Stm,
+    Sweep,
+    WithRegions,
+)
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Dim, DType, Type, Var, i64, zero_of
 from tapeless.ir.walk import Substitution, refresh_lambda, regions
 from tapeless.passes.dependence import Footprints
 from tapeless.passes.facts import used_by
-from tapeless.passes.rewrite import REGIONS
 
 Swept = Sweep | Hist | Scatter
 SWEPT = (Sweep, Hist, Scatter)
@@ -88,7 +101,7 @@ def _rows_only(body: Body, array: Var, index: Var, footprints: Footprints) -> bo
                 return False
         elif array in used_by(exp):
             return False
-        elif isinstance(exp, REGIONS) and array in footprints.exp(exp).inner:
+        elif isinstance(exp, WithRegions) and array in footprints.exp(exp).inner:
             if not all(_rows_only(r.body, array, index, footprints) for r in regions(exp)):
                 return False
     return True

@@ -14,10 +14,12 @@ import builtins
 import math
 import string
 from collections.abc import Sequence
+from typing import assert_never
 
 from tapeless import errors
 from tapeless.ir.core import (
     Apply,
+    Arranging,
     ArrayLit,
     At,
     Axis,
@@ -25,11 +27,11 @@ from tapeless.ir.core import (
     Check,
     Concat,
     Copy,
-    Exp,
     Full,
     Index,
     Iota,
     Library,
+    Plain,
     Print,
     Range,
     Reshape,
@@ -76,7 +78,7 @@ def require_array(array: Atom, what: str) -> None:
     require(isinstance(array, Var) and array.type.rank > 0, f"{what} {array!r} is not an array")
 
 
-def simple_result_types(exp: Exp, bound: Sequence[Type]) -> tuple[Type, ...]:
+def simple_result_types(exp: Plain, bound: Sequence[Type]) -> tuple[Type, ...]:
     """The types for an expression without regions."""
     match exp:
         case Apply(op, args):
@@ -177,7 +179,7 @@ def require_cells(array: Var, axes: Sequence[Axis], value: Atom) -> None:
 # -- making and rearranging arrays
 
 
-def arranged_type(exp: Exp, bound: Sequence[Type]) -> Type:
+def arranged_type(exp: Arranging, bound: Sequence[Type]) -> Type:
     match exp:
         case Iota(length):
             require_dims([length], "iota")
@@ -214,7 +216,8 @@ def arranged_type(exp: Exp, bound: Sequence[Type]) -> Type:
         case Copy(array):
             require_array(array, "the operand")
             return array.type
-    raise AssertionError(f"unknown expression {type(exp).__name__}")
+        case _:
+            assert_never(exp)
 
 
 def _constant_size(shape: Sequence[Dim]) -> int | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, pairs, pieces, region, stopping
 from tapeless.backends.llvm.in_place import extrema_in_place
@@ -321,6 +322,8 @@ class Code:
                 calls.show(self, stm)
             case Barrier():
                 self.barrier()
+            case _:
+                assert_never(stm)
 
     def barrier(self) -> None:
         """Nothing to wait for: on a CPU the iterations of a block loop run one after the other."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import assert_never
 
 from tapeless.ir.types import Var
 from tapeless.lower.loopir import (
@@ -88,6 +89,8 @@ def operands(stm: Stm) -> tuple[object, ...]:
             return (stm.value,)
         case Free() | Swap() | Give() | Barrier():
             return ()
+        case _:
+            assert_never(stm)
 
 
 def binds(stm: Stm) -> Var | None:
@@ -96,7 +99,12 @@ def binds(stm: Stm) -> Var | None:
             return stm.var
         case Call():
             return stm.result
-    return None
+        case Store() | Atomic() | Assign() | While() | If() | Alloc() | Free() | Swap() | Check() | Give() | Return():
+            return None
+        case Barrier() | Print():
+            return None
+        case _:
+            assert_never(stm)
 
 
 def buffers_of(stm: Stm) -> tuple[Buffer, ...]:
@@ -107,7 +115,10 @@ def buffers_of(stm: Stm) -> tuple[Buffer, ...]:
             return (stm.a, stm.b)
         case Call():
             return tuple(a.buffer for a in stm.args if isinstance(a, Pointer))
-    return ()
+        case Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print():
+            return ()
+        case _:
+            assert_never(stm)
 
 
 class Counts:
