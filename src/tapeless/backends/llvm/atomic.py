@@ -6,16 +6,12 @@ load and store where no other thread runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.writer import MEMORY, Value
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Var
 from tapeless.lower.loopir import Atomic
-
-if TYPE_CHECKING:
-    from tapeless.backends.llvm.code import Code
 
 INTEGER = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "min": "min", "max": "max",
            "minimum": "min", "maximum": "max", "fmin": "min", "fmax": "max"}  # fmt: skip
@@ -23,6 +19,7 @@ FLOATING = {"add": "fadd", "sub": "fsub"}
 COMPONENTWISE = frozenset({"add", "sub"})
 
 
+@emits(Atomic)
 def combine(code: Code, stm: Atomic) -> None:
     dtype = stm.buffer.dtype
     value = code.value(stm.value)

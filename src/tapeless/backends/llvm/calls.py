@@ -7,22 +7,19 @@ All other routines take scalars by value and answer with an i64.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tapeless.backends.cpu import libraries
+from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.writer import MEMORY
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType
 from tapeless.lower.loopir import Call, Pointer, Print
-
-if TYPE_CHECKING:
-    from tapeless.backends.llvm.code import Code
 
 ARGUMENT = "\x01"  # before the letter of an argument's type, in the text for rt_print
 LETTERS = {DType.bool: "b", DType.i32: "i", DType.i64: "l", DType.f32: "f", DType.f64: "d",
            DType.c64: "c", DType.c128: "z"}  # fmt: skip
 
 
+@emits(Call)
 def call(code: Code, stm: Call) -> None:
     if code.w.target.kind == Target.ptx:
         raise NotImplementedError(f"calling {stm.name} on a GPU")
@@ -74,6 +71,7 @@ def _stored(code: Code, atom: Atom) -> str:
     return slot
 
 
+@emits(Print)
 def show(code: Code, stm: Print) -> None:
     """`rt_print(text, slots)`: the text with a mark and a letter in place of each argument."""
     w = code.w

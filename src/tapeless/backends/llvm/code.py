@@ -1,7 +1,7 @@
-"""The statements of Loop IR as LLVM IR: control flow and memory.
+"""The statements of Loop IR as LLVM IR: what all rules have in common.
 
-`Code` writes the statements of one function, `Shared` holds what the functions of a program share. Operations are
-spelled in scalar.py, tests and their records in errors.py; a loop over threads leaves for a function of its own in region.py.
+`Code` writes the statements of one function, `Shared` holds what the functions of a program share. Rules are in modules of their own, and
+register themselves with `emits`.
 
 Note [Alias scopes]
 Each alias class (uses.py) has a scope; an access names its own scope and that it does not overlap the others. A class
@@ -13,46 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Any, TypeVar
 
-from tapeless.backends.llvm import atomic, calls, errors, flushing, heap, pairs, pieces, region, stopping
+from tapeless.backends.llvm import flushing
 from tapeless.backends.llvm.in_place import extrema_in_place
-from tapeless.backends.llvm.pieces import Pieces
-from tapeless.backends.llvm.scalar import apply
-from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
+from tapeless.backends.llvm.pieces import Piece, Pieces, Table
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
-from tapeless.backends.llvm.writer import LIKELY, MEMORY, REGISTER, UNLIKELY, Bounds, Module, Value, Writer, constant
+from tapeless.backends.llvm.writer import MEMORY, REGISTER, Module, Value, Writer, constant
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.lower.loopir import (
-    Alloc,
-    Assign,
-    Atomic,
-    Barrier,
     Buffer,
-    Call,
-    Check,
-    Declare,
     For,
-    Free,
-    Give,
-    If,
     Let,
-    Load,
-    Print,
     Program,
-    Return,
     Space,
     Stm,
-    Store,
-    Swap,
-    Tag,
-    While,
 )
 
 MARK = "tapeless.loop"  # for `Shared.mark`
-MAX_VECTOR_BODY = 1500  # instructions; the loop vectoriser takes more than linear time in them
-MAX_INTERLEAVED_BODY = 80  # several copies of a vectorised body only pay in small ones without calls
 MAX_SCOPES = 128
 
 
@@ -112,8 +91,26 @@ class Group:
     private: frozenset[Buffer] = field(default=frozenset())
 
 
+Rule = Callable[[Any, Any], None]  # of the code, which a target may have a class of its own for, and of the statement
+RULES: dict[type, Rule] = {}  # by node of Loop IR; filled by the modules of rules
+
+AnyRule = TypeVar("AnyRule", bound=Rule)
+
+
+def emits(*nodes: type) -> Callable[[AnyRule], AnyRule]:
+    """Registers a rule: it writes the statement."""
+
+    def register(rule: AnyRule) -> AnyRule:
+        RULES.update(dict.fromkeys(nodes, rule))
+        return rule
+
+    return register
+
+
 class Code:
-    """Writes the statements of one function."""
+    """Writes the statements of one function, by the `rules` of a target."""
+
+    rules: Mapping[type, Rule]
 
     def __init__(self, shared: Shared, w: Writer, err: str, parallel: bool = False) -> None:
         self.shared, self.w, self.err = shared, w, err
@@ -137,24 +134,6 @@ class Code:
     def start(self) -> None:
         if self.shared.program.fastmath:
             self.control = flushing.begin(self.w)
-
-    def finish(self, given: int = 0, given_count: int = 0) -> None:
-        """Frees what is left, on the ordinary way out and on that of an error, which gives nothing to the caller."""
-        w = self.w
-        w.jump("cleanup")
-        if self.can_fail:
-            w.open("failed")
-            for k in range(given_count):
-                slot = w.slot("%results", given + k)
-                heap.free_slot(self, slot)
-                w.do(f"store ptr null, ptr {slot}, align 8")
-            w.jump("cleanup")
-        w.open("cleanup")
-        for slot in self.heap.values():
-            heap.free_slot(self, slot)
-        flushing.end(w, self.control)
-        w.do("ret void")
-        stopping.end(self, given, given_count)
 
     # --- atoms and memory ---
 
@@ -200,9 +179,6 @@ class Code:
             return pointer
         raise KeyError(f"buffer {buffer.name} ({buffer.space.value}) is not a parameter")
 
-    def allocate(self, stm: Alloc) -> None:
-        heap.allocate(self, stm)
-
     def heap_slot(self, buffer: Buffer) -> str:
         slot = self.heap.get(buffer) or self.borrowed.get(buffer)
         if slot is None:
@@ -211,8 +187,22 @@ class Code:
             slot = self.heap[buffer] = self.w.alloca("ptr", buffer.name + ".slot")
             self.w.allocas.append(f"  store ptr null, ptr {slot}, align 8")
             if self.frame:
-                self.kept[buffer] = stopping.place(self)
+                self.kept[buffer] = self._place()
         return slot
+
+    def _place(self) -> str:
+        """Room for one more pointer in the frame."""
+        w, found = self.w, self.w.fresh("kept")
+        w.allocas.append(f"  {found} = getelementptr inbounds ptr, ptr {self.frame}, i64 {self.framed}")
+        w.allocas.append(f"  store volatile ptr null, ptr {found}, align 8")
+        self.framed += 1
+        return found
+
+    def note(self, buffer: Buffer, pointer: str) -> None:
+        """The buffer's memory is here now, or nowhere (`null`): Note [Stopping]."""
+        kept = self.kept.get(buffer)
+        if kept is not None:
+            self.w.do(f"store volatile ptr {pointer}, ptr {kept}, align 8")
 
     def addresses(self, buffer: Buffer, index: Atom) -> Value:
         """Of an element, or of its real and its imaginary part."""
@@ -234,10 +224,10 @@ class Code:
     def block(self, block: Block) -> None:
         done, runs = 0, self.shared.pieces.runs.get(id(block), [])
         if runs:
-            pieces.table(self, runs)
+            self.run(Table(tuple(v for run in runs for v in run.bound)))
         for run in runs:
             self.statements(block[done : run.start])
-            pieces.write(self, block[run.start : run.stop], run.bound)
+            self.run(Piece(tuple(block[run.start : run.stop]), run.bound))
             done = run.stop
         self.statements(block[done:] if done else block)
 
@@ -248,179 +238,8 @@ class Code:
             self.statement(stm)
 
     def statement(self, stm: Stm) -> None:
-        w = self.w
-        if id(stm) in self.shared.pieces.chosen and id(stm) != self.whole:
-            pieces.write(self, (stm,))
-            return
-        match stm:
-            case Let():
-                w.flags = self.shared.flags
-                if stm.reassoc and not self.shared.program.fastmath:
-                    w.flags += "reassoc nsz "
-                args = [self.value(arg) for arg in stm.args]
-                result = stm.var.type.dtype
-                self.values[stm.var] = apply(w, stm.op, stm.args, args, result, stm.exact, stm.reassoc)
-                w.flags = self.shared.flags
-            case Load():
-                suffix = self.metadata(stm.buffer)
-                dtype = stm.buffer.dtype
-                parts = [self.load_part(dtype, a, suffix) for a in self.addresses(stm.buffer, stm.index)]
-                self.values[stm.var] = self.from_memory(dtype, parts)
-            case Store():
-                value = self.value(stm.value)
-                suffix = self.metadata(stm.buffer)
-                self.store_value(stm.buffer.dtype, value, self.addresses(stm.buffer, stm.index), suffix)
-            case Declare():
-                dtype = stm.var.type.dtype
-                init = self.value(stm.init)
-                if stm.var not in self.slots:
-                    self.slots[stm.var] = tuple(
-                        w.alloca(MEMORY[dtype], stm.var.name) for _ in range(2 if dtype.is_complex else 1)
-                    )
-                self.store_value(dtype, init, self.slots[stm.var])
-            case Assign():
-                self.store_value(stm.var.type.dtype, self.value(stm.value), self.slots[stm.var])
-            case For():
-                self.loop(stm)
-            case If():
-                self.choice(stm)
-            case While():
-                self.repeat(stm)
-            case Check():
-                errors.check(self, stm)
-            case Alloc():
-                self.allocate(stm)
-            case Free():
-                slot = self.heap_slot(stm.buffer)
-                stopping.note(self, stm.buffer, "null")
-                heap.free_slot(self, slot)
-                w.do(f"store ptr null, ptr {slot}, align 8")
-            case Swap():
-                a, b = self.heap_slot(stm.a), self.heap_slot(stm.b)
-                x, y = w.let(f"load ptr, ptr {a}, align 8"), w.let(f"load ptr, ptr {b}, align 8")
-                w.do(f"store ptr {y}, ptr {a}, align 8")
-                w.do(f"store ptr {x}, ptr {b}, align 8")
-                stopping.note(self, stm.a, y)
-                stopping.note(self, stm.b, x)
-            case Give():
-                _, first = self.shared.slots_of_results()
-                slot = self.heap_slot(stm.buffer)
-                pointer = w.let(f"load ptr, ptr {slot}, align 8")
-                w.do(f"store ptr {pointer}, ptr {w.slot('%results', first + stm.k)}, align 8")
-                w.do(f"store ptr null, ptr {slot}, align 8")
-                stopping.note(self, stm.buffer, "null")
-            case Return():
-                starts, _ = self.shared.slots_of_results()
-                value = self.value(stm.value)
-                places = tuple(w.slot("%results", starts[stm.k] + part) for part in range(len(value)))
-                self.store_value(stm.value.type.dtype, value, places)
-            case Atomic():
-                atomic.combine(self, stm)
-            case Call():
-                calls.call(self, stm)
-            case Print():
-                calls.show(self, stm)
-            case Barrier():
-                self.barrier()
-            case _:
-                assert_never(stm)
+        own = id(stm) in self.shared.pieces.chosen and id(stm) != self.whole
+        self.run(Piece((stm,)) if own else stm)
 
-    def barrier(self) -> None:
-        """Nothing to wait for: on a CPU the iterations of a block loop run one after the other."""
-
-    # --- control flow ---
-
-    def loop(self, stm: For) -> None:
-        if stm.tag == Tag.threads and not self.parallel:
-            region.write(self, stm)
-            return
-        kind = REGISTER[stm.var.type.dtype]
-        lo, hi = self.value(stm.lo)[0], self.value(stm.hi)[0]
-
-        def body(i: str) -> None:
-            self.values[stm.var] = (i,)
-            before, self.w.vector_math = self.w.vector_math, self.w.vector_math and stm.vectorize
-            self.block(stm.body)
-            self.w.vector_math = before
-
-        independent = stm.body if stm.tag != Tag.seq and id(stm) not in self.shared.pieces.cut else None
-        span = Bounds(kind, lo, hi, str(stm.step), down=stm.step < 0)
-        if self.shared.pieces.large or not has_short_form(stm, self.module.target):
-            self.counted(span, stm.var.name, body, independent, stm.vectorize, self.shared.mark(stm))
-            return
-        w = self.w
-        short, long, merge = w.label("short"), w.label("long"), w.label("merge")
-        few = w.let(f"icmp slt {kind} {w.let(f'sub {kind} {hi}, {lo}')}, {SHORT}")
-        w.branch(few, short, long)
-        for label, hints in ((short, (MASKED,)), (long, ())):
-            w.open(label)
-            self.counted(span, stm.var.name, body, independent, stm.vectorize, (*hints, *self.shared.mark(stm)))
-            w.jump(merge)
-        w.open(merge)
-
-    def counted(
-        self,
-        span: Bounds,
-        hint: str,
-        body: Callable[[str], None],
-        independent: Block | None,
-        vectorize: bool,
-        more_hints: tuple[str, ...] = (),
-    ) -> None:
-        """A loop with its test at the end and a guard before it. `independent` is the block when iterations are."""
-        w, kind = self.w, span.kind
-        head, exit_ = w.label("loop"), w.label("done")
-        before = w.block
-        compare = f"icmp {'sgt' if span.down else 'slt'} {kind}"
-        w.branch(w.let(f"{compare} {span.lo}, {span.hi}"), head, exit_)
-        w.open(head)
-        i, start, calls = w.fresh(hint), len(w.lines), w.calls
-        w.lines.append("")  # the phi, once the latch is known
-        if independent is not None:
-            private = Counts(independent).private(self.shared.mentions)
-            self.groups.append(Group(self.module.node("", distinct=True), private))
-        body(i)
-        following = w.let(f"add nsw {kind} {i}, {span.step}", hint)
-        w.lines[start] = f"  {i} = phi {kind} [ {span.lo}, %{before} ], [ {following}, %{w.block} ]"
-        hints = ['!{!"llvm.loop.mustprogress"}', *more_hints]
-        if independent is not None:
-            hints.append(f'!{{!"llvm.loop.parallel_accesses", {self.groups.pop().node}}}')
-        if not vectorize or len(w.lines) - start > MAX_VECTOR_BODY:
-            hints.append('!{!"llvm.loop.vectorize.enable", i1 false}')
-        if w.calls > calls or len(w.lines) - start > MAX_INTERLEAVED_BODY:
-            hints.append('!{!"llvm.loop.interleave.count", i32 1}')
-        node = self.module.node(", ".join(["@self", *hints]), distinct=True)
-        w.branch(w.let(f"{compare} {following}, {span.hi}"), head, exit_, f", !llvm.loop {node}")
-        w.open(exit_)
-
-    def choice(self, stm: If) -> None:
-        w = self.w
-        then, merge = w.label("then"), w.label("merge")
-        orelse = w.label("else") if stm.orelse else merge
-        weights = ""
-        if stm.likely is not None:
-            weights = w.weights(LIKELY, UNLIKELY) if stm.likely else w.weights(UNLIKELY, LIKELY)
-        w.branch(self.value(stm.cond)[0], then, orelse, weights)
-        w.open(then)
-        self.block(stm.then)
-        w.jump(merge)
-        if stm.orelse:
-            w.open(orelse)
-            self.block(stm.orelse)
-            w.jump(merge)
-        w.open(merge)
-
-    def repeat(self, stm: While) -> None:
-        w = self.w
-        head, body, exit_ = w.label("test"), w.label("while"), w.label("done")
-        w.jump(head)
-        w.open(head)
-        self.block(stm.test)
-        w.branch(self.value(stm.cond)[0], body, exit_)
-        w.open(body)
-        if id(stm.body) in self.shared.pieces.runs:
-            self.block(stm.body)
-        else:
-            pairs.write(self, stm.body)
-        w.jump(head)
-        w.open(exit_)
+    def run(self, stm: Stm | Piece | Table) -> None:
+        self.rules[type(stm)](self, stm)

@@ -1,7 +1,7 @@
 """Loop IR to LLVM IR text.
 
 `emit` takes a `Program` and a `Machine` and gives the text and the external names that it calls. The statements are
-written by code.py.
+written by rules.
 
 Note [Entry]
 `void NAME(parameters, i64 threads, ptr results, ptr err)`. Scalars come by value (a complex one as two, a bool as i8),
@@ -18,8 +18,15 @@ from dataclasses import dataclass
 
 from tapeless.backends.llvm import stopping
 from tapeless.backends.llvm.code import Code, Shared
+from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY, Machine, Module, Writer, symbol
 from tapeless.lower.loopir import LARGEST_SIZE, Buffer, Program
+
+
+class HostCode(Code):
+    """Writes functions of the host."""
+
+    rules = RULES
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,7 @@ def emit(program: Program, target: Machine, numbers: Mapping[int, int] | None = 
     """`numbers`: of loops, by id, for marks that come back in optimised code."""
     module = Module(target)
     shared = Shared(program, module, numbers)
-    _write_entry(Code(shared, Writer(module, shared.flags), err="%err"))
+    _write_entry(HostCode(shared, Writer(module, shared.flags), err="%err"))
     return Emitted(str(module), tuple(sorted(module.externals)), shared.pieces.large)
 
 
@@ -59,7 +66,7 @@ def _write_entry(code: Code) -> None:
     for k in range(len(program.given_results)):
         w.do(f"store ptr null, ptr {w.slot('%results', given + k)}, align 8")
     code.block(program.body)
-    code.finish(given, len(program.given_results))
+    stopping.finish(code, given, len(program.given_results))
     params += ["i64 %threads", "ptr noalias %results", "ptr %err"]
     header = f"define void {symbol(program.name)}({', '.join(params)}) {shared.attributes()} {{"
     shared.module.add(f"{header}\n{w.body()}\n}}\n")

@@ -5,16 +5,13 @@ Takes the function being written. An error leaves by the label `failed`; the fir
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.writer import LIKELY, REGISTER, UNLIKELY
 from tapeless.ir.types import Const, DType
 from tapeless.lower.loopir import CHECK_RECORD, Check
 
-if TYPE_CHECKING:
-    from tapeless.backends.llvm.code import Code
 
-
+@emits(Check)
 def check(code: Code, stm: Check) -> None:
     if stm.cond == Const(True, DType.bool):
         return

@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from tapeless.backends.llvm.code import Code
 from tapeless.backends.llvm.writer import MEMORY
 from tapeless.ir.types import Var
 from tapeless.lower.loopir import LARGEST_SIZE, Buffer
-
-if TYPE_CHECKING:
-    from tapeless.backends.llvm.code import Code
 
 
 class Context:

@@ -6,24 +6,22 @@ Takes the function being written. A buffer's pointer lives in a slot of the func
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
-from tapeless.backends.llvm import errors, stopping
+from tapeless.backends.llvm import errors
+from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.writer import LIKELY, UNLIKELY, Module
-from tapeless.lower.loopir import Alloc
-
-if TYPE_CHECKING:
-    from tapeless.backends.llvm.code import Code
+from tapeless.lower.loopir import Alloc, Free, Give, Swap
 
 OUT_OF_MEMORY = -1
 LARGE, PAGE = 256 << 10, 4096  # bytes of a buffer that is worth keeping (backends/cpu/buffers.py); where it begins
 
 
+@emits(Alloc)
 def allocate(code: Code, stm: Alloc) -> None:
     """An allocation that is still in the slot is freed: the statement may stand in a loop."""
     w, module = code.w, code.module
     slot = code.heap_slot(stm.buffer)
-    stopping.note(code, stm.buffer, "null")
+    code.note(stm.buffer, "null")
     free_slot(code, slot)
     n = w.intrinsic("smax", "i64", code.index(stm.size), "0")
     size = w.let(f"mul i64 {n}, {stm.buffer.dtype.bytes}")
@@ -46,8 +44,36 @@ def allocate(code: Code, stm: Alloc) -> None:
     w.open(made)
     pointer = w.let(f"phi ptr [ {first}, %{small} ], [ {second}, %{large} ]", stm.buffer.name)
     w.do(f"store ptr {pointer}, ptr {slot}, align 8")
-    stopping.note(code, stm.buffer, pointer)
+    code.note(stm.buffer, pointer)
     errors.fail_unless(code, w.let(f"icmp ne ptr {pointer}, null"), OUT_OF_MEMORY, [])
+
+
+@emits(Free)
+def write_free(code: Code, stm: Free) -> None:
+    slot = code.heap_slot(stm.buffer)
+    code.note(stm.buffer, "null")
+    free_slot(code, slot)
+    code.w.do(f"store ptr null, ptr {slot}, align 8")
+
+
+@emits(Swap)
+def write_swap(code: Code, stm: Swap) -> None:
+    a, b = code.heap_slot(stm.a), code.heap_slot(stm.b)
+    x, y = code.w.let(f"load ptr, ptr {a}, align 8"), code.w.let(f"load ptr, ptr {b}, align 8")
+    code.w.do(f"store ptr {y}, ptr {a}, align 8")
+    code.w.do(f"store ptr {x}, ptr {b}, align 8")
+    code.note(stm.a, y)
+    code.note(stm.b, x)
+
+
+@emits(Give)
+def write_give(code: Code, stm: Give) -> None:
+    _, first = code.shared.slots_of_results()
+    slot = code.heap_slot(stm.buffer)
+    pointer = code.w.let(f"load ptr, ptr {slot}, align 8")
+    code.w.do(f"store ptr {pointer}, ptr {code.w.slot('%results', first + stm.k)}, align 8")
+    code.w.do(f"store ptr null, ptr {slot}, align 8")
+    code.note(stm.buffer, "null")
 
 
 def free_slot(code: Code, slot: str) -> None:

@@ -8,14 +8,11 @@ as it would be alone. Counted loops are left to LLVM, which may have eight ways 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from tapeless.backends.llvm.code import Code
 from tapeless.backends.llvm.uses import Block
 from tapeless.ir.types import F64, Atom, Const, Var
 from tapeless.lower.loopir import Assign, Declare, Let, Load, Store
-
-if TYPE_CHECKING:
-    from tapeless.backends.llvm.code import Code
 
 PAIR = "<2 x double>"
 

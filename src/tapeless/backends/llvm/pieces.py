@@ -16,19 +16,12 @@ is stored at its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tapeless.backends.llvm import errors, stopping
-from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.uses import Block, Counts, binds, inner_blocks, operands, walk
-from tapeless.backends.llvm.writer import MEMORY, Value, Writer
 from tapeless.ir.types import Var
 from tapeless.lower.loopir import For, Give, If, Return, Stm, Tag, While
-
-if TYPE_CHECKING:
-    from tapeless.backends.llvm.code import Code
 
 LARGE = 2400
 PIECE = 180
@@ -41,6 +34,21 @@ class Run:
 
     start: int
     stop: int
+    bound: tuple[Var, ...]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Statements that become a function of their own, and the scalars bound there that later ones read."""
+
+    stms: Block
+    bound: tuple[Var, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Memory for the scalars that the runs of a block bind for others."""
+
     bound: tuple[Var, ...]
 
 
@@ -104,81 +112,3 @@ def _may_leave(stm: Stm) -> bool:
     """A parallel loop becomes a function anyway."""
     loop = isinstance(stm, For) and stm.tag == Tag.seq
     return loop or isinstance(stm, While | If)
-
-
-def write(outer: Code, block: Block, bound: Sequence[Var] = ()) -> None:
-    """Statements as a function, and its call. `bound` are the scalars that it binds for others."""
-    w, shared = outer.w, outer.shared
-    known = shared.pieces.chosen
-    counts = (known.get(id(block[0])) if len(block) == 1 else None) or Counts(block, known)
-    own = counts.private(shared.mentions)
-    assigned, moved = counts.assigned, counts.moved
-
-    shared.regions += 1
-    name = f"{shared.program.name}.piece{shared.regions}"
-    inner = type(outer)(shared, Writer(w.module, shared.flags), "", parallel=outer.parallel)
-    context = Context(outer, inner)
-    changing = [v for v in counts.free if v in assigned]
-    read = [v for v in counts.free if v not in assigned]
-    context.values(v for v in read if v not in outer.tables)
-    in_tables = _in_tables(outer, inner, context, [*(v for v in read if v in outer.tables), *bound])
-    inner.slots.update((v, in_tables[v]) for v in read if v in outer.tables)
-    for v in bound:  # pieces inside find it where it was made: it is in the table only at the end
-        del inner.tables[v]
-    if not outer.parallel and shared.program.threads not in inner.values:
-        context.values([shared.program.threads])
-    places = {v: [context.slot("ptr", address) for address in outer.slots[v]] for v in changing}
-    for buffer in (b for b in counts.buffers if b not in own):
-        if buffer in moved:
-            inner.borrowed[buffer] = context.slot("ptr", outer.heap_slot(buffer))
-            if buffer in outer.kept:
-                inner.kept[buffer] = context.slot("ptr", outer.kept[buffer])
-        else:
-            context.pointers([buffer])
-    context.close()
-    stopping.begin(inner, block)
-    for v, addresses in places.items():
-        inner.slots[v] = tuple(inner.w.alloca(MEMORY[v.type.dtype], v.name) for _ in addresses)
-        _copy(inner, v, addresses, inner.slots[v])
-    inner.whole = id(block[0]) if len(block) == 1 else 0
-    inner.statements(block)
-    for v, addresses in places.items():
-        _copy(inner, v, inner.slots[v], addresses)
-    for v in bound:
-        inner.store_value(v.type.dtype, inner.value(v), in_tables[v])
-    inner.finish()
-    attributes = shared.attributes("noinline ")
-    function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body())
-    w.do(f"call void {function}(ptr {context.address})")
-    if inner.can_fail:
-        errors.leave_if_failed(outer)
-
-
-def table(code: Code, runs: Sequence[Run]) -> None:
-    """Memory for all that the runs of a block bind for others: they hand on one pointer to it, and no values."""
-    array, used = code.w.fresh("table"), 0
-    for v in (v for run in runs for v in run.bound):
-        parts = tuple(range(used, used + (2 if v.type.dtype.is_complex else 1)))
-        code.tables[v] = (array, parts)
-        code.slots[v] = tuple(code.w.slot(array, k) for k in parts)
-        used += len(parts)
-    code.w.allocas.append(f"  {array} = alloca [{max(used, 1)} x i64], align 8")
-
-
-def _in_tables(outer: Code, inner: Code, context: Context, scalars: Iterable[Var]) -> dict[Var, Value]:
-    """Where scalars lie that are in a table of the code around."""
-    pointers: dict[str, str] = {}
-    found: dict[Var, Value] = {}
-    for v in scalars:
-        array, parts = outer.tables[v]
-        if array not in pointers:
-            pointers[array] = context.slot("ptr", array)
-        inner.tables[v] = (pointers[array], parts)
-        found[v] = tuple(inner.w.slot(pointers[array], k) for k in parts)
-    return found
-
-
-def _copy(code: Code, var: Var, froms: Sequence[str], tos: Sequence[str]) -> None:
-    kind = MEMORY[var.type.dtype]
-    for a, b in zip(froms, tos, strict=True):
-        code.w.do(f"store {kind} {code.load_part(var.type.dtype, a)}, ptr {b}, align {var.type.dtype.real.bytes}")

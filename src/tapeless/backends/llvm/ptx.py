@@ -17,18 +17,21 @@ import glob
 import os
 import re
 import site
+from collections import ChainMap
 from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.llvm import host, optimize
+from tapeless.backends.llvm import host, optimize, stopping
 from tapeless.backends.llvm.code import Code, Shared
+from tapeless.backends.llvm.counted import counted
+from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
 from tapeless.backends.llvm.writer import MEMORY, Bounds, Machine, Module, Writer, symbol
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, DType, Var
-from tapeless.lower.loopir import Alloc, Buffer, For, Program, Space, Tag
+from tapeless.lower.loopir import Alloc, Barrier, Buffer, For, Program, Space, Tag
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
@@ -135,13 +138,10 @@ class KernelCode(Code):
             index = w.let(f"trunc i64 {index} to i32")
         self.values[stm.var] = (index,)
         self.block(stm.body)
-        self.finish()
+        stopping.finish(self)
 
-    def loop(self, stm: For) -> None:
+    def block_loop(self, stm: For) -> None:
         """The threads of a block take the iterations of a block loop in turn."""
-        if stm.tag != Tag.block:
-            super().loop(stm)
-            return
         w = self.w
         lo, hi = self.index(stm.lo), self.index(stm.hi)
         offset = w.let(f"mul nsw i64 {self.special('tid')}, {stm.step}")
@@ -154,11 +154,7 @@ class KernelCode(Code):
             self.values[stm.var] = (i,)
             self.block(stm.body)
 
-        self.counted(Bounds("i64", start, hi, stride, stm.step < 0), stm.var.name, body, stm.body, vectorize=False)
-
-    def barrier(self) -> None:
-        callee = self.module.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", "void", "i32")
-        self.w.do(f"call void {callee}(i32 0)")
+        counted(self, Bounds("i64", start, hi, stride, stm.step < 0), stm.var.name, body, stm.body, vectorize=False)
 
     def pointer(self, buffer: Buffer) -> str:
         if buffer.space is Space.shared and buffer not in self.pointers:
@@ -167,8 +163,24 @@ class KernelCode(Code):
             self.pointers[buffer] = f"addrspacecast (ptr addrspace(3) {name} to ptr)"
         return super().pointer(buffer)
 
-    def allocate(self, stm: Alloc) -> None:
-        raise NotImplementedError(f"allocating {stm.buffer.name} inside a kernel")
+
+def _loop(code: KernelCode, stm: For) -> None:
+    if stm.tag == Tag.block:
+        code.block_loop(stm)
+    else:
+        RULES[For](code, stm)
+
+
+def _barrier(code: KernelCode, stm: Barrier) -> None:
+    callee = code.module.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", "void", "i32")
+    code.w.do(f"call void {callee}(i32 0)")
+
+
+def _allocate(code: KernelCode, stm: Alloc) -> None:
+    raise NotImplementedError(f"allocating {stm.buffer.name} inside a kernel")
+
+
+KernelCode.rules = ChainMap({For: _loop, Barrier: _barrier, Alloc: _allocate}, RULES)
 
 
 # --- libdevice ---------------------------------------------------------------------------------------------------

@@ -12,17 +12,14 @@ the error record in the first word of the context, and begins no other range.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tapeless.backends.llvm import errors, stopping
+from tapeless.backends.llvm.code import Code
+from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.uses import Counts
 from tapeless.backends.llvm.writer import REGISTER, Bounds, Writer
 from tapeless.ir.types import DType
 from tapeless.lower.loopir import For
-
-if TYPE_CHECKING:
-    from tapeless.backends.llvm.code import Code
 
 
 def write(outer: Code, stm: For) -> None:
@@ -69,8 +66,8 @@ def _write_function(code: Code, name: str, stm: For, first: str) -> str:
     code.start()
     stopping.begin(code, (stm,))
     independent = None if id(stm) in code.shared.pieces.cut else stm.body
-    code.counted(Bounds("i64", "%t0", "%t1"), "t", iteration, independent, stm.vectorize, code.shared.mark(stm))
-    code.finish()
+    counted(code, Bounds("i64", "%t0", "%t1"), "t", iteration, independent, stm.vectorize, code.shared.mark(stm))
+    stopping.finish(code)
     params = "ptr noalias readonly %context, i64 %t0, i64 %t1"
     return w.module.function(name, params, code.shared.attributes("noinline "), w.body())
 

@@ -14,16 +14,13 @@ nothing that comes later; polls jump there from anywhere.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tapeless.backends.llvm import flushing, heap
+from tapeless.backends.llvm.code import Code
 from tapeless.backends.llvm.uses import Block, walk
 from tapeless.backends.llvm.writer import LIKELY, UNLIKELY, Module
 from tapeless.ir.target import Target
-from tapeless.lower.loopir import Buffer, For, While
-
-if TYPE_CHECKING:
-    from tapeless.backends.llvm.code import Code
+from tapeless.lower.loopir import For, While
 
 
 def begin(code: Code, block: Block) -> None:
@@ -40,23 +37,26 @@ def begin(code: Code, block: Block) -> None:
     w.open(go)
 
 
-def place(code: Code) -> str:
-    """Room for one more pointer in the frame."""
-    w, found = code.w, code.w.fresh("kept")
-    w.allocas.append(f"  {found} = getelementptr inbounds ptr, ptr {code.frame}, i64 {code.framed}")
-    w.allocas.append(f"  store volatile ptr null, ptr {found}, align 8")
-    code.framed += 1
-    return found
+def finish(code: Code, given: int = 0, given_count: int = 0) -> None:
+    """Frees what is left, on the ordinary way out and on that of an error, which gives nothing to the caller."""
+    w = code.w
+    w.jump("cleanup")
+    if code.can_fail:
+        w.open("failed")
+        for k in range(given_count):
+            slot = w.slot("%results", given + k)
+            heap.free_slot(code, slot)
+            w.do(f"store ptr null, ptr {slot}, align 8")
+        w.jump("cleanup")
+    w.open("cleanup")
+    for slot in code.heap.values():
+        heap.free_slot(code, slot)
+    flushing.end(w, code.control)
+    w.do("ret void")
+    _end(code, given, given_count)
 
 
-def note(code: Code, buffer: Buffer, pointer: str) -> None:
-    """The buffer's memory is here now, or nowhere (`null`)."""
-    kept = code.kept.get(buffer)
-    if kept is not None:
-        code.w.do(f"store volatile ptr {pointer}, ptr {kept}, align 8")
-
-
-def end(code: Code, given: int, given_count: int) -> None:
+def _end(code: Code, given: int, given_count: int) -> None:
     """The label, and the frame as large as it became."""
     if not code.frame:
         return
