@@ -20,6 +20,8 @@ from tapeless.passes.cse import apply_key, index_key
 from tapeless.passes.dependence import Footprints
 from tapeless.passes.rewrite import Rewriter
 
+PROGRAMS = ("bessel'",)  # all of the collection that it changes: `tests/passes/test_firings.py`
+
 Loop = For | While
 NEAREST = 16  # so many earlier loops are compared with each, the nearest ones
 

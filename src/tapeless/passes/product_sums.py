@@ -26,6 +26,8 @@ from tapeless.passes.recognise import KINDS, elementwise, is_sum
 from tapeless.passes.rewrite import Rewriter
 from tapeless.passes.sweeps import is_whole, sum_operator
 
+PROGRAMS = ("gmm'", "gradbench_gmm_jacobian")  # all of the collection that it changes: `tests/passes/test_firings.py`
+
 
 def sum_products_first(function: Function) -> Function:
     if not any(isinstance(stm.exp, Library) for stm in all_stms(function.body)):

@@ -14,6 +14,8 @@ from tapeless.ir.types import Const, Type, Var
 from tapeless.ir.walk import all_stms
 from tapeless.passes.rewrite import Rewriter
 
+PROGRAMS = ("ba", "ba'")  # all of the collection that it changes: `tests/passes/test_firings.py`
+
 LONGEST = 16  # cells of a row
 Row = tuple[Var, tuple[Axis, ...]]  # an accumulator and the positions in front of the last axis
 

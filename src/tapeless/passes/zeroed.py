@@ -28,6 +28,8 @@ from tapeless.passes.algebra import is_zero
 from tapeless.passes.distances import distance
 from tapeless.passes.gather import Gatherer, Group, Rest, groups_of, is_cheap
 
+PROGRAMS = ("heat'",)  # all of the collection that it changes: `tests/passes/test_firings.py`
+
 
 def write_over_zeros(function: Function) -> Function:
     if not any(isinstance(s.exp, WithAcc) for s in all_stms(function.body)):

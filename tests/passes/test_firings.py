@@ -1,0 +1,91 @@
+"""Passes are for programs in general: each pass of the pipeline changes several programs of the collection.
+
+The collection: the programs of the benchmarks with their gradients, some of textbooks, and those of the gallery of loops. A pass that fewer of them
+need says in its module which (`PROGRAMS = ("spmv'",)`), and has to change these at least.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+import tapeless as tp
+from benchmarks.gradbench.protocol import EVALS
+from benchmarks.gradients import GRADIENTS
+from benchmarks.memory_programs import PROGRAMS
+from benchmarks.workloads import WORKLOADS
+from tapeless.frontend.entry import trace
+from tapeless.ir.core import Function
+from tapeless.passes.pipeline import FINISHING, PREPARING, Pass, Pipeline, Repeated, Step, finished
+from tests.passes.textbook import TEXTBOOK
+from tests.recovery.gallery import loop
+
+FEWEST = 3
+
+pytestmark = pytest.mark.slow
+
+
+def collection() -> Iterator[tuple[str, Any, Sequence[Any]]]:
+    """Programs with arguments. Gradients have a prime at their name."""
+    for workload in WORKLOADS:
+        yield workload.name, workload.tapeless(), workload.make_inputs(small=True)
+    for gradient in GRADIENTS:
+        derived = tp.value_and_grad(gradient.loss(), gradient.argnums)
+        yield f"{gradient.name}'", derived.python, gradient.make_inputs(small=True)
+    for loss, program in {p.loss: p for p in PROGRAMS}.items():
+        yield f"memory_{program.name}'", tp.grad(loss, program.argnums).python, program.inputs(program.small)
+    for name in EVALS:
+        module = import_module(f"benchmarks.gradbench.{name}")
+        for what, task in module.TASKS.items():
+            yield f"gradbench_{name}_{what}", task.function, task.arguments(module.EXAMPLE)
+    for function, arguments in TEXTBOOK:
+        yield f"textbook_{function.__name__}", function, arguments
+    for entry in loop.loops:
+        yield f"gallery_{entry.function.__name__}'", tp.grad(entry.function, entry.wrt).python, entry.args(3)
+
+
+def passes_of(steps: Sequence[Step]) -> Iterator[Pass]:
+    for step in steps:
+        yield from step.passes if isinstance(step, Repeated) else (step,)
+
+
+def named_by(step: Pass) -> Sequence[str] | None:
+    run = step.run.func if isinstance(step.run, partial) else step.run
+    return getattr(sys.modules[run.__module__], "PROGRAMS", None)
+
+
+def firings(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """By the name of each pass, the programs that it changes before differentiation or before lowering."""
+    found: dict[str, list[str]] = {step.name: [] for step in passes_of((*PREPARING, *FINISHING))}
+    fired: set[str] = set()
+    run_pass = Pipeline._pass
+
+    def watched(self: Pipeline, step: Pass, function: Function) -> Function:
+        new = run_pass(self, step, function)
+        if new is not function:
+            fired.add(step.name)
+        return new
+
+    monkeypatch.setattr(Pipeline, "_pass", watched)
+    for program, python, args in collection():
+        fired.clear()
+        finished(trace(python, args).core)
+        for step in fired:
+            found[step].append(program)
+    return found
+
+
+def test_every_pass_serves_several_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = firings(monkeypatch)
+    for step in passes_of((*PREPARING, *FINISHING)):
+        programs, named = found[step.name], named_by(step)
+        if named is None:
+            assert len(programs) >= FEWEST, f"{step.name} changes {programs} alone: say so in its module, or let it go"
+        else:
+            assert set(named) <= set(programs), f"{step.name} changes {programs}, not all of {named}"
+            assert len(programs) < FEWEST, f"{step.name} changes {programs}: there is no need to name any"
