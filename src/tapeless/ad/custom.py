@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from tapeless.ad.emit import differentiable
 from tapeless.ad.forward import Forward
 from tapeless.ad.reverse import Back, Reverse, vjp_body
-from tapeless.ad.transform import prepared
+from tapeless.ad.transform import checked, prepared
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Body, Lambda, Library, Stm
 from tapeless.ir.types import Atom, Type, Var
@@ -171,6 +171,7 @@ def _transpose(
     body = prepared(Lambda(tuple(points), apply_lambda(lam, [*before, *points, *outside]))).body
     inner = Builder(b.span)
     _, adjoints = vjp_body(inner, body, points, seeds)
+    checked(inner.stms)
     found = [a for a in adjoints if a is not None]
     made, _ = live_part(Body(tuple(inner.stms), tuple(found)))
     if any(p in free_in_lambda(Lambda((), made)) for p in points):

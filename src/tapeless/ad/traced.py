@@ -16,7 +16,7 @@ from tapeless.ad.forward import jvp_body
 from tapeless.ad.policy import DEFAULT, NoRecovery, Policy
 from tapeless.ad.reverse import vjp_body
 from tapeless.ad.sharing import keep_apart
-from tapeless.ad.transform import prepared
+from tapeless.ad.transform import checked, prepared
 from tapeless.frontend.arrays import read
 from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
@@ -223,6 +223,7 @@ def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
         ctx.no_recovery(problem.reason, problem.span, problem.hint)
     finally:
         ctx.b.again = before
+    checked(stms)
     for s in stms if ctx.transforms else inlined(Body(tuple(stms), ())).stms:
         ctx.b.add(s)
     return found

@@ -1,18 +1,35 @@
 """A lambda made ready for differentiation: cleaned up and fused, so that rules see few and large statements.
 
-It may use variables of outside, which count as constants.
+It may use variables of outside, which count as constants. With `TAPELESS_VERIFY=1`, what it is before and after, and what
+differentiation makes of it (`checked`), is verified.
 """
 
 from __future__ import annotations
 
-from tapeless.ir.core import Function, Lambda
+from collections.abc import Sequence
+
+from tapeless.ir.core import Body, Function, Lambda, Stm
 from tapeless.ir.walk import free_in_lambda, type_vars
+from tapeless.passes import pipeline
 from tapeless.passes.pipeline import PREPARING, Pipeline
+from tapeless.passes.verify import verify
 
 
 def prepared(lam: Lambda) -> Lambda:
     """The same, in the form that derivatives are taken of."""
+    f = _standing_alone(lam)
+    if pipeline.VERIFY:
+        verify(f)
+    return Lambda(lam.params, Pipeline(verify=pipeline.VERIFY).run(PREPARING, f).body)
+
+
+def checked(stms: Sequence[Stm]) -> None:
+    """What a derivative emitted is legal Core, or an error names the statement, before passes work on it."""
+    if pipeline.VERIFY:
+        verify(_standing_alone(Lambda((), Body(tuple(stms), ()))))
+
+
+def _standing_alone(lam: Lambda) -> Function:
     outside = (*free_in_lambda(lam), *lam.params)
     sizes = dict.fromkeys(d for v in outside for d in type_vars(v.type))
-    f = Function("region", tuple(sizes), tuple(v for v in outside if v not in sizes), lam.body)
-    return Lambda(lam.params, Pipeline().run(PREPARING, f).body)
+    return Function("region", tuple(sizes), tuple(v for v in outside if v not in sizes), lam.body)
