@@ -97,6 +97,7 @@ def test_along_a_line(term: str) -> None:
     gathered(program(LINE.format(term)), 3)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", ["mul w 2.0", "reduce m comm add 0.0 row"])
 @pytest.mark.parametrize("second", ["mul h e", "exp e"])
 @pytest.mark.parametrize("third", ["mul u e", "tanh u"])
@@ -202,6 +203,7 @@ def curved(start, steps, rate):
 SHAPES = [(0, 0), (0, 3), (1, 1), (2, 7), (3, 3), (3, 4), (4, 3), (7, 2), (40, 37)]
 
 
+@pytest.mark.sampled(6, each="function")
 @pytest.mark.parametrize("function", [sweep_heat, curved], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("threads", [1, 2])

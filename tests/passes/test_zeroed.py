@@ -215,6 +215,7 @@ def nonlinear(u, steps, rate):
     return (u * u).sum()
 
 
+@pytest.mark.sampled(6, each="f")
 @pytest.mark.parametrize("f", [exchanged, seen, nonlinear])
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5, 6, 7, 12])
 @pytest.mark.parametrize("steps", [0, 1, 2, 5])
@@ -223,6 +224,7 @@ def test_exchanged_lines(f, size: int, steps: int) -> None:
     np.testing.assert_allclose(tp.grad(f)(u, steps, 0.3), tp.jacfwd(f)(u, steps, 0.3), rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("shape", [(2, 2), (3, 3), (3, 4), (4, 5), (5, 4), (7, 8)])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3])
 @pytest.mark.parametrize("threads", [1, 2])

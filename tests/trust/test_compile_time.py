@@ -29,6 +29,7 @@ def made(name, n, tmp_path):
     return module(text(n), Path(tmp_path) / f"sized_{n}.py").f, arguments(n)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SIZES)
 def test_h3_large_programs_give_what_python_gives(name, tmp_path):
     f, arguments = made(name, SIZES[name], tmp_path)

@@ -105,6 +105,7 @@ def run(text: str, folder: Path) -> None:
     assert not done.stderr
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("call", CALLS)
 def test_h1_fork_during_a_first_call(call, tmp_path):
     for delay in (0.002, 0.03):

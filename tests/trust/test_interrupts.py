@@ -16,6 +16,8 @@ import numpy as np
 import tapeless as tp
 from tapeless.backends.cpu import buffers
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started with SIGINT ignored
+
 def rss():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
