@@ -78,6 +78,7 @@ def matrix(n, dtype=np.float64):
     return np.random.default_rng(n).uniform(0.0, 1.0, (n, n)).astype(dtype)
 
 
+@pytest.mark.sampled(5, each="f")
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_like_everything_stored(f, n) -> None:
@@ -92,6 +93,7 @@ def test_truth_values_are_kept(f) -> None:
     assert any("decisions" in plan for plan in plans(f, matrix(8)))
 
 
+@pytest.mark.sampled(4, each="f")
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, -0.0])
 @pytest.mark.parametrize("f", [shortest, in_half, of_two, where_others_are])
 def test_special_numbers(f, special) -> None:
