@@ -83,6 +83,7 @@ def block_sums():
     return program([x, y, blocks], [For(b, i64(0), blocks, tuple(body), tag=Tag.grid)])
 
 
+@pytest.mark.sampled(4)
 @needs_libdevice
 @pytest.mark.parametrize("name, row", TABLE.items(), ids=list(TABLE))
 def test_rows_compile(name, row, tmp_path):
