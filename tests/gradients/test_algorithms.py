@@ -354,6 +354,7 @@ def test_jacobian(program: Case) -> None:
     program.check()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("f", [determinant_by_elimination, insertion_sort, shortest_path])
 def test_with_the_optimiser_of_llvm(f, optimized) -> None:
     next(p.values[0] for p in case.cases if p.values[0].function is f).check()

@@ -104,6 +104,7 @@ NESTINGS = {
 }
 
 
+@pytest.mark.sampled(4, each="nesting")
 @pytest.mark.parametrize("nesting", NESTINGS)
 @pytest.mark.parametrize("f", POWERS)
 def test_third_derivative_of_a_fifth_power(f, nesting) -> None:
@@ -170,6 +171,7 @@ def differences_of_gradients(f, x, h=1e-5):
     return np.array(rows)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_hessians_in_every_nesting(f) -> None:
     expected = tp.hessian(f)(X)

@@ -110,6 +110,7 @@ def sets_what_it_sums(A):
 SUMS = [rows, rows_by_key, columns_by_key, matrices, many_at_times, in_an_inner_loop, slices, whole_numbers, rebound]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", SUMS, ids=lambda f: f.__name__)
 def test_sums(function):
     keys = (KEYS,) if function.__name__.endswith("by_key") else ()

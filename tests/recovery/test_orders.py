@@ -37,6 +37,7 @@ def leapfrog(x, v, n):
 HESSIAN, HESSIAN_OF_CELLS = tp.hessian(sine, (0, 1)), tp.hessian(cells)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("recover", RECOVER)
 def test_hessian(recover: str) -> None:
     of_floats, of_arrays = tp.hessian(sine, (0, 1), recover=recover), tp.hessian(cells, recover=recover)
@@ -45,6 +46,7 @@ def test_hessian(recover: str) -> None:
         same(of_arrays(X, n), HESSIAN_OF_CELLS(X, n), 1e-11)
 
 
+@pytest.mark.sampled(4, each="outer")
 @pytest.mark.parametrize("inner", ["auto", *RECOVER])
 @pytest.mark.parametrize("outer", ["checkpoint", "recompute"])
 def test_gradient_of_a_gradient(outer: str, inner: str) -> None:
@@ -80,6 +82,7 @@ def test_gradient_of_a_gradient_by_inversion() -> None:
         same(twice(0.3, 0.2, n), tp.grad(tp.grad(leapfrog), (0, 1))(0.3, 0.2, n), 1e-9)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("memory", ["400B", "1KB", "1MB"])
 def test_second_order_with_a_budget(memory: str) -> None:
     hessian, stored = tp.hessian(sine, (0, 1), memory=memory), tp.hessian(sine, (0, 1))

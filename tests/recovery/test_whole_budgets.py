@@ -53,6 +53,7 @@ def swept(u, n):
 CALLS = {"heat": (heat, (U, 0.1, 60)), "coupled": (coupled, (U, 20)), "swept": (swept, (U[:8].repeat(60, axis=1), 30))}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name, threads",
     [("heat", 1), ("swept", 1), ("swept", 2), pytest.param("coupled", 1, marks=pytest.mark.slow)],
@@ -78,6 +79,7 @@ def test_the_whole_call_stays_below_it(name, threads):
     assert fitted >= 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["heat", "swept"])
 def test_what_an_error_asks_for_is_enough_and_no_less(name):
     f, args = CALLS[name]
