@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.frontend.arrays import read
+from tapeless.frontend.atoms import same_size
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Array, Scalar, Sequence_, State, Value
 from tapeless.ir.core import Body, Lambda
@@ -79,7 +80,7 @@ def rows_of(ctx: Context, what: str, value: Value) -> list[Var]:
 def common_width(ctx: Context, what: str, arrays: Sequence[Var]) -> Dim:
     width: Dim = ctx.canon(arrays[0].type.shape[0])
     for a in arrays[1:]:
-        width = ctx.same_size(width, a.type.shape[0], f"arguments of {what}")
+        width = same_size(ctx, width, a.type.shape[0], f"arguments of {what}")
     return width
 
 

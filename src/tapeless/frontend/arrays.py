@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
-from tapeless.frontend import layout, scalars
+from tapeless.frontend import atoms, layout, scalars
+from tapeless.frontend.atoms import same_size
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Array, Borrowed, Cell, Reshaped, Scalar, Sequence_, Strided, Value, parts_of
 from tapeless.ir.builder import full_axes
@@ -226,7 +227,7 @@ def broadcast_shapes(
             if longer and d in ctx.short:
                 repeated(ctx, d, longer[0], what)
                 continue
-            dim = d if isinstance(dim, int) and dim == 1 else ctx.same_size(dim, d, what)
+            dim = d if isinstance(dim, int) and dim == 1 else same_size(ctx, dim, d, what)
         result.append(dim)
     return tuple(result)
 
@@ -234,7 +235,7 @@ def broadcast_shapes(
 def repeated(ctx: Context, size: Dim, to: Dim, what: str) -> None:
     """Tests that the size of a slice like x[k:k+1] is 1, or what it would be repeated to."""
     d, n = ctx.size_atom(size), ctx.size_atom(to)
-    fits = scalars.apply(ctx, "or", scalars.apply(ctx, "eq", d, i64(1)), scalars.apply(ctx, "eq", d, n))
+    fits = atoms.apply(ctx, "or", atoms.apply(ctx, "eq", d, i64(1)), atoms.apply(ctx, "eq", d, n))
     ctx.check(fits, "ShapeError", f"{what}: sizes {{0}} and {{1}} do not fit together", n, d)
 
 
@@ -247,7 +248,7 @@ def _only(ctx: Context, array: Var, axes: Sequence[int]) -> Var:
         cell = ctx.b.index(array, places, array.name)
     there: Atom = const(True, DType.bool)
     for d in array.type.shape:
-        there = scalars.apply(ctx, "and", there, scalars.apply(ctx, "gt", ctx.size_atom(d), i64(0)))
+        there = atoms.apply(ctx, "and", there, atoms.apply(ctx, "gt", ctx.size_atom(d), i64(0)))
     arms = Body(tuple(stms), (cell,)), Body((), (zero_of(cell.type.dtype),))
     return ctx.b.if_(there, *arms, [Var(array.name, cell.type)])[0]
 
@@ -343,7 +344,9 @@ def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
                 for d, e in zip(shape, r.type.shape, strict=True):
                     if isinstance(d, int) and isinstance(e, int) and d != e:
                         ctx.fail("TP108", f"the rows of this array have different lengths: {d} and {e}")
-                shape = tuple(ctx.same_size(d, e, "rows of an array") for d, e in zip(shape, r.type.shape, strict=True))
+                shape = tuple(
+                    same_size(ctx, d, e, "rows of an array") for d, e in zip(shape, r.type.shape, strict=True)
+                )
             return ctx.new_cell(ctx.b.array([cast(ctx, read(ctx, r), target) for r in rows]))
         case _:
             ctx.fail("TP109", f"an array cannot be made of {type_text(value)}", "arrays hold numbers and bools only.")
@@ -408,7 +411,7 @@ def broadcast_to(ctx: Context, value: Scalar | Array, shape: tuple[Dim, ...], dt
             continue
         if isinstance(d, int) and d == 1 and not (isinstance(shape[place], int) and shape[place] == 1):
             continue
-        ctx.same_size(shape[place], d, what)
+        same_size(ctx, shape[place], d, what)
         axes.append(place)
         keep.append(d)
     if short:

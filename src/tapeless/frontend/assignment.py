@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.arrays import as_numeric, broadcast_to, write
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.expressions import binary_values, evaluate
@@ -68,7 +68,7 @@ def unpack(ctx: Context, value: Value, count: int) -> list[Value]:
                     ctx.fail("TP112", f"cannot unpack {n} values into {count} names")
             else:
                 size = ctx.size_atom(n)
-                ok = scalars.compare_atoms(ctx, "eq", size, i64(count))
+                ok = atoms.apply(ctx, "eq", size, i64(count))
                 ctx.check(ok, "ValueError", f"cannot unpack {{0}} values into {count} names", size)
             return [row_view(ctx, value, i64(k)) for k in range(count)]
         case _:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.arrays import elementwise, make_array, read
+from tapeless.frontend.atoms import apply, convert
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.copies import SHORT, refuse_beyond, refuse_long
 from tapeless.frontend.expressions import binary_values, truth_of
@@ -21,7 +22,6 @@ from tapeless.frontend.indexing import get_item, row_view
 from tapeless.frontend.pymath import floats, to_integer
 from tapeless.frontend.registry import integer, known, register, text, with_signature
 from tapeless.frontend.rows import long_constants, rows
-from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.values import (
     Array,
     Closure,
@@ -359,7 +359,7 @@ def _extremum_of_array(ctx: Context, name: str, array: Array) -> Value:
     n = ctx.size_atom(array.type.shape[0])
     ctx.check(apply(ctx, "gt", n, i64(0)), "ValueError", f"{name}() iterable argument is empty")
     var = read(ctx, array)
-    first = scalars.lazy_if(
+    first = atoms.lazy_if(
         ctx,
         apply(ctx, "gt", n, i64(0)),
         lambda: ctx.b.row(var, i64(0)),

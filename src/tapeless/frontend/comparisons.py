@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Atom, Const, DType
@@ -21,7 +21,7 @@ STRICTLY: dict[str, ast.cmpop] = {"Lt": ast.Lt(), "LtE": ast.Lt(), "Gt": ast.Gt(
 def compare_others(ctx: Context, name: str, a: Value, b: Value, compare: Compare) -> Value:
     if name in ("Eq", "NotEq"):
         equal = _equal(ctx, a, b, compare)
-        return Scalar(equal if name == "Eq" else scalars.logical_not(ctx, equal), True)
+        return Scalar(equal if name == "Eq" else atoms.logical_not(ctx, equal), True)
     if isinstance(a, Sequence_) and isinstance(b, Sequence_) and _kind(a) == _kind(b) in ("tuple", "list"):
         return Scalar(_ordered(ctx, name, a, b, compare), True)
     ctx.fail("TP104", f"Python does not order {type_text(a)} and {type_text(b)}")
@@ -47,7 +47,7 @@ def _equal(ctx: Context, a: Value, b: Value, compare: Compare) -> Atom:
         same = same and a.cls is b.cls
     result: Atom = Const(same, DType.bool)
     for x, y in zip(a.items, others, strict=True) if same else ():
-        result = scalars.logical_and(ctx, result, compare(ast.Eq(), x, y))
+        result = atoms.logical_and(ctx, result, compare(ast.Eq(), x, y))
     return result
 
 
@@ -57,9 +57,9 @@ def _ordered(ctx: Context, name: str, a: Sequence_, b: Sequence_, compare: Compa
     for x, y in reversed(list(zip(a.items, b.items, strict=False))):
         equal = compare(ast.Eq(), x, y)
         before = compare(STRICTLY[name], x, y)
-        later = scalars.logical_and(ctx, equal, result)
-        first = scalars.logical_and(ctx, scalars.logical_not(ctx, equal), before)
-        result = scalars.logical_not(
-            ctx, scalars.logical_and(ctx, scalars.logical_not(ctx, later), scalars.logical_not(ctx, first))
+        later = atoms.logical_and(ctx, equal, result)
+        first = atoms.logical_and(ctx, atoms.logical_not(ctx, equal), before)
+        result = atoms.logical_not(
+            ctx, atoms.logical_and(ctx, atoms.logical_not(ctx, later), atoms.logical_not(ctx, first))
         )
     return result

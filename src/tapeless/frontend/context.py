@@ -240,24 +240,6 @@ class Context:
 
         return dim_atom(self.canon(dim))
 
-    def same_size(self, a: Dim, b: Dim, what: str) -> Dim:
-        """One of two sizes that must be equal; a run-time test when that is not known."""
-        a, b = self.canon(a), self.canon(b)
-        if a is b or (isinstance(a, int) and isinstance(b, int) and a == b):
-            return a
-        if isinstance(a, int) and isinstance(b, int):
-            self.shape_error("TP201", f"{what}: sizes {a} and {b} do not fit together")
-        from tapeless.frontend.scalars import compare_atoms
-
-        x, y = self.size_atom(a), self.size_atom(b)
-        self.check(
-            compare_atoms(self, "eq", x, y), "ShapeError", f"{what}: sizes {{0}} and {{1}} do not fit together", x, y
-        )
-        keep, drop = (a, b) if isinstance(a, int) else (b, a)
-        if isinstance(drop, Var):
-            self.state.equal[drop] = keep
-        return keep
-
     def dims(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
         return tuple(self.canon(d) for d in shape)
 

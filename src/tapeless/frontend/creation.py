@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.arrays import (
     broadcast_to,
     cast,
@@ -22,9 +22,9 @@ from tapeless.frontend.arrays import (
     separate,
     wrap,
 )
+from tapeless.frontend.atoms import apply, convert, select
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.registry import array, dtype, dtype_of, flag, integer, known, numeric, register, text
-from tapeless.frontend.scalars import apply, convert, select
 from tapeless.frontend.values import Array, Borrowed, RangeValue, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import FROM_NUMPY, Atom, Const, Dim, DType, Var, const, i64, one_of, zero_of
 from tapeless.ops.promotion import float_dtype, promote
@@ -255,8 +255,8 @@ def _arange(
     zero, distance = const(0.0, DType.f64), apply(ctx, "sub", high, low)
     steps = apply(ctx, "div", distance, by)
     ctx.check(apply(ctx, "eq", steps, steps), "ValueError", "arange: cannot compute length")
-    under = scalars.logical_and(ctx, apply(ctx, "eq", steps, zero), apply(ctx, "ne", distance, zero))
-    under = scalars.logical_and(ctx, under, apply(ctx, "not", apply(ctx, "signbit", steps)))  # less than one step
+    under = atoms.logical_and(ctx, apply(ctx, "eq", steps, zero), apply(ctx, "ne", distance, zero))
+    under = atoms.logical_and(ctx, under, apply(ctx, "not", apply(ctx, "signbit", steps)))  # less than one step
     exact = select(ctx, under, const(1.0, DType.f64), apply(ctx, "ceil", steps))
     usable = apply(ctx, "lt", exact, const(2.0**62, DType.f64))
     ctx.check(usable, "ValueError", "Maximum allowed size exceeded")

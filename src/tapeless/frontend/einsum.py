@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from tapeless.frontend.arrays import cast, read, wrap
+from tapeless.frontend.atoms import same_size
 from tapeless.frontend.context import Context
 from tapeless.frontend.elementwise import common_dtype
 from tapeless.frontend.linalg import library, tested
@@ -52,7 +53,7 @@ def contract(ctx: Context, name: str, operands: Sequence[tuple[Array, list[str]]
     sizes: dict[str, Dim] = {}
     for value, letters in operands:
         for c, d in zip(letters, value.type.shape, strict=True):
-            sizes[c] = ctx.same_size(sizes[c], d, f"{name}: axis '{c}'") if c in sizes else ctx.canon(d)
+            sizes[c] = same_size(ctx, sizes[c], d, f"{name}: axis '{c}'") if c in sizes else ctx.canon(d)
     kind = common_dtype([Scalar(const(0, v.type.dtype)) for v, _ in operands])
     if kind is DType.bool:
         ctx.fail("TP104", f"{name} of bools cannot be compiled", "convert them to numbers first.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapeless.frontend.arrays import elementwise, read
+from tapeless.frontend.atoms import apply, convert, select
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.elementwise import (
     ROWS,
@@ -20,7 +21,6 @@ from tapeless.frontend.elementwise import (
     where,
 )
 from tapeless.frontend.registry import dtype_of, flag, integer, known, numeric, optional_number
-from tapeless.frontend.scalars import apply, convert, select
 from tapeless.frontend.values import Array, Borrowed, Cell, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import Atom, DType, const, zero_of
 from tapeless.ops.op import FLOATS

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms
 from tapeless.frontend.context import Context
 from tapeless.frontend.values import Array, Cell, Key, State, Value, cells_of
 from tapeless.ir.core import Body
@@ -58,7 +58,7 @@ def contents(ctx: Context, number: int, holders: Sequence[tuple[Atom, Var]]) -> 
     """What is in array `number`, of names given by the number and the contents that each has."""
     *others, (_, last) = holders
     for which, var in others:
-        cond = scalars.compare_atoms(ctx, "eq", which, i64(number))
+        cond = atoms.apply(ctx, "eq", which, i64(number))
         out = Var(var.name, var.type)
         ctx.b.if_(cond, Body((), (var,)), Body((), (last,)), [out])
         last = out

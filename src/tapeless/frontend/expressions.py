@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.arrays import as_numeric, elementwise
 from tapeless.frontend.comparisons import compare_others
 from tapeless.frontend.context import Context, type_text
@@ -50,7 +50,7 @@ def _evaluate(ctx: Context, node: ast.expr) -> Value:
             a, b = evaluate(ctx, left), evaluate(ctx, right)
             return binary_values(ctx, type(op).__name__, a, b)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return Scalar(scalars.logical_not(ctx, truth_of(ctx, evaluate(ctx, operand))), True)
+            return Scalar(atoms.logical_not(ctx, truth_of(ctx, evaluate(ctx, operand))), True)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if not isinstance(value, bool):
             return _constant(ctx, -value)  # the lowest integer has no positive counterpart
         case ast.UnaryOp(op=op, operand=operand):
@@ -172,7 +172,7 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
             ctx.fail("TP104", "NumPy does not subtract bool arrays", "use ^ or np.logical_xor.")
     if name == "Pow" and isinstance(a, Array) and a.type.dtype.is_complex and b == weak(0.5):
         return elementwise(
-            ctx, lambda x: Scalar(scalars.apply(ctx, "sqrt", x.atom)), [a]
+            ctx, lambda x: Scalar(atoms.apply(ctx, "sqrt", x.atom)), [a]
         )  # not np.power(a, 0.5), nor numbers
     b = _as_python_sees_it(a, b)
     return elementwise(ctx, lambda x, y: scalars.binary(ctx, name, x, y), [a, b], f"operands of {symbol}")
@@ -249,11 +249,9 @@ def _contains(ctx: Context, a: Value, b: Value, negate: bool) -> Value:
     for item in b.items:
         equal = truth_of(ctx, compare_values(ctx, ast.Eq(), a, item))
         found = (
-            scalars.apply(ctx, "or", found, equal)
-            if not isinstance(found, Const)
-            else (found if found.value else equal)
+            atoms.apply(ctx, "or", found, equal) if not isinstance(found, Const) else (found if found.value else equal)
         )
-    return Scalar(scalars.logical_not(ctx, found) if negate else found, True)
+    return Scalar(atoms.logical_not(ctx, found) if negate else found, True)
 
 
 def _bool_op(ctx: Context, is_and: bool, values: list[ast.expr]) -> Value:

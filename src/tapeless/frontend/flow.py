@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms
 from tapeless.frontend.context import Context
 from tapeless.frontend.merge import Arm, Join
 from tapeless.frontend.values import (
@@ -85,6 +85,6 @@ def guarded(ctx: Context, so_far: Flow, rest: Callable[[], Flow]) -> Flow:
         return rest()
     if so_far.atom is None:
         return so_far
-    falls = scalars.compare_atoms(ctx, "eq", so_far.atom, i64(0))
+    falls = atoms.apply(ctx, "eq", so_far.atom, i64(0))
     others = Flow(so_far.kinds - {"next"}, so_far.atom)
     return branch(ctx, falls, rest, lambda: others)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms
 from tapeless.frontend.applied import (
     bound_arguments,
     common_width,
@@ -21,6 +21,7 @@ from tapeless.frontend.applied import (
     rows_of,
 )
 from tapeless.frontend.arrays import cast, read
+from tapeless.frontend.atoms import same_size
 from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Array, Scalar, Value
@@ -83,12 +84,12 @@ class Operator:
             case Scalar() if not t.shape:
                 dtype, _ = promote(t.dtype, False, leaf.dtype, leaf.weak)
                 wider.append(dtype)
-                return scalars.convert(ctx, leaf.atom, dtype)
+                return atoms.convert(ctx, leaf.atom, dtype)
             case Array() if leaf.type.rank == t.rank:
                 dtype, _ = promote(t.dtype, False, leaf.type.dtype, False)
                 wider.append(dtype)
                 for d, e in zip(t.shape, leaf.type.shape, strict=True):
-                    ctx.same_size(d, e, f"{self.what}: the operator's result and its operands")
+                    same_size(ctx, d, e, f"{self.what}: the operator's result and its operands")
                 return cast(ctx, read(ctx, leaf), dtype)
             case _:
                 want = f"an array of {t.rank} dimensions" if t.shape else "a number"
@@ -100,13 +101,13 @@ class Operator:
     def _neutral(self, ne: Value, t: Type) -> Atom:
         ctx = self.ctx
         if isinstance(ne, Scalar):
-            atom = scalars.convert(ctx, ne.atom, t.dtype)
+            atom = atoms.convert(ctx, ne.atom, t.dtype)
             return atom if not t.shape else ctx.b.full(t.shape, atom, t.dtype, "ne")
         assert isinstance(ne, Array)
         if ne.type.rank != t.rank:
             ctx.shape_error("TP202", f"{self.what}: the neutral element has rank {ne.type.rank}, the elements {t.rank}")
         for d, e in zip(t.shape, ne.type.shape, strict=True):
-            ctx.same_size(d, e, f"{self.what}: neutral element and elements")
+            same_size(ctx, d, e, f"{self.what}: neutral element and elements")
         return cast(ctx, read(ctx, ne), t.dtype)
 
 
@@ -118,7 +119,7 @@ def pick_types(ctx: Context, arrays: Sequence[Var], op: Operator) -> Lambda:
     def make() -> list[Atom]:
         out: list[Atom] = []
         for r, t in zip(rows, op.types, strict=True):
-            out.append(cast(ctx, r, t.dtype) if r.type.shape else scalars.convert(ctx, r, t.dtype))
+            out.append(cast(ctx, r, t.dtype) if r.type.shape else atoms.convert(ctx, r, t.dtype))
         return out
 
     with ctx.b.region() as stms:
@@ -164,7 +165,7 @@ def op_scan(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
 
 def reversed_rows(ctx: Context, array: Var) -> Var:
     n = ctx.size_atom(array.type.shape[0])
-    last = scalars.apply(ctx, "sub", n, i64(1))
+    last = atoms.apply(ctx, "sub", n, i64(1))
     axes = [Range(last, array.type.shape[0], i64(-1)), *full_axes(array.type.shape[1:])]
     return ctx.b.index(array, axes, array.name)
 
@@ -173,9 +174,9 @@ def _shifted(ctx: Context, width: Dim, vars: Sequence[Var], neutral: Sequence[At
     """Each result one place later, the neutral element first."""
 
     def make(i: Var) -> list[Atom]:
-        first = scalars.apply(ctx, "eq", i, i64(0))
+        first = atoms.apply(ctx, "eq", i, i64(0))
         with ctx.b.region() as stms:
-            before = scalars.apply(ctx, "sub", i, i64(1))
+            before = atoms.apply(ctx, "sub", i, i64(1))
             rows = [ctx.b.row(v, before) for v in vars]
         out = [Var("e", r.type) for r in rows]
         return list(ctx.b.bind(out, If(first, Body((), tuple(neutral)), Body(tuple(stms), tuple(rows)))))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.arrays import broadcast_shapes, broadcast_to, map_nest, read, shape_of, wrap, write
 from tapeless.frontend.context import Context
 from tapeless.frontend.slices import slice_of
@@ -162,7 +162,7 @@ def masked_write(ctx: Context, array: Array, items: Sequence[Item], value: Scala
     shape = broadcast_shapes(ctx, [array.type.shape, mask.type.shape], "mask")
 
     def choose(m: Scalar, old: Scalar) -> Scalar:
-        return Scalar(scalars.select(ctx, m.atom, new, old.atom))
+        return Scalar(atoms.select(ctx, m.atom, new, old.atom))
 
     write(ctx, array, map_nest(ctx, choose, [read(ctx, mask), read(ctx, array)], shape))
 
@@ -177,6 +177,6 @@ def masked_update(ctx: Context, array: Array, mask: Array, new: Value) -> None:
     assert isinstance(values, Var)
 
     def choose(m: Scalar, x: Scalar, old: Scalar) -> Scalar:
-        return Scalar(scalars.select(ctx, m.atom, x.atom, old.atom))
+        return Scalar(atoms.select(ctx, m.atom, x.atom, old.atom))
 
     write(ctx, array, map_nest(ctx, choose, [read(ctx, mask), values, read(ctx, array)], shape))

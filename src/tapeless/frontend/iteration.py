@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.indexing import row_view
 from tapeless.frontend.values import (
@@ -41,7 +41,7 @@ def iteration(ctx: Context, iterable: Value, may_stop: bool = False) -> tuple[At
             count = found[0][0]
             for other, _ in found[1:]:
                 if other is not count and other != count:
-                    count = scalars.apply(ctx, "min", count, other)
+                    count = atoms.apply(ctx, "min", count, other)
 
             def element(i: Atom) -> Value:
                 items = [make(i) for _, make in found]
@@ -70,7 +70,7 @@ def iteration(ctx: Context, iterable: Value, may_stop: bool = False) -> tuple[At
 
 def range_count(ctx: Context, r: RangeValue, tested: bool = False) -> Atom:
     """How many numbers a range has: Note [Length of a range]. `tested`: raises also if it has 2**63 or more and step 1."""
-    op = scalars.apply
+    op = atoms.apply
     start, stop, step = (scalars.to_index(ctx, x, "an argument of range") for x in (r.start, r.stop, r.step))
     if isinstance(step, Const):
         k = int(step.value.real)
@@ -84,8 +84,8 @@ def range_count(ctx: Context, r: RangeValue, tested: bool = False) -> Atom:
     else:
         ctx.check(op(ctx, "ne", step, i64(0)), "ValueError", "range() arg 3 must not be zero")
         up = op(ctx, "gt", step, i64(0))
-        distance = scalars.select(ctx, up, _distance(ctx, start, stop), _distance(ctx, stop, start))
-        size = scalars.select(ctx, up, step, op(ctx, "neg", op(ctx, "max", step, i64(-GREATEST))))
+        distance = atoms.select(ctx, up, _distance(ctx, start, stop), _distance(ctx, stop, start))
+        size = atoms.select(ctx, up, step, op(ctx, "neg", op(ctx, "max", step, i64(-GREATEST))))
         fits = _is_natural(start) and _is_natural(stop)
     if not fits and not ctx.options.unsafe:
         ctx.check(op(ctx, "ge", distance, i64(0)), "OverflowError", "range() goes over a distance of more than 64 bits")
@@ -96,7 +96,7 @@ def range_count(ctx: Context, r: RangeValue, tested: bool = False) -> Atom:
 
 def _distance(ctx: Context, low: Atom, high: Atom) -> Atom:
     """high - low, 0 if that is negative; a negative number if it has more than 64 bits."""
-    return scalars.apply(ctx, "sub", scalars.apply(ctx, "max", high, low), low)
+    return atoms.apply(ctx, "sub", atoms.apply(ctx, "max", high, low), low)
 
 
 def _is_natural(atom: Atom) -> bool:
@@ -106,9 +106,9 @@ def _is_natural(atom: Atom) -> bool:
 def _range_element(ctx: Context, start: Scalar, step: Scalar, i: Atom) -> Scalar:
     value = i
     if step.atom != i64(1):
-        value = scalars.apply(ctx, "mul", value, scalars.to_index(ctx, step))
+        value = atoms.apply(ctx, "mul", value, scalars.to_index(ctx, step))
     if start.atom != i64(0):
-        value = scalars.apply(ctx, "add", scalars.to_index(ctx, start), value)
+        value = atoms.apply(ctx, "add", scalars.to_index(ctx, start), value)
     if isinstance(start.atom, Const) and abs(start.atom.value) < 2**52 and step.atom in (i64(1), i64(-1)):
         ctx.counters.add(value)
     return Scalar(value, True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms
 from tapeless.frontend.applied import bound_arguments, common_width, need, rebuild, rows_of
 from tapeless.frontend.arrays import cast, read
+from tapeless.frontend.atoms import same_size
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import dim_of
 from tapeless.frontend.folding import Operator
@@ -40,7 +41,7 @@ def op_hist(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
                 ranks = f"elements of dest have {d.type.rank - 1} dimensions, those of vals {v.type.rank - 1}"
                 ctx.shape_error("TP201", f"tp.hist: {ranks}")
             for m, n_v in zip(d.type.shape[1:], v.type.shape[1:], strict=True):
-                ctx.same_size(m, n_v, "tp.hist")
+                same_size(ctx, m, n_v, "tp.hist")
         for d, t in zip(dests, op.types, strict=True):
             if d.type.dtype is not t.dtype:
                 have, want = t.dtype.numpy.name, d.type.dtype.numpy.name
@@ -67,7 +68,7 @@ def op_scatter(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> V
                 "TP202", f"tp.scatter: values of rank {v.type.rank} for a destination of rank {d.type.rank}"
             )
         for x, y in zip(d.type.shape[1:], v.type.shape[1:], strict=True):
-            ctx.same_size(x, y, "tp.scatter: rows of destination and values")
+            same_size(ctx, x, y, "tp.scatter: rows of destination and values")
     lam = _keyed(ctx, keys, values, [d.type.dtype for d in dests])
     vars = [Var("s", d.type) for d in dests]
     ctx.b.bind(vars, Scatter(tuple(dests), width, (keys, *values), lam))
@@ -93,7 +94,7 @@ def _keyed(ctx: Context, keys: Var, values: Sequence[Var], dtypes: Sequence[DTyp
     index, key = Var("i", I64), Var("key", Type(keys.type.dtype))
     rows = [Var(v.name, v.type.row()) for v in values]
     with ctx.b.region() as stms:
-        results: list[Atom] = [scalars.convert(ctx, key, DType.i64)]
+        results: list[Atom] = [atoms.convert(ctx, key, DType.i64)]
         for r, dtype in zip(rows, dtypes, strict=True):
-            results.append(cast(ctx, r, dtype) if r.type.shape else scalars.convert(ctx, r, dtype))
+            results.append(cast(ctx, r, dtype) if r.type.shape else atoms.convert(ctx, r, dtype))
     return Lambda((index, key, *rows), Body(tuple(stms), tuple(results)))

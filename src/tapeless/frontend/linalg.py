@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tapeless.frontend.arrays import cast, elementwise, read
+from tapeless.frontend.atoms import apply, convert, same_size
 from tapeless.frontend.batch import over_leading
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import at_least, total_size
@@ -21,7 +22,6 @@ from tapeless.frontend.indexing import get_item
 from tapeless.frontend.matrices import diagonal, index_of
 from tapeless.frontend.reductions import fold, max_, min_, over_lanes, refuse_empty, sum_, widened
 from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, optional_number
-from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.shapes import flat, reshaped, stack
 from tapeless.frontend.statistics import absolute_square, flat_at_ends, root
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
@@ -55,7 +55,7 @@ def matmul(ctx: Context, a: Value, b: Value) -> Value:
     x, y = numeric(ctx, "@", a), numeric(ctx, "@", b)
     if isinstance(x, Scalar) or isinstance(y, Scalar):
         ctx.fail("TP104", f"'@' takes arrays, not {type_text(x)} and {type_text(y)}", "use * for numbers.")
-    ctx.same_size(x.type.shape[-1], y.type.shape[max(0, y.type.rank - 2)], "operands of @")
+    same_size(ctx, x.type.shape[-1], y.type.shape[max(0, y.type.rank - 2)], "operands of @")
     left, right = together(ctx, "@", x, y)
     lanes = [(left, min(2, left.type.rank)), (right, min(2, right.type.rank))]
     return over_leading(ctx, lanes, lambda u, v: [_product(ctx, u, v)], "operands of @")
@@ -149,7 +149,7 @@ def cross(ctx: Context, a: Value, b: Value) -> Value:
     x, y = array(ctx, "np.cross", a), array(ctx, "np.cross", b)
     for v in (x, y):
         axis_argument(ctx, "np.cross", weak(-1), v.type.rank)
-        ctx.same_size(3, v.type.shape[-1], "np.cross takes vectors of 3 elements")
+        same_size(ctx, 3, v.type.shape[-1], "np.cross takes vectors of 3 elements")
 
     def at(v: Array, k: int) -> Value:
         return get_item(ctx, v, Sequence_((Static(Ellipsis), weak(k % 3))))
@@ -194,7 +194,7 @@ def matrices(ctx: Context, name: str, value: Value) -> Array:
     found = array(ctx, name, value)
     if found.type.rank < 2:
         ctx.fail("TP202", f"{name} takes a matrix, not {type_text(found)}")
-    ctx.same_size(found.type.shape[-2], found.type.shape[-1], f"{name} takes a square matrix")
+    same_size(ctx, found.type.shape[-2], found.type.shape[-1], f"{name} takes a square matrix")
     kind = float_dtype(found.type.dtype)
     return found if kind is found.type.dtype else ctx.new_cell(cast(ctx, read(ctx, found), kind))
 
@@ -225,7 +225,7 @@ def solve(ctx: Context, a: Value, b: Value) -> Value:
     kind = float_dtype(common_dtype([Scalar(const(0, v.type.dtype)) for v in (matrix, right)]))
     lane = 1 if right.type.rank == 1 else 2
     axis_argument(ctx, name, weak(-lane), right.type.rank)
-    ctx.same_size(matrix.type.shape[-1], right.type.shape[-lane], name)
+    same_size(ctx, matrix.type.shape[-1], right.type.shape[-lane], name)
     operands = [(cast(ctx, read(ctx, matrix), kind), 2), (cast(ctx, read(ctx, right), kind), lane)]
     return over_leading(ctx, operands, lambda m, v: library(ctx, "solve", m, v), name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.assignment import assign
 from tapeless.frontend.context import Context
 from tapeless.frontend.copies import SHORT, attempt, counted, refuse_beyond
@@ -130,8 +130,8 @@ def _array_keys(ctx: Context, keys: list[Key], s: ast.For | ast.While) -> list[K
 def _still_running(ctx: Context, condition: Callable[[], Atom]) -> Atom:
     code = ctx.state.names[ctx.key(FLOW)]
     assert isinstance(code, Scalar)
-    running = scalars.compare_atoms(ctx, "eq", code.atom, i64(0))
-    return scalars.lazy_if(ctx, running, condition, lambda: Const(False, DType.bool), running.type)
+    running = atoms.apply(ctx, "eq", code.atom, i64(0))
+    return atoms.lazy_if(ctx, running, condition, lambda: Const(False, DType.bool), running.type)
 
 
 def _finish_iteration(ctx: Context, result: Flow, leaves: bool) -> None:
@@ -142,8 +142,8 @@ def _finish_iteration(ctx: Context, result: Flow, leaves: bool) -> None:
         if result.atom is None:
             code = i64(0)
         else:
-            again = scalars.compare_atoms(ctx, "eq", code, i64(CODES["continue"]))
-            code = scalars.select(ctx, again, i64(0), code)
+            again = atoms.apply(ctx, "eq", code, i64(CODES["continue"]))
+            code = atoms.select(ctx, again, i64(0), code)
     ctx.bind(FLOW, Scalar(code))
 
 
@@ -155,7 +155,7 @@ def _after_loop(ctx: Context, s: ast.For | ast.While, leaves: bool, saved: Value
     if leaves:
         code = ctx.state.names.pop(ctx.key(FLOW))
         assert isinstance(code, Scalar)
-        broke = scalars.compare_atoms(ctx, "eq", code.atom, i64(CODES["break"]))
+        broke = atoms.apply(ctx, "eq", code.atom, i64(CODES["break"]))
         if not _breaks(s.body):
             if _endless(s):
                 return flow("return")
@@ -165,7 +165,7 @@ def _after_loop(ctx: Context, s: ast.For | ast.While, leaves: bool, saved: Value
             inner = branch(ctx, broke, lambda: NEXT, lambda: _else_part(ctx, s, code.atom))
             return inner
         if _returns(s.body):
-            rest = scalars.select(ctx, broke, i64(0), code.atom)
+            rest = atoms.select(ctx, broke, i64(0), code.atom)
             result = Flow(frozenset({"next", "return"}), rest)
         return result
     return _run_block(ctx, s.orelse) if s.orelse else result
@@ -291,7 +291,7 @@ def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[At
         return value.atom
 
     def test() -> Atom:
-        return _still_running(ctx, lambda: scalars.compare_atoms(ctx, "lt", position(), count))
+        return _still_running(ctx, lambda: atoms.apply(ctx, "lt", position(), count))
 
     def run(_: Var | None) -> None:
         at = position()
@@ -299,7 +299,7 @@ def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[At
             assign(ctx, s.target, element(at))
         result = _run_block(ctx, s.body)
         _finish_iteration(ctx, result, True)
-        ctx.bind(counter, Scalar(scalars.apply(ctx, "add", at, i64(1))))
+        ctx.bind(counter, Scalar(atoms.apply(ctx, "add", at, i64(1))))
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
     compile_loop(
@@ -354,7 +354,7 @@ def _unrolled(ctx: Context, s: ast.For, items: Sequence[Value], reason: str) -> 
     if not kinds:
         return NEXT
     others = Flow(kinds, result.code if len(kinds) > 1 else None)
-    broke = scalars.compare_atoms(ctx, "eq", result.code, i64(CODES["break"]))
+    broke = atoms.apply(ctx, "eq", result.code, i64(CODES["break"]))
     return branch(ctx, broke, lambda: NEXT, lambda: guarded(ctx, others, lambda: _run_block(ctx, s.orelse)))
 
 
@@ -381,8 +381,8 @@ def _one_copy(ctx: Context, s: ast.For, item: Value) -> Flow:
     kinds = (result.kinds - {"continue"}) | {"next"}
     if result.atom is None or len(kinds) == 1:
         return Flow(kinds)
-    is_continue = scalars.compare_atoms(ctx, "eq", result.atom, i64(CODES["continue"]))
-    return Flow(kinds, scalars.select(ctx, is_continue, i64(0), result.atom))
+    is_continue = atoms.apply(ctx, "eq", result.atom, i64(CODES["continue"]))
+    return Flow(kinds, atoms.select(ctx, is_continue, i64(0), result.atom))
 
 
 def _without_break(ctx: Context, result: Flow) -> Flow:
@@ -391,8 +391,8 @@ def _without_break(ctx: Context, result: Flow) -> Flow:
     kinds = (result.kinds - {"break"}) | {"next"}
     if len(kinds) == 1:
         return Flow(kinds)
-    broke = scalars.compare_atoms(ctx, "eq", result.code, i64(CODES["break"]))
-    return Flow(kinds, scalars.select(ctx, broke, i64(0), result.code))
+    broke = atoms.apply(ctx, "eq", result.code, i64(CODES["break"]))
+    return Flow(kinds, atoms.select(ctx, broke, i64(0), result.code))
 
 
 def _run_block(ctx: Context, statements: Sequence[ast.stmt]) -> Flow:

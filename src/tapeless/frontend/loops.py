@@ -18,6 +18,7 @@ from itertools import combinations
 
 from tapeless.frontend import exchange, scalars
 from tapeless.frontend.arrays import cast, in_order, read
+from tapeless.frontend.atoms import same_size
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.flow import RETURN
 from tapeless.frontend.merge import FALSE, TRUE, shown
@@ -397,7 +398,7 @@ class _Shape:
                     "TP204", f"'{self.key[1]}' changes its size in the loop, from {a} to {b}",
                     "allocate the largest size before the loop and keep a count.",
                 )  # fmt: skip
-            ctx.same_size(a, b, f"'{self.key[1]}' must keep its size in a loop")
+            same_size(ctx, a, b, f"'{self.key[1]}' must keep its size in a loop")
         slot.result = var
 
     # -- after the loop

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.applied import (
     atoms_of,
     bound_arguments,
@@ -34,7 +34,7 @@ def op_map(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value
     function, *inputs = args
     if len(inputs) == 1 and isinstance(inputs[0], Scalar):
         count = scalars.to_index(ctx, inputs[0], "the length given to tp.map")
-        width = ctx.atom_dim(scalars.apply(ctx, "max", count, i64(0)))
+        width = ctx.atom_dim(atoms.apply(ctx, "max", count, i64(0)))
         return _map(ctx, function, width, [], [Scalar(Var("i", I64), True)], index_only=True)
     return map_values(ctx, "tp.map", function, inputs)
 
@@ -103,7 +103,7 @@ def _hoist_size(ctx: Context, what: str, size: Var, lam: Lambda, inside: set[Var
                 f"the function given to {what} returns arrays whose size is different from element to element",
                 "return arrays of one size.",
             )
-        return scalars.apply(ctx, stm.exp.op, *(outer(x) for x in stm.exp.args))
+        return atoms.apply(ctx, stm.exp.op, *(outer(x) for x in stm.exp.args))
 
     return ctx.atom_dim(outer(size))
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.arrays import broadcast_to, cast, make_array, read, write
+from tapeless.frontend.atoms import apply, convert
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.matrices import diagonal as diagonal_of
 from tapeless.frontend.matrices import index_of
 from tapeless.frontend.registry import BY_NAME, Handler, array, dtype, numeric, with_signature
-from tapeless.frontend.scalars import apply, convert
 from tapeless.frontend.shapes import np_transpose, to_shape
 from tapeless.frontend.sorting import sort_in_place
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
@@ -161,7 +161,7 @@ def _is_integer(ctx: Context, a: Value) -> Value:
     if not a.dtype.is_float:
         return weak(True)
     whole = apply(ctx, "eq", a.atom, apply(ctx, "floor", a.atom))
-    return Scalar(scalars.logical_and(ctx, whole, apply(ctx, "isfinite", a.atom)), True)
+    return Scalar(atoms.logical_and(ctx, whole, apply(ctx, "isfinite", a.atom)), True)
 
 
 ARRAY_METHODS = frozenset(AS_FUNCTION) | (frozenset(METHODS) - {"is_integer"}) | frozenset(REFUSED)

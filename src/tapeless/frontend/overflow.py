@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tapeless.frontend.atoms import apply, convert, lowest, select
 from tapeless.frontend.context import Context
-from tapeless.frontend.scalars import apply, convert, lowest, select
 from tapeless.ir.types import Atom, DType, const, zero_of
 
 

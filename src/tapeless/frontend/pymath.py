@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from tapeless.frontend import prelude, scalars
+from tapeless.frontend import atoms, prelude, scalars
+from tapeless.frontend.atoms import apply, convert, select
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.registry import Handler, known, register
-from tapeless.frontend.scalars import apply, convert, select
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.types import Atom, Const, DType, const
 from tapeless.ops.table import TABLE
@@ -386,8 +386,8 @@ def _complex_handler(name: str) -> Handler:
             guard(ctx, apply(ctx, "ne", z.atom, const(pole, C128)), "ValueError", "math domain error")
         result = apply(ctx, name, z.atom)
         if name in OVERFLOWING:
-            fine = scalars.logical_not(ctx, apply(ctx, "isfinite", z.atom))
-            fine = scalars.logical_or(ctx, fine, apply(ctx, "isfinite", result))
+            fine = atoms.logical_not(ctx, apply(ctx, "isfinite", z.atom))
+            fine = atoms.logical_or(ctx, fine, apply(ctx, "isfinite", result))
             guard(ctx, fine, "OverflowError", "math range error")
         return folded(ctx, getattr(cmath, name), [z]) or Scalar(result, True)
 

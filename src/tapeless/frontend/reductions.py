@@ -10,11 +10,12 @@ import ast
 from collections.abc import Callable, Sequence
 
 from tapeless.frontend.arrays import read
+from tapeless.frontend.atoms import apply, convert, select
 from tapeless.frontend.batch import lanes_last, over_leading
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import total_size
 from tapeless.frontend.registry import array, axes, dtype, dtype_of, flag, known, numeric
-from tapeless.frontend.scalars import apply, arithmetic, convert, select
+from tapeless.frontend.scalars import arithmetic
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.core import Lambda, Reduction, Sweep
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64

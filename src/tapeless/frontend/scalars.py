@@ -11,10 +11,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from tapeless.frontend.context import Context, type_text, with_article
+from tapeless.frontend.atoms import apply, convert, logical_and, logical_not, logical_or, lowest, select
+from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Scalar, weak
-from tapeless.ir.core import Apply, Body, If
-from tapeless.ir.types import Atom, Const, DType, Type, Var, const, i64, zero_of
+from tapeless.ir.types import Atom, Const, DType, const, i64, zero_of
 from tapeless.ops.op import COMPLEX
 from tapeless.ops.promotion import promote
 from tapeless.ops.table import op as row
@@ -45,40 +45,6 @@ COMPARE: dict[str, tuple[str, Callable[[Any, Any], Any], str]] = {
 NEGATIVE_POWER = "an int to a negative power is a float in Python, and the type of a result cannot depend on the value of the exponent: write float(base) ** exponent"  # fmt: skip
 NUMPY_POWER = "integers to negative integer powers are not allowed"
 SYMBOLS = {name: text for name, (_, _, text) in {**BINARY, **COMPARE}.items()}
-
-
-def apply(ctx: Context, name: str, *args: Atom) -> Atom:
-    """A row of the ops table on operands of fitting types, folded when all are constant."""
-    spec = row(name)
-    for a in args[name == "select" :]:
-        if a.type.dtype not in spec.dtypes:
-            ctx.fail("TP104", f"{name} does not take {with_article(a.type.dtype.numpy.name)}")
-    dtype = spec.result([a.type.dtype for a in args])
-    if all(isinstance(a, Const) for a in args):
-        return fold(name, args, dtype)
-    return ctx.b.let(Type(dtype), Apply(name, tuple(args)), "t")
-
-
-def size_op(ctx: Context, name: str, a: Atom, b: Atom) -> Atom:
-    """Arithmetic of sizes and positions: done once, so that equal sizes are one variable."""
-    key = (name, a, b)
-    if key not in ctx.state.sizes:
-        ctx.state.sizes[key] = apply(ctx, name, a, b)
-    return ctx.state.sizes[key]
-
-
-def fold(name: str, args: tuple[Atom, ...], dtype: DType) -> Const:
-    values = [a.type.dtype.numpy.type(a.value) for a in args if isinstance(a, Const)]
-    return const(row(name).numpy(*values), dtype)
-
-
-def convert(ctx: Context, atom: Atom, dtype: DType) -> Atom:
-    if atom.type.dtype is dtype:
-        return atom
-    if isinstance(atom, Const):
-        keeps = dtype.is_complex or dtype is DType.bool  # 1j is true
-        return const(atom.value if keeps else atom.value.real, dtype)
-    return ctx.b.let(Type(dtype), Apply("convert", (atom,)), "t")
 
 
 def narrowed(ctx: Context, atom: Atom, dtype: DType) -> Atom:
@@ -138,10 +104,6 @@ def exactly(ctx: Context, atom: Atom, dtype: DType) -> Atom:
         back = convert(ctx, apply(ctx, "real", result) if dtype.is_complex else result, source)
         ctx.check(apply(ctx, "eq", back, atom), "OverflowError", f"the integer {{0}} {reason}: write float(...)", atom)
     return result
-
-
-def compare_atoms(ctx: Context, name: str, a: Atom, b: Atom) -> Atom:
-    return apply(ctx, name, a, b)
 
 
 def common(ctx: Context, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
@@ -318,10 +280,6 @@ def arithmetic(ctx: Context, op: str, *args: Atom) -> Atom:
     return result
 
 
-def lowest(dtype: DType) -> int:
-    return int(-(2 ** (8 * dtype.bytes - 1)))
-
-
 # -- comparisons and signs
 
 
@@ -384,30 +342,6 @@ def truth(ctx: Context, a: Scalar) -> Atom:
     return a.atom if a.dtype is DType.bool else convert(ctx, a.atom, DType.bool)
 
 
-def logical_not(ctx: Context, cond: Atom) -> Atom:
-    return apply(ctx, "not", cond)
-
-
-def logical_and(ctx: Context, a: Atom, b: Atom) -> Atom:
-    for x, y in ((a, b), (b, a)):
-        if isinstance(x, Const):
-            return y if x.value else x
-    return apply(ctx, "and", a, b)
-
-
-def logical_or(ctx: Context, a: Atom, b: Atom) -> Atom:
-    for x, y in ((a, b), (b, a)):
-        if isinstance(x, Const):
-            return x if x.value else y
-    return apply(ctx, "or", a, b)
-
-
-def select(ctx: Context, cond: Atom, a: Atom, b: Atom) -> Atom:
-    if isinstance(cond, Const):
-        return a if cond.value else b
-    return apply(ctx, "select", cond, a, b)
-
-
 def to_index(ctx: Context, a: Scalar, what: str = "an index") -> Atom:
     """An integer operand as i64."""
     if a.dtype.is_int:
@@ -427,14 +361,3 @@ def join(ctx: Context, a: Scalar, b: Scalar) -> tuple[DType, bool]:
             return promote(strong.dtype, False, soft.dtype, True)[0], False
     dtype, _ = promote(a.dtype, False, b.dtype, False)
     return dtype, a.weak and b.weak
-
-
-def lazy_if(ctx: Context, cond: Atom, then: Callable[[], Atom], orelse: Callable[[], Atom], type: Type) -> Atom:
-    """A conditional on scalars whose arms are only evaluated when taken."""
-    with ctx.b.region() as first:
-        a = then()
-    with ctx.b.region() as second:
-        c = orelse()
-    var = Var("t", type)
-    ctx.b.bind([var], If(cond, Body(tuple(first), (a,)), Body(tuple(second), (c,))))
-    return var

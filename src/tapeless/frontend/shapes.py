@@ -11,6 +11,7 @@ from itertools import pairwise
 from tapeless.frontend import scalars
 from tapeless.frontend.arrays import broadcast_to as broadcast_value
 from tapeless.frontend.arrays import cast, in_order, make_array, read, reshape, separate, transpose
+from tapeless.frontend.atoms import apply, same_size
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.creation import at_least, check_order, dim_of, total_size
 from tapeless.frontend.creation import shape_of as shape_argument
@@ -18,7 +19,6 @@ from tapeless.frontend.elementwise import common_dtype
 from tapeless.frontend.elementwise_options import borrowed
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, vector
-from tapeless.frontend.scalars import apply
 from tapeless.frontend.values import Array, Borrowed, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Range
 from tapeless.ir.types import Atom, Const, Dim, Var, i64
@@ -221,7 +221,7 @@ def joined(ctx: Context, name: str, parts: Sequence[Array], place: int) -> Array
     for p in parts[1:]:
         for k, (d, e) in enumerate(zip(parts[0].type.shape, p.type.shape, strict=True)):
             if k != place:
-                ctx.same_size(d, e, f"{name}: axis {k}")
+                same_size(ctx, d, e, f"{name}: axis {k}")
     length: Atom = i64(0)
     for p in parts:
         size = ctx.size_atom(p.type.shape[place])

@@ -6,7 +6,7 @@ clamped, a position outside raises IndexError.
 
 from __future__ import annotations
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.arrays import is_full
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Scalar, SliceValue, Static, Value
@@ -39,23 +39,23 @@ def checked_position(ctx: Context, index: Atom, length: Dim, axis: int) -> Atom:
     if isinstance(index, Const) and int(index.value.real) >= 0:
         wrapped: Atom = index
     elif isinstance(index, Const):
-        wrapped = scalars.apply(ctx, "add", index, n)
+        wrapped = atoms.apply(ctx, "add", index, n)
     else:
-        negative = scalars.apply(ctx, "lt", index, zero)
-        wrapped = scalars.select(ctx, negative, scalars.apply(ctx, "add", index, n), index)
+        negative = atoms.apply(ctx, "lt", index, zero)
+        wrapped = atoms.select(ctx, negative, atoms.apply(ctx, "add", index, n), index)
     if not ctx.options.unsafe:
-        low = scalars.apply(ctx, "ge", wrapped, zero)
-        high = scalars.apply(ctx, "lt", wrapped, n)
+        low = atoms.apply(ctx, "ge", wrapped, zero)
+        high = atoms.apply(ctx, "lt", wrapped, n)
         message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
-        ctx.check(scalars.logical_and(ctx, low, high), "IndexError", message, index, n)
+        ctx.check(atoms.logical_and(ctx, low, high), "IndexError", message, index, n)
     return wrapped
 
 
 def _affine(ctx: Context, start: Atom, index: Atom, step: Atom) -> Atom:
     """start + index * step."""
     if step != i64(1):
-        index = scalars.apply(ctx, "mul", index, step)
-    return index if start == i64(0) else scalars.apply(ctx, "add", start, index)
+        index = atoms.apply(ctx, "mul", index, step)
+    return index if start == i64(0) else atoms.apply(ctx, "add", start, index)
 
 
 # -- slices
@@ -68,7 +68,7 @@ def slice_of(ctx: Context, item: SliceValue, length: Dim) -> Range:
     if not (
         isinstance(step, Const) and step.value.real > LOWEST
     ):  # the lowest integer has no counterpart, the next goes as far
-        step = scalars.apply(ctx, "max", step, i64(LOWEST + 1))
+        step = atoms.apply(ctx, "max", step, i64(LOWEST + 1))
     start, stop = _bound(ctx, item.start), _bound(ctx, item.stop)
     if not isinstance(step, Const):
         return _slice_by(ctx, start, stop, step, n)
@@ -76,7 +76,7 @@ def slice_of(ctx: Context, item: SliceValue, length: Dim) -> Range:
     if by == 0:
         ctx.fail("TP112", "slice step cannot be zero")
     if start is None and stop is None and abs(by) == 1:  # the length stays
-        return Range(i64(0) if by == 1 else scalars.size_op(ctx, "sub", n, i64(1)), length, step)
+        return Range(i64(0) if by == 1 else atoms.size_op(ctx, "sub", n, i64(1)), length, step)
     simple = _simple_slice(ctx, start, stop, n) if by == 1 else None
     if simple is not None:
         return simple
@@ -99,31 +99,31 @@ def _at_most_one(ctx: Context, start: Atom | None, stop: Atom | None) -> bool:
 
 def _slice_by(ctx: Context, start: Atom | None, stop: Atom | None, step: Atom, n: Atom) -> Range:
     """A step that is only known at run time: both directions, and the one that applies."""
-    ctx.check(scalars.apply(ctx, "ne", step, i64(0)), "ValueError", "slice step cannot be zero")
-    up = scalars.apply(ctx, "gt", step, i64(0))
+    ctx.check(atoms.apply(ctx, "ne", step, i64(0)), "ValueError", "slice step cannot be zero")
+    up = atoms.apply(ctx, "gt", step, i64(0))
     rising, falling = _rising(ctx, start, stop, n), _falling(ctx, start, stop, n)
-    low, span = (scalars.select(ctx, up, a, b) for a, b in zip(rising, falling, strict=True))
-    return Range(low, _steps(ctx, span, scalars.apply(ctx, "abs", step)), step)
+    low, span = (atoms.select(ctx, up, a, b) for a, b in zip(rising, falling, strict=True))
+    return Range(low, _steps(ctx, span, atoms.apply(ctx, "abs", step)), step)
 
 
 def _rising(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) -> tuple[Atom, Atom]:
     """First position and distance to the end, for a positive step."""
     low = i64(0) if start is None else _clamp(ctx, start, n, i64(0), n)
     high = n if stop is None else _clamp(ctx, stop, n, i64(0), n)
-    return low, scalars.size_op(ctx, "sub", high, low)
+    return low, atoms.size_op(ctx, "sub", high, low)
 
 
 def _falling(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) -> tuple[Atom, Atom]:
     """The same for a negative step."""
-    last = scalars.size_op(ctx, "sub", n, i64(1))
+    last = atoms.size_op(ctx, "sub", n, i64(1))
     low = last if start is None else _clamp(ctx, start, n, i64(-1), last)
     high = i64(-1) if stop is None else _clamp(ctx, stop, n, i64(-1), last)
-    return low, scalars.size_op(ctx, "sub", low, high)
+    return low, atoms.size_op(ctx, "sub", low, high)
 
 
 def _steps(ctx: Context, span: Atom, by: Atom) -> Dim:
     """How many steps it takes."""
-    op = scalars.size_op
+    op = atoms.size_op
     if by != i64(1):
         span = op(ctx, "add", op(ctx, "floordiv", op(ctx, "sub", span, i64(1)), by), i64(1))
     return ctx.atom_dim(op(ctx, "max", span, i64(0)))
@@ -135,8 +135,8 @@ def _simple_slice(ctx: Context, start: Atom | None, stop: Atom | None, n: Atom) 
     left = 0 if stop is None else -int(stop.value.real) if isinstance(stop, Const) else -1
     if first < 0 or left < 0 or (left == 0 and stop is not None):
         return None
-    rest = scalars.size_op(ctx, "add", n, i64(max(-first - left, LOWEST)))
-    return Range(i64(first), ctx.atom_dim(scalars.size_op(ctx, "max", rest, i64(0))), i64(1))
+    rest = atoms.size_op(ctx, "add", n, i64(max(-first - left, LOWEST)))
+    return Range(i64(first), ctx.atom_dim(atoms.size_op(ctx, "max", rest, i64(0))), i64(1))
 
 
 def _bound(ctx: Context, value: Value | None) -> Atom | None:
@@ -148,14 +148,14 @@ def _bound(ctx: Context, value: Value | None) -> Atom | None:
 
 
 def _clamp(ctx: Context, bound: Atom, n: Atom, low: Atom, high: Atom) -> Atom:
-    op = scalars.size_op
+    op = atoms.size_op
     if isinstance(bound, Const):
         value = int(bound.value.real)
         if value >= 0:
             return low if bound == low else op(ctx, "min", bound, high)
         return op(ctx, "max", op(ctx, "add", n, bound), low)
     negative = op(ctx, "lt", bound, i64(0))
-    wrapped = scalars.select(ctx, negative, op(ctx, "add", bound, n), bound)
+    wrapped = atoms.select(ctx, negative, op(ctx, "add", bound, n), bound)
     return op(ctx, "min", op(ctx, "max", wrapped, low), high)
 
 
@@ -163,4 +163,4 @@ def compose(ctx: Context, outer: Range, inner: Range) -> Range:
     if outer.start == i64(0) and outer.step == i64(1):
         return inner
     start = _affine(ctx, outer.start, inner.start, outer.step)
-    return Range(start, inner.length, scalars.apply(ctx, "mul", outer.step, inner.step))
+    return Range(start, inner.length, atoms.apply(ctx, "mul", outer.step, inner.step))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from tapeless.frontend import prelude
 from tapeless.frontend.arrays import cast, elementwise, map_nest, read, write
+from tapeless.frontend.atoms import apply, convert, same_size, select
 from tapeless.frontend.batch import along, lanes_back, lanes_last, over_leading
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.indexing import get_item
 from tapeless.frontend.linalg import library
 from tapeless.frontend.reductions import no_complex
 from tapeless.frontend.registry import array, axis, known, numeric, text, vector
-from tapeless.frontend.scalars import apply, convert, select
 from tapeless.frontend.shapes import LAST, WHOLE, flat
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.core import At
@@ -83,7 +83,7 @@ def interp(
     places, values = array(ctx, "np.interp", xp), array(ctx, "np.interp", fp)
     if places.type.rank != 1 or values.type.rank != 1:
         ctx.fail("TP202", "np.interp takes vectors of places and values")
-    ctx.same_size(places.type.shape[0], values.type.shape[0], "np.interp")
+    same_size(ctx, places.type.shape[0], values.type.shape[0], "np.interp")
     size = ctx.size_atom(places.type.shape[0])
     ctx.check(apply(ctx, "gt", size, i64(0)), "ValueError", "array of sample points is empty")
     points = numeric(ctx, "np.interp", x)

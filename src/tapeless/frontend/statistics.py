@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapeless.frontend.arrays import elementwise, map_nest
+from tapeless.frontend.atoms import apply, convert, same_size, select
 from tapeless.frontend.batch import along
 from tapeless.frontend.context import Context
 from tapeless.frontend.creation import total_size
 from tapeless.frontend.elementwise import ROWS, apply_row
 from tapeless.frontend.reductions import fold, no_complex, over_lanes, reduced_size, refuse_empty, sum_
 from tapeless.frontend.registry import array, axes, axis, dtype, known, numeric, optional_number, vector
-from tapeless.frontend.scalars import apply, convert, select
 from tapeless.frontend.values import Scalar, Value
 from tapeless.ir.types import Atom, DType, Var, const, one_of, zero_of
 from tapeless.ops.promotion import float_dtype
@@ -126,7 +126,7 @@ def average(ctx: Context, a: Value, axis: Value | None = None, weights: Value | 
             ctx.fail("TP202", "np.average: the weights must have the shape of the array, or be a vector along the axis")
         place = axis_argument(ctx, "np.average", axis, value.type.rank)
         shape = [1] * value.type.rank
-        ctx.same_size(value.type.shape[place], factor.type.shape[0], "np.average")
+        same_size(ctx, value.type.shape[place], factor.type.shape[0], "np.average")
         factor = reshaped(ctx, factor, [*shape[:place], ctx.canon(factor.type.shape[0]), *shape[place + 1 :]])
     total, weight = sum_(ctx, binary_values(ctx, "Mult", value, factor), axis), sum_(ctx, factor, axis)
 

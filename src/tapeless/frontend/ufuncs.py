@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tapeless.frontend import scalars
+from tapeless.frontend import atoms, scalars
 from tapeless.frontend.arrays import (
     before_write,
     broadcast_shapes,
@@ -112,7 +112,7 @@ def _update(
         kind = target.type.dtype
 
         def combine(old: Scalar, new: Scalar) -> Scalar:
-            return Scalar(scalars.convert(ctx, rule(ctx, old, new).atom, kind))
+            return Scalar(atoms.convert(ctx, rule(ctx, old, new).atom, kind))
 
         old = ctx.b.index(target, axes)
         operand = source if isinstance(source, Var) and source.type.shape else Scalar(source)
