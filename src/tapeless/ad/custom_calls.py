@@ -15,9 +15,9 @@ from tapeless.ad import custom
 from tapeless.ad.emit import Emit, differentiable
 from tapeless.ad.traced import Arguments, Keywords, fitted, leaves_like, leaves_of, rebuilt, resized, type_of, value_of
 from tapeless.frontend.arrays import read
-from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.names import from_python
+from tapeless.frontend.handlers import call_value
+from tapeless.frontend.surroundings import from_python
 from tapeless.frontend.values import Array, Closure, Scalar, Sequence_, Static, Value
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, Lambda

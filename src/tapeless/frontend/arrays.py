@@ -10,11 +10,13 @@ from functools import reduce
 
 from tapeless.frontend import atoms, layout, scalars
 from tapeless.frontend.atoms import same_size
+from tapeless.frontend.captures import constants
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.values import Array, Borrowed, Cell, Reshaped, Scalar, Sequence_, Strided, Value, parts_of
 from tapeless.ir.builder import full_axes
-from tapeless.ir.core import At, Axis, Body, Range
+from tapeless.ir.core import Apply, At, Axis, Body, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64, zero_of
+from tapeless.ops.promotion import promote
 
 ScalarFunction = Callable[..., Scalar]
 Convert = Callable[[Context, Atom, DType], Atom]
@@ -272,8 +274,6 @@ def map_nest(ctx: Context, function: ScalarFunction, values: Sequence[Var | Scal
         result = function(*(v if isinstance(v, Scalar) else Scalar(v) for v in values))
         atom = result.atom
         if isinstance(atom, Const):
-            from tapeless.ir.core import Apply
-
             return ctx.b.let(atom.type, Apply("identity", (atom,)), "t")
         return atom
     width = shape[0]
@@ -365,15 +365,11 @@ def _stacked(ctx: Context, atoms: Sequence[Atom]) -> Var:
     known = [a for a in atoms if isinstance(a, Const)]
     if len(known) < len(atoms) or len(known) <= ON_STACK:
         return ctx.b.array(atoms)
-    from tapeless.frontend.rows import constants
-
     return ctx.b.copy(read(ctx, constants(ctx, known)))
 
 
 def _common_dtype(values: Sequence[Scalar]) -> DType:
     """The type of an array of these numbers: np.array finds one for each before it joins them, so none is weak."""
-    from tapeless.ops.promotion import promote
-
     return reduce(lambda a, b: promote(a, False, b, False)[0], (v.dtype for v in values))
 
 

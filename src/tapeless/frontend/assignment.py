@@ -7,9 +7,10 @@ import ast
 from tapeless.frontend import atoms, scalars
 from tapeless.frontend.arrays import as_numeric, broadcast_to, write
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.expressions import binary_values, evaluate
 from tapeless.frontend.index_arrays import masked_update
 from tapeless.frontend.indexing import get_item, row_view, set_item
+from tapeless.frontend.python_operators import binary_values
+from tapeless.frontend.rules import evaluate, statement
 from tapeless.frontend.values import (
     Array,
     Scalar,
@@ -17,6 +18,19 @@ from tapeless.frontend.values import (
     Value,
 )
 from tapeless.ir.types import DType, Var, i64
+
+
+@statement(ast.Assign)
+def _assign(ctx: Context, s: ast.Assign) -> None:
+    result = evaluate(ctx, s.value)
+    for target in s.targets:
+        assign(ctx, target, result)
+
+
+@statement(ast.AnnAssign)
+def _annotated(ctx: Context, s: ast.AnnAssign) -> None:
+    if s.value is not None:
+        assign(ctx, s.target, evaluate(ctx, s.value))
 
 
 def assign(ctx: Context, target: ast.expr, value: Value) -> None:
@@ -75,6 +89,7 @@ def unpack(ctx: Context, value: Value, count: int) -> list[Value]:
             ctx.fail("TP104", f"cannot unpack {type_text(value)}")
 
 
+@statement(ast.AugAssign)
 def augmented(ctx: Context, s: ast.AugAssign) -> None:
     name = type(s.op).__name__
     match s.target:

@@ -7,21 +7,23 @@ Results are Python numbers where Python gives them.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tapeless.frontend import atoms, scalars
+from tapeless.frontend import scalars
+from tapeless.frontend.arguments import integer, known, text, with_signature
 from tapeless.frontend.arrays import elementwise, make_array, read
 from tapeless.frontend.atoms import apply, convert
+from tapeless.frontend.attributes import attribute
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.copies import SHORT, refuse_beyond, refuse_long
-from tapeless.frontend.expressions import binary_values, truth_of
-from tapeless.frontend.indexing import get_item, row_view
+from tapeless.frontend.elementwise_options import round_number
+from tapeless.frontend.handlers import register
+from tapeless.frontend.indexing import get_item
+from tapeless.frontend.iteration import items_of, range_count
 from tapeless.frontend.pymath import floats, to_integer
-from tapeless.frontend.registry import integer, known, register, text, with_signature
-from tapeless.frontend.rows import long_constants, rows
+from tapeless.frontend.python_operators import binary_values, truth_of
 from tapeless.frontend.values import (
     Array,
     Closure,
@@ -34,7 +36,8 @@ from tapeless.frontend.values import (
     Zipped,
     weak,
 )
-from tapeless.ir.types import Atom, Const, DType, const, i64, zero_of
+from tapeless.ir.core import Print
+from tapeless.ir.types import Atom, Const, DType, const, i64
 
 # -- lengths and iteration
 
@@ -47,8 +50,6 @@ def _len(ctx: Context, obj: Value) -> Value:
         case Sequence_(items=items):
             return weak(len(items))
         case RangeValue():
-            from tapeless.frontend.iteration import range_count
-
             return Scalar(apply(ctx, "max", range_count(ctx, obj, tested=True), i64(0)), True)
         case Static(value=str() as chars):
             return weak(len(chars))
@@ -108,33 +109,6 @@ def _reversed(ctx: Context, sequence: Value) -> Value:
             ctx.fail("TP104", f"{type_text(sequence)} cannot be reversed")
 
 
-def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
-    """The elements of something whose length is known at compile time."""
-    match value:
-        case Sequence_(kind="dict", keys=keys):
-            return [weak(k) if isinstance(k, bool | int | float | complex) else Static(k) for k in keys]
-        case Sequence_(items=items):
-            return list(items)
-        case Zipped(parts=parts, start=start):
-            rows = [Sequence_(r) for r in zip(*(items_of(ctx, what, p) for p in parts), strict=False)]
-            if start is None:
-                return list(rows)
-            numbers = (scalars.binary(ctx, "Add", start, weak(k)) for k in range(len(rows)))
-            return [Sequence_((n, *r.items)) for n, r in zip(numbers, rows, strict=True)]
-        case RangeValue():
-            bounds = [x.atom.value for x in (value.start, value.stop, value.step) if isinstance(x.atom, Const)]
-            if len(bounds) == 3:
-                counted = range(*(int(b.real) for b in bounds))
-                refuse_long(ctx, what, len(counted))
-                return [weak(k) for k in counted]
-        case Array(type=t):
-            n = ctx.canon(t.shape[0])
-            if isinstance(n, int):
-                refuse_long(ctx, what, n)
-                return [row_view(ctx, value, i64(k)) for k in range(n)]
-    ctx.fail("TP104", f"{what} needs a length known at compile time", "use an array.")
-
-
 @known("tuple")
 def _tuple(ctx: Context, iterable: Value | None = None) -> Value:
     return Sequence_(tuple(items_of(ctx, "a tuple", iterable)) if iterable is not None else ())
@@ -190,8 +164,6 @@ def _divmod(ctx: Context, x: Value, y: Value) -> Value:
 
 @known("round")
 def _round(ctx: Context, number: Value, ndigits: Value | None = None) -> Value:
-    from tapeless.frontend.elementwise_options import round_number
-
     if not isinstance(number, Scalar):
         ctx.fail("TP104", f"round takes a number, not {type_text(number)}", "use np.round for arrays.")
     if ndigits is None:
@@ -264,135 +236,6 @@ for _name, _operator_name in {
     _operator(_name, _operator_name)
 
 
-# -- folds
-
-
-FOLDED = 4096  # a fold of more constants than these is left to the compiled code
-
-
-@known("sum")
-def _sum(ctx: Context, iterable: Value, start: Value | None = None) -> Value:
-    return fold_values(ctx, "Add", "sum", iterable, start or weak(0))
-
-
-def fold_values(ctx: Context, operator: str, what: str, iterable: Value, start: Value) -> Value:
-    """start + x0 + x1 + ..., in this order, as Python does it."""
-    if not isinstance(iterable, Array | RangeValue):
-        items = items_of(ctx, what, iterable)
-        folded = isinstance(start, Scalar) and start.static and len(items) <= FOLDED and long_constants(items)
-        make = rows(ctx, items) if len(items) > SHORT and not folded else None
-        if make is not None and isinstance(start, Scalar):
-            return _loop(ctx, i64(len(items)), start, lambda total, k: binary_values(ctx, operator, total, make(k)))
-        for k, item in enumerate(items):
-            before = ctx.b.made
-            start = binary_values(ctx, operator, start, item)
-            refuse_beyond(ctx, what, len(items), k + 1, ctx.b.made - before)
-        return start
-    if isinstance(iterable, Array) and iterable.type.rank > 1:
-        from tapeless.frontend.reductions import NAMES
-
-        if start in (weak(0), weak(1)):
-            return NAMES[operator](ctx, iterable, weak(0))
-        return binary_values(ctx, operator, start, NAMES[operator](ctx, iterable, weak(0)))
-    from tapeless.frontend.iteration import iteration
-
-    if not isinstance(start, Scalar):
-        ctx.fail("TP104", f"{what} starts with a number here, not {type_text(start)}")
-    count, element = iteration(ctx, iterable)
-    return _loop(ctx, count, start, lambda total, k: binary_values(ctx, operator, total, element(k)))
-
-
-def _loop(ctx: Context, count: Atom, start: Scalar, step: Callable[[Scalar, Atom], Value]) -> Scalar:
-    """A running value, in the type that it has after the first step."""
-    with ctx.b.region():  # a trial, for the type
-        trial = step(start, i64(0))
-    if not isinstance(trial, Scalar):
-        ctx.fail("TP104", f"the elements must be numbers, not {type_text(trial)}")
-    dtype, is_weak = scalars.join(ctx, trial, start)
-
-    def body(k: Atom, running: Atom) -> list[Atom]:
-        value = step(Scalar(running, is_weak), k)
-        assert isinstance(value, Scalar)
-        return [scalars.exactly(ctx, value.atom, dtype)]
-
-    (result,) = ctx.b.for_(count, [scalars.exactly(ctx, start.atom, dtype)], body, ["r"])
-    return Scalar(result, is_weak)
-
-
-def _extremum(name: str) -> None:
-    def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
-        for key in keywords:
-            ctx.fail("TP112", f"{name}: the argument '{key}' cannot be compiled", "write the comparison out.")
-        if len(args) == 1:
-            if isinstance(args[0], Array):
-                return _extremum_of_array(ctx, name, args[0])
-            args = items_of(ctx, name, args[0])
-        if not args:
-            ctx.fail("TP112", f"{name}() of no arguments")
-        result = args[0]
-        for k, other in enumerate(args[1:]):
-            before = ctx.b.made
-            if not (isinstance(result, Scalar) and isinstance(other, Scalar)):
-                wrong = other if isinstance(result, Scalar) else result
-                ctx.fail("TP120", f"{name} compares numbers, not {type_text(wrong)}", f"use np.{name}imum for arrays.")
-            result = better(ctx, name, result, other)
-            refuse_beyond(ctx, name, len(args), k + 2, ctx.b.made - before)
-        return result
-
-    register(name, handler)
-
-
-def better(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
-    """Python's min and max of two numbers, in a type that holds both."""
-    dtype, is_weak = scalars.join(ctx, a, b)
-    if dtype.is_complex:
-        ctx.fail("TP104", f"{name} does not take complex numbers")
-    x, y = scalars.exactly(ctx, a.atom, dtype), scalars.exactly(ctx, b.atom, dtype)
-    if dtype is DType.bool:
-        return Scalar(apply(ctx, "and" if name == "min" else "or", x, y), is_weak)
-    return Scalar(apply(ctx, name, x, y), is_weak)
-
-
-def _extremum_of_array(ctx: Context, name: str, array: Array) -> Value:
-    if array.type.rank != 1:
-        ctx.fail("TP120", f"{name} of an array with rows is ambiguous", f"use np.{name}.")
-    n = ctx.size_atom(array.type.shape[0])
-    ctx.check(apply(ctx, "gt", n, i64(0)), "ValueError", f"{name}() iterable argument is empty")
-    var = read(ctx, array)
-    first = atoms.lazy_if(
-        ctx,
-        apply(ctx, "gt", n, i64(0)),
-        lambda: ctx.b.row(var, i64(0)),
-        lambda: zero_of(var.type.dtype),
-        var.type.row(),
-    )
-    return _loop(ctx, n, Scalar(first), lambda best, k: better(ctx, name, best, Scalar(ctx.b.row(var, k))))
-
-
-_extremum("min")
-_extremum("max")
-
-
-def _quantifier(name: str, row: str, end: bool) -> None:
-    def body(ctx: Context, iterable: Value) -> Value:
-        if isinstance(iterable, Array):
-            if iterable.type.rank != 1:
-                ctx.fail("TP120", f"{name} of an array with rows is ambiguous", f"use np.{name}.")
-            from tapeless.frontend.reductions import all_, any_, python_bool
-
-            return python_bool((any_ if name == "any" else all_)(ctx, iterable))
-        result: Atom = Const(not end, DType.bool)
-        for item in items_of(ctx, name, iterable):
-            result = apply(ctx, row, result, truth_of(ctx, item))
-        return Scalar(result, True)
-
-    register(name, with_signature(name, body))
-
-
-_quantifier("any", "or", True)
-_quantifier("all", "and", False)
-
-
 # -- types, printing
 
 PYTHON_TYPES: dict[DType, type] = {DType.bool: bool, DType.i64: int, DType.f64: float, DType.c128: complex}
@@ -440,14 +283,37 @@ def _isinstance(ctx: Context, obj: Value | None, class_or_tuple: Value) -> Value
 
 @known("getattr")
 def _getattr(ctx: Context, obj: Value, name: Value) -> Value:
-    from tapeless.frontend.names import attribute
-
     return attribute(ctx, obj, text(ctx, "getattr: the name", name))
 
 
 @known("print")
 def _print(ctx: Context, *values: Value) -> Value:
-    from tapeless.frontend.effects import print_values
 
     print_values(ctx, list(values))
     return Static(None)
+
+
+def print_values(ctx: Context, args: Sequence[Value]) -> None:
+    parts: list[str | int] = []
+    atoms: list[Atom] = []
+    for k, value in enumerate(args):
+        if k:
+            parts.append(" ")
+        match value:
+            case Static(value=str() as text):
+                parts.append(text)
+            case Scalar(atom=Const() as c, weak=True):
+                parts.append(repr(c.value))
+            case Scalar(atom=atom):
+                parts.append(len(atoms))
+                atoms.append(atom)
+            case Array() if value.type.rank >= 1:
+                parts.append(len(atoms))
+                atoms.append(read(ctx, value))
+            case _:
+                ctx.fail(
+                    "TP101",
+                    f"{type_text(value)} cannot be printed from compiled code",
+                    "print numbers, arrays and texts.",
+                )
+    ctx.b.effect(Print(tuple(parts), tuple(atoms)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -17,11 +18,16 @@ from tapeless.frontend import source as sources
 from tapeless.frontend.arrays import any_turned
 from tapeless.frontend.context import Context, Frame, type_text
 from tapeless.frontend.copies import call_counted
-from tapeless.frontend.expressions import elements, evaluate
 from tapeless.frontend.fence import check_function
+from tapeless.frontend.flow import RETURN
+from tapeless.frontend.handlers import call_value, called, find_handler
 from tapeless.frontend.liveness import Liveness, analyse, assigned
-from tapeless.frontend.origins import Origin
+from tapeless.frontend.methods import call_method
+from tapeless.frontend.origins import made_here
 from tapeless.frontend.refusals import from_library, is_library, refuse_call
+from tapeless.frontend.rules import elements, evaluate, expression, statement
+from tapeless.frontend.statements import run_block
+from tapeless.frontend.surroundings import from_python, positional
 from tapeless.frontend.values import (
     Array,
     Builtin,
@@ -42,6 +48,7 @@ DEEPEST = 2000  # calls in calls
 IN_ORDER = ("copy", "flatten", "dot")  # methods whose results are in order whatever they are given
 
 
+@expression(ast.Call)
 def call(ctx: Context, node: ast.Call) -> Value:
     function = evaluate(ctx, node.func)
     args = list(elements(ctx, node.args))
@@ -53,27 +60,16 @@ def call(ctx: Context, node: ast.Call) -> Value:
     return call_value(ctx, function, args, keywords)
 
 
-def call_value(
-    ctx: Context, function: Value, args: Sequence[Value], keywords: Mapping[str, Value] | None = None
-) -> Value:
-    keywords = dict(keywords or {})
-    match function:
-        case Closure():
-            return call_closure(ctx, function, args, keywords)
-        case Builtin(handler=handler):
-            return handler(ctx, list(args), keywords)
-        case Method(receiver=receiver, name=name):
-            from tapeless.frontend.functions import call_method
+@called(Method)
+def _call_method(ctx: Context, function: Method, args: list[Value], keywords: dict[str, Value]) -> Value:
+    with _memory_order(ctx, () if function.name in IN_ORDER else (function.receiver, *args)):
+        return call_method(ctx, function.receiver, function.name, args, keywords)
 
-            with _memory_order(ctx, () if name in IN_ORDER else (receiver, *args)):
-                return call_method(ctx, receiver, name, list(args), keywords)
-        case Static(value=target):
-            from tapeless.frontend.functions import call_known
 
-            with _memory_order(ctx, args):
-                return call_known(ctx, target, list(args), keywords)
-        case _:
-            ctx.fail("TP104", f"{type_text(function)} cannot be called")
+@called(Static)
+def _call_known(ctx: Context, function: Static, args: list[Value], keywords: dict[str, Value]) -> Value:
+    with _memory_order(ctx, args):
+        return call_known(ctx, function.value, args, keywords)
 
 
 @contextmanager
@@ -87,42 +83,9 @@ def _memory_order(ctx: Context, args: Sequence[Value]) -> Iterator[None]:
                 cell.scattered = True
 
 
-def python_function(ctx: Context, origin: Origin) -> Closure:
-    """A function object as something that can be compiled into a caller."""
-    function = origin.value
-    try:
-        if function not in ctx.found:  # a function may be called many times
-            ctx.found[function] = sources.find(function)
-        source, node = ctx.found[function]
-    except CompileError as error:
-        if error.line:
-            raise
-        if is_library(function.__code__.co_filename):
-            refuse_call(ctx, function, ())
-        ctx.fail(error.code, error.reason, error.hint)
-    ctx.reads.saw(origin, source.digest)
-    ctx.reads.remember(origin)
-    names = _positional(node)
-    defaults: dict[str, Value] = {}
-    from tapeless.frontend.names import from_python, watch
-
-    watch(ctx, ctx.reads.step(origin, "code"), f"{function.__name__}.__code__")
-    given = function.__defaults__ or ()
-    if given:  # without any, none can have been used
-        watch(ctx, ctx.reads.step(origin, "defaults"), f"{function.__name__}.__defaults__")
-    if function.__kwdefaults__:
-        watch(ctx, ctx.reads.step(origin, "keyword defaults"), f"{function.__name__}.__kwdefaults__")
-    for k, name in enumerate(names[len(names) - len(given) :]):
-        defaults[name] = from_python(ctx, ctx.reads.step(origin, "default", k), f"{function.__name__}.{name}")
-    for name in function.__kwdefaults__ or {}:
-        defaults[name] = from_python(
-            ctx, ctx.reads.step(origin, "keyword default", name), f"{function.__name__}.{name}"
-        )
-    return Closure(node, source, -1, tuple(defaults.items()), function.__name__, function)
-
-
+@expression(ast.Lambda)
 def nested_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Closure:
-    names = _positional(node)
+    names = positional(node)
     defaults: dict[str, Value] = {}
     for name, default in zip(reversed(names), reversed(node.args.defaults), strict=False):
         defaults[name] = evaluate(ctx, default)
@@ -134,11 +97,13 @@ def nested_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Closure
     return Closure(node, frame.source, ctx.frame, tuple(defaults.items()), label)
 
 
-def _positional(node: ast.FunctionDef | ast.Lambda) -> list[str]:
-    return [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+@statement(ast.FunctionDef)
+def _define(ctx: Context, s: ast.FunctionDef) -> None:
+    ctx.bind(s.name, nested_function(ctx, s))
 
 
-def call_closure(ctx: Context, function: Closure, args: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+@called(Closure)
+def call_closure(ctx: Context, function: Closure, args: list[Value], keywords: dict[str, Value]) -> Value:
     """Compiles the body of `function` here, with its parameters bound to the arguments."""
     with ctx.at_span(ctx.span if ctx.span is not NOWHERE else function.source.span(function.node)):
         bound = bind_arguments(ctx, function, args, keywords)
@@ -255,9 +220,6 @@ def _locals(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
 
 def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
     """The value of the body in the current frame."""
-    from tapeless.frontend.flow import RETURN
-    from tapeless.frontend.statements import run_block
-
     if isinstance(node, ast.Lambda):
         result = evaluate(ctx, node.body)
         with ctx.at(node.body):
@@ -279,7 +241,7 @@ def bind_arguments(
     ctx: Context, function: Closure, args: Sequence[Value], keywords: Mapping[str, Value]
 ) -> dict[str, Value]:
     given = function.node.args
-    names = _positional(function.node)
+    names = positional(function.node)
     only = [a.arg for a in given.kwonlyargs]
     by_name = {*names[len(given.posonlyargs) :], *only}
     bound = dict(zip(names, args, strict=False))
@@ -307,3 +269,38 @@ def _refuse_arguments(ctx: Context, function: Closure, count: int, keywords: Map
     except TypeError as problem:
         ctx.call_error(str(problem), f"its parameters are ({ast.unparse(function.node.args)}).")
     raise AssertionError(f"the arguments fit {stub.__qualname__}")
+
+
+def call_known(ctx: Context, target: Any, args: list[Value], keywords: dict[str, Value]) -> Value:
+    handler = find_handler(target)
+    if handler is not None:
+        return handler(ctx, args, keywords)
+    if isinstance(target, type) and (dataclasses.is_dataclass(target) or hasattr(target, "_fields")):
+        return construct(ctx, target, args, keywords)
+    if not callable(target):
+        ctx.fail("TP104", f"{type_text(Static(target))} cannot be called")
+    refuse_call(ctx, target, [*args, *keywords.values()])
+
+
+def construct(ctx: Context, cls: type, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A NamedTuple or a plain dataclass made in compiled code."""
+    if dataclasses.is_dataclass(cls):
+        if hasattr(cls, "__post_init__"):
+            ctx.fail("TP103", f"'{cls.__name__}' has a __post_init__, which cannot be compiled")
+        fields = tuple(f.name for f in dataclasses.fields(cls))
+        defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.default is not dataclasses.MISSING}
+        kind = "dataclass"
+    else:
+        fields, defaults, kind = cls._fields, cls._field_defaults, "namedtuple"  # type: ignore[attr-defined]
+    given = dict(zip(fields, args, strict=False))
+    if len(args) > len(fields) or set(keywords) - set(fields) or set(keywords) & set(given):
+        ctx.fail("TP112", f"the arguments do not fit the fields of '{cls.__name__}': {', '.join(fields)}")
+    given.update(keywords)
+    for name in fields:
+        if name not in given:
+            if name not in defaults:
+                ctx.fail("TP112", f"'{cls.__name__}' is missing the field '{name}'")
+            given[name] = from_python(
+                ctx, made_here(defaults[name]), f"{cls.__name__}.{name}"
+            )  # part of the class's mark
+    return Sequence_(tuple(given[f] for f in fields), kind, fields, cls)

@@ -19,11 +19,29 @@ from tapeless.frontend.liveness import Liveness
 from tapeless.frontend.marks import peek
 from tapeless.frontend.origins import Origin, Reads
 from tapeless.frontend.source import Source
-from tapeless.frontend.values import Array, Cell, Conflict, Key, MaybeUndefined, Scalar, State, Value
+from tapeless.frontend.values import (
+    Array,
+    Builtin,
+    Cell,
+    Closure,
+    Conflict,
+    Key,
+    MaybeUndefined,
+    Method,
+    Planned,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    SliceValue,
+    State,
+    Static,
+    Value,
+    Zipped,
+)
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Check
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import I64, Atom, Const, Dim, Var, atom_dim
+from tapeless.ir.types import I64, Atom, Const, Dim, Var, atom_dim, dim_atom
 
 
 @dataclass(frozen=True)
@@ -236,8 +254,6 @@ class Context:
         return dim
 
     def size_atom(self, dim: Dim) -> Atom:
-        from tapeless.ir.types import dim_atom
-
         return dim_atom(self.canon(dim))
 
     def dims(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -256,18 +272,6 @@ class Context:
 
 def type_text(value: Value) -> str:
     """How a value is named in messages, with its article."""
-    from tapeless.frontend.values import (
-        Builtin,
-        Closure,
-        Method,
-        Planned,
-        RangeValue,
-        Sequence_,
-        SliceValue,
-        Static,
-        Zipped,
-    )
-
     match value:
         case Scalar(atom=atom, weak=weak):
             names = {"f64": "a float", "i64": "an int", "c128": "a complex number", "bool": "a bool"}

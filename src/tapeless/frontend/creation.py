@@ -6,11 +6,12 @@ raises ValueError when the program runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from tapeless.frontend import atoms, scalars
+from tapeless.frontend.arguments import array, dtype, dtype_of, flag, integer, known, numeric, text
 from tapeless.frontend.arrays import (
     broadcast_to,
     cast,
@@ -24,55 +25,13 @@ from tapeless.frontend.arrays import (
 )
 from tapeless.frontend.atoms import apply, convert, select
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.registry import array, dtype, dtype_of, flag, integer, known, numeric, register, text
+from tapeless.frontend.handlers import register
+from tapeless.frontend.indexing import get_item
+from tapeless.frontend.iteration import range_count
+from tapeless.frontend.sizes import dim_of, is_size, shape_of
 from tapeless.frontend.values import Array, Borrowed, RangeValue, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import FROM_NUMPY, Atom, Const, Dim, DType, Var, const, i64, one_of, zero_of
 from tapeless.ops.promotion import float_dtype, promote
-
-# -- sizes
-
-
-def total_size(ctx: Context, shape: Sequence[Dim]) -> Atom:
-    """The number of elements."""
-    constant, rest = 1, []
-    for d in map(ctx.canon, shape):
-        if isinstance(d, int):
-            constant *= d
-        else:
-            rest.append(d)
-    if constant == 0 or not rest:
-        return i64(constant)
-    total: Atom = rest[0]
-    for v in rest[1:]:
-        total = apply(ctx, "mul", total, v)
-    return total if constant == 1 else apply(ctx, "mul", total, i64(constant))
-
-
-def dim_of(ctx: Context, value: Value, what: str = "a dimension") -> Dim:
-    """A size given by the user: not negative."""
-    if not isinstance(value, Scalar):
-        ctx.fail("TP104", f"{what} must be an integer, not {type_text(value)}")
-    atom = scalars.to_index(ctx, value, what)
-    if isinstance(atom, Const):
-        if int(atom.value.real) >= 0:
-            return int(atom.value.real)
-        ctx.check(Const(False, DType.bool), "ValueError", "negative dimensions are not allowed")
-        return 0
-    if not _is_size(ctx, atom):
-        ctx.check(apply(ctx, "ge", atom, i64(0)), "ValueError", "negative dimensions are not allowed")
-    return ctx.atom_dim(atom)
-
-
-def _is_size(ctx: Context, var: Var) -> bool:
-    """Whether it is known to be the size of something."""
-    return var in ctx.sizes or any(var in v.type.shape for v in ctx.state.cells.values())
-
-
-def shape_of(ctx: Context, value: Value) -> tuple[Dim, ...]:
-    """The argument shape=: an integer or a tuple of them."""
-    items = value.items if isinstance(value, Sequence_) else (value,)
-    return tuple(dim_of(ctx, item) for item in items)
-
 
 # -- filled arrays
 
@@ -191,8 +150,6 @@ def at_least(ctx: Context, value: Value, rank: int) -> Value:
     missing = rank - (found.type.rank if isinstance(found, Array) else 0)
     if missing <= 0:
         return found
-    from tapeless.frontend.indexing import get_item
-
     whole = array(ctx, "np.array", found)
     return get_item(ctx, whole, Sequence_((*[Static(None)] * missing, Static(Ellipsis))))
 
@@ -274,15 +231,13 @@ def _arange(
 
 def arange_of(ctx: Context, r: RangeValue) -> Array:
     """The numbers of a range."""
-    from tapeless.frontend.iteration import range_count
-
     if r.step.atom == i64(0):
         ctx.check(Const(False, DType.bool), "ZeroDivisionError", "division by zero")
         r = RangeValue(r.start, r.start, weak(1))
     if isinstance(r.step.atom, Var):
         ctx.check(apply(ctx, "ne", r.step.atom, i64(0)), "ZeroDivisionError", "division by zero")
     count = range_count(ctx, r)
-    if isinstance(count, Const) or not _is_size(ctx, count):
+    if isinstance(count, Const) or not is_size(ctx, count):
         count = apply(ctx, "max", count, i64(0))
     width = ctx.atom_dim(count)
     if r.start.atom == i64(0) and r.step.atom == i64(1):

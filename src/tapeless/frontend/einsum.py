@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+from tapeless.frontend.arguments import array, known, text
 from tapeless.frontend.arrays import cast, read, wrap
 from tapeless.frontend.atoms import same_size
 from tapeless.frontend.context import Context
 from tapeless.frontend.elementwise import common_dtype
-from tapeless.frontend.linalg import library, tested
+from tapeless.frontend.library_calls import library, tested
 from tapeless.frontend.reductions import operator
-from tapeless.frontend.registry import array, known, text
 from tapeless.frontend.scalars import arithmetic
 from tapeless.frontend.values import Array, Scalar, Value
 from tapeless.ir.core import Sweep

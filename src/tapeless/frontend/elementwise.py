@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from functools import reduce
 
 from tapeless.frontend import scalars
+from tapeless.frontend.arguments import write_out
 from tapeless.frontend.arrays import elementwise
 from tapeless.frontend.atoms import apply, convert, select
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.registry import (
-    Handler,
-    register,
-    write_out,
-)
+from tapeless.frontend.handlers import Handler, register
 from tapeless.frontend.scalars import compare, fitted, truth
 from tapeless.frontend.values import Scalar, Static, Value
 from tapeless.ir.types import Atom, DType, const, one_of, zero_of

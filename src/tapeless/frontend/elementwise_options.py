@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tapeless.frontend.arguments import dtype_of, flag, integer, known, numeric, optional_number
 from tapeless.frontend.arrays import elementwise, read
 from tapeless.frontend.atoms import apply, convert, select
 from tapeless.frontend.context import Context, type_text
@@ -20,7 +21,7 @@ from tapeless.frontend.elementwise import (
     together,
     where,
 )
-from tapeless.frontend.registry import dtype_of, flag, integer, known, numeric, optional_number
+from tapeless.frontend.reductions import all_, python_bool
 from tapeless.frontend.values import Array, Borrowed, Cell, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import Atom, DType, const, zero_of
 from tapeless.ops.op import FLOATS
@@ -162,8 +163,6 @@ def _allclose(
     atol: Value | None = None,
     equal_nan: Value | None = None,
 ) -> Value:
-    from tapeless.frontend.reductions import all_, python_bool
-
     return python_bool(all_(ctx, _isclose(ctx, a, b, rtol, atol, equal_nan)))
 
 

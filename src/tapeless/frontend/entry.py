@@ -7,6 +7,7 @@ how to put the results together. Relies on the rest of the front end.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,14 +16,43 @@ from typing import Any
 import numpy as np
 
 from tapeless.errors import CompileError
-from tapeless.frontend import calls, functions, parallel, statements
+from tapeless.frontend import (  # noqa: F401  (they fill the tables of rules)
+    assignment,
+    builtin_functions,
+    calls,
+    creation,
+    effects,
+    einsum,
+    elementwise,
+    elementwise_options,
+    expressions,
+    folding,
+    keyed,
+    linalg,
+    loop_statements,
+    mapping,
+    matrices,
+    parallel,
+    pymath,
+    queries,
+    reductions,
+    scans,
+    shapes,
+    sorting,
+    statements,
+    statistics,
+    totals,
+    ufuncs,
+)
 from tapeless.frontend import source as sources
+from tapeless.frontend.captures import NewCapture, capture
 from tapeless.frontend.context import Captured, Context, Options, Watch
+from tapeless.frontend.handlers import call_value
 from tapeless.frontend.marks import peek
-from tapeless.frontend.names import NewCapture, capture, from_python, transform_of
 from tapeless.frontend.origins import Reads
 from tapeless.frontend.plain import plain_hint, refused
 from tapeless.frontend.returned import Output, output_of
+from tapeless.frontend.surroundings import from_python, python_function, transform_of
 from tapeless.frontend.values import (
     Array,
     Cell,
@@ -240,10 +270,10 @@ def _trace(
                 pass
     positional, keywords = _structure(tree, values)
     if transform is None:
-        result = calls.call_closure(ctx, calls.python_function(ctx, entry), positional, keywords)
+        result = calls.call_closure(ctx, python_function(ctx, entry), positional, keywords)
     else:
         with ctx.at_span(_header(ctx, source, node) if isinstance(written, types.FunctionType) else ctx.span):
-            result = calls.call_value(ctx, transform, positional, keywords)
+            result = call_value(ctx, transform, positional, keywords)
     return _finish(ctx, python.__name__, result, params, arguments, cells, len(specs))
 
 
@@ -331,8 +361,6 @@ class _Box:
 
 
 def _value(tree: Any) -> Value:
-    import dataclasses
-
     match tree:
         case _Box():
             return tree.value
@@ -381,7 +409,3 @@ def _finish(
         core.sizes, core.params, core.written, out, arguments, captured, watches, memory, tuple(apart)
     )
     return Traced(core, signature, ctx.reads)
-
-
-# The parts of the front end refer to each other; loading all of them here keeps that out of the first compilation.
-PARTS = (functions, parallel, statements)

@@ -22,8 +22,8 @@ from tapeless.frontend.applied import (
 )
 from tapeless.frontend.arrays import cast, read
 from tapeless.frontend.atoms import same_size
-from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.handlers import call_value, operator
 from tapeless.frontend.values import Array, Scalar, Value
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import Body, If, Lambda, Range, Reduction, Sweep
@@ -130,6 +130,7 @@ def pick_types(ctx: Context, arrays: Sequence[Var], op: Operator) -> Lambda:
 # -- reduce and scan
 
 
+@operator("reduce")
 def op_reduce(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     a = bound_arguments(ctx, "tp.reduce", args, keywords, ("op", "ne", "xs", "commutative"))
     need(ctx, "tp.reduce", a, ("op", "ne", "xs"))
@@ -142,6 +143,7 @@ def op_reduce(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Va
     return rebuild(a["xs"], [Scalar(v) if v.type.is_scalar else ctx.new_cell(v) for v in vars])
 
 
+@operator("scan")
 def op_scan(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     a = bound_arguments(ctx, "tp.scan", args, keywords, ("op", "ne", "xs", "exclusive", "reverse"))
     need(ctx, "tp.scan", a, ("op", "ne", "xs"))

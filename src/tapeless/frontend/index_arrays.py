@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.frontend import atoms, scalars
-from tapeless.frontend.arrays import broadcast_shapes, broadcast_to, map_nest, read, shape_of, wrap, write
+from tapeless.frontend.arrays import before_write, broadcast_shapes, broadcast_to, map_nest, read, shape_of, wrap, write
 from tapeless.frontend.context import Context
 from tapeless.frontend.slices import slice_of
 from tapeless.frontend.values import Array, Scalar, SliceValue, Value
@@ -123,8 +123,6 @@ def scatter(ctx: Context, array: Array, items: Sequence[Item], value: Scalar | A
     indices = [read(ctx, i) if isinstance(i, Array) else i for i in items if isinstance(i, Array | Scalar)]
     _check_integers(ctx, indices)
     base = array if not array.view else None
-    from tapeless.frontend.arrays import before_write
-
     before_write(ctx, array.cell)
     start = ctx.state.cells[array.cell] if base else read(ctx, array)
 

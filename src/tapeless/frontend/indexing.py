@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.frontend.arrays import broadcast_to, read, view_of, write
+from tapeless.frontend.arrays import as_numeric, broadcast_to, make_array, read, view_of, write
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.index_arrays import Item, gather, masked_write, scatter
 from tapeless.frontend.slices import compose, position_of, slice_of
@@ -17,7 +17,7 @@ from tapeless.ir.core import At, Axis, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type
 
 
-def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
+def _items(ctx: Context, array: Array, subscript: Value) -> list[Item]:
     """One item an axis, with new axes in between; an Ellipsis filled up."""
     raw = list(subscript.items) if isinstance(subscript, Sequence_) and subscript.kind == "tuple" else [subscript]
     items: list[Item] = []
@@ -51,8 +51,6 @@ def items_of(ctx: Context, array: Array, subscript: Value) -> list[Item]:
             case Scalar() | SliceValue() | Array():
                 items.append(r)
             case Sequence_(kind="list"):
-                from tapeless.frontend.arrays import make_array
-
                 made = make_array(ctx, r)
                 assert isinstance(made, Array)
                 items.append(made)
@@ -74,7 +72,7 @@ def _are_apart(raw: list[Value], ellipsis: Value) -> bool:
 
 
 def get_item(ctx: Context, array: Array, subscript: Value) -> Value:
-    items = items_of(ctx, array, subscript)
+    items = _items(ctx, array, subscript)
     if any(isinstance(i, Array) for i in items):
         made = gather(ctx, array, items)
         if isinstance(made, Array) and made.type.rank > 1:
@@ -94,9 +92,7 @@ def _tested(view: Array) -> bool:
 
 
 def set_item(ctx: Context, array: Array, subscript: Value, value: Value) -> None:
-    from tapeless.frontend.arrays import as_numeric
-
-    items = items_of(ctx, array, subscript)
+    items = _items(ctx, array, subscript)
     numeric = as_numeric(ctx, value, "assignment")
     masks = [i for i in items if isinstance(i, Array) and i.type.dtype is DType.bool]
     if masks:

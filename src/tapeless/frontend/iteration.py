@@ -11,16 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapeless.frontend import atoms, scalars
+from tapeless.frontend.arrays import make_array
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.copies import refuse_long
 from tapeless.frontend.indexing import row_view
+from tapeless.frontend.rows import rows
 from tapeless.frontend.values import (
     Array,
     Planned,
     RangeValue,
     Scalar,
     Sequence_,
+    Static,
     Value,
     Zipped,
+    weak,
 )
 from tapeless.ir.types import Atom, Const, i64
 
@@ -54,9 +59,6 @@ def iteration(ctx: Context, iterable: Value, may_stop: bool = False) -> tuple[At
 
             return count, element
         case Sequence_(items=items):
-            from tapeless.frontend.arrays import make_array
-            from tapeless.frontend.rows import rows
-
             found_rows = rows(ctx, items) if items else None
             if found_rows is not None:
                 return i64(len(items)), found_rows
@@ -112,3 +114,30 @@ def _range_element(ctx: Context, start: Scalar, step: Scalar, i: Atom) -> Scalar
     if isinstance(start.atom, Const) and abs(start.atom.value) < 2**52 and step.atom in (i64(1), i64(-1)):
         ctx.counters.add(value)
     return Scalar(value, True)
+
+
+def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
+    """The elements of something whose length is known at compile time."""
+    match value:
+        case Sequence_(kind="dict", keys=keys):
+            return [weak(k) if isinstance(k, bool | int | float | complex) else Static(k) for k in keys]
+        case Sequence_(items=items):
+            return list(items)
+        case Zipped(parts=parts, start=start):
+            rows = [Sequence_(r) for r in zip(*(items_of(ctx, what, p) for p in parts), strict=False)]
+            if start is None:
+                return list(rows)
+            numbers = (scalars.binary(ctx, "Add", start, weak(k)) for k in range(len(rows)))
+            return [Sequence_((n, *r.items)) for n, r in zip(numbers, rows, strict=True)]
+        case RangeValue():
+            bounds = [x.atom.value for x in (value.start, value.stop, value.step) if isinstance(x.atom, Const)]
+            if len(bounds) == 3:
+                counted = range(*(int(b.real) for b in bounds))
+                refuse_long(ctx, what, len(counted))
+                return [weak(k) for k in counted]
+        case Array(type=t):
+            n = ctx.canon(t.shape[0])
+            if isinstance(n, int):
+                refuse_long(ctx, what, n)
+                return [row_view(ctx, value, i64(k)) for k in range(n)]
+    ctx.fail("TP104", f"{what} needs a length known at compile time", "use an array.")

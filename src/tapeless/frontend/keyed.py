@@ -13,13 +13,15 @@ from tapeless.frontend.applied import bound_arguments, common_width, need, rebui
 from tapeless.frontend.arrays import cast, read
 from tapeless.frontend.atoms import same_size
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.creation import dim_of
 from tapeless.frontend.folding import Operator
+from tapeless.frontend.handlers import operator
+from tapeless.frontend.sizes import dim_of
 from tapeless.frontend.values import Array, Scalar, Value
 from tapeless.ir.core import Body, Hist, Lambda, Reduction, Scatter
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var
 
 
+@operator("hist")
 def op_hist(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     a = bound_arguments(ctx, "tp.hist", args, keywords, ("op", "ne", "n_or_dest", "keys", "vals"))
     need(ctx, "tp.hist", a, ("op", "ne", "n_or_dest", "keys", "vals"))
@@ -52,6 +54,7 @@ def op_hist(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
     return rebuild(a["vals"], [ctx.new_cell(v) for v in vars])
 
 
+@operator("scatter")
 def op_scatter(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     a = bound_arguments(ctx, "tp.scatter", args, keywords, ("dest", "idx", "vals"))
     need(ctx, "tp.scatter", a, ("dest", "idx", "vals"))

@@ -11,45 +11,33 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tapeless.frontend.arguments import array, axes, axis, integer, known, numeric, optional_number
 from tapeless.frontend.arrays import cast, elementwise, read
 from tapeless.frontend.atoms import apply, convert, same_size
 from tapeless.frontend.batch import over_leading
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.creation import at_least, total_size
+from tapeless.frontend.creation import at_least
+from tapeless.frontend.einsum import contract, summed
 from tapeless.frontend.elementwise import ROWS, apply_row, common_dtype, conj
-from tapeless.frontend.expressions import binary_values
 from tapeless.frontend.indexing import get_item
+from tapeless.frontend.library_calls import library, tested, together
 from tapeless.frontend.matrices import diagonal, index_of
+from tapeless.frontend.python_operators import binary_rule, binary_values
 from tapeless.frontend.reductions import fold, max_, min_, over_lanes, refuse_empty, sum_, widened
-from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, optional_number
 from tapeless.frontend.shapes import flat, reshaped, stack
+from tapeless.frontend.sizes import total_size
 from tapeless.frontend.statistics import absolute_square, flat_at_ends, root
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
-from tapeless.ir.core import Library
 from tapeless.ir.types import Atom, DType, Var, const, zero_of
-from tapeless.ops.library import library_op
 from tapeless.ops.promotion import float_dtype
 
 axis_argument = axis  # a parameter of the same name hides it
 
 
-def library(ctx: Context, name: str, *args: Var) -> tuple[Var, ...]:
-    """A library operation on operands that fit."""
-    types = library_op(name).result_types([a.type for a in args], {})
-    return ctx.b.bind([Var("m", t) for t in types], Library(name, args))
-
-
-def together(ctx: Context, name: str, *values: Array) -> list[Var]:
-    """The contents in their common element type."""
-    kind = common_dtype([Scalar(const(0, v.type.dtype)) for v in values])
-    if kind is DType.bool:
-        ctx.fail("TP104", f"{name} of bools cannot be compiled", "convert them to numbers first.")
-    return [cast(ctx, read(ctx, v), kind) for v in values]
-
-
 # -- products
 
 
+@binary_rule("MatMult")
 def matmul(ctx: Context, a: Value, b: Value) -> Value:
     """a @ b."""
     x, y = numeric(ctx, "@", a), numeric(ctx, "@", b)
@@ -65,15 +53,8 @@ def _product(ctx: Context, u: Var, v: Var) -> Atom:
     """Of two vectors or matrices."""
     if not tested(ctx, u.type.dtype):
         return library(ctx, "matmul", u, v)[0]
-    from tapeless.frontend.einsum import summed
-
     left, right = ["i", "j"][-u.type.rank :], ["j", "k"][: v.type.rank]
     return summed(ctx, [(u, left), (v, right)], [c for c in (*left, *right) if c != "j"])
-
-
-def tested(ctx: Context, dtype: DType) -> bool:
-    """check=True: sums and products of integers are tested, which libraries do not do."""
-    return ctx.options.check and dtype.is_int
 
 
 @known("np.matmul")
@@ -120,8 +101,6 @@ def outer(ctx: Context, a: Value, b: Value) -> Value:
 @known("np.tensordot")
 def tensordot(ctx: Context, a: Value, b: Value, axes: Value | None = None) -> Value:
     """As an einsum: the letters of the axes that are summed over are shared."""
-    from tapeless.frontend.einsum import contract
-
     x, y = array(ctx, "np.tensordot", a), array(ctx, "np.tensordot", b)
     if isinstance(axes, Sequence_):
         pairs = []

@@ -12,14 +12,16 @@ from tapeless.frontend import atoms, scalars
 from tapeless.frontend.assignment import assign
 from tapeless.frontend.context import Context
 from tapeless.frontend.copies import SHORT, attempt, counted, refuse_beyond
-from tapeless.frontend.expressions import evaluate, truth_of
 from tapeless.frontend.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow, guarded
 from tapeless.frontend.iteration import iteration
 from tapeless.frontend.liveness import assigned, bound_in, only_augmented, written_through
 from tapeless.frontend.loops import compile_loop
 from tapeless.frontend.merge import COUNTER
+from tapeless.frontend.python_operators import truth_of
 from tapeless.frontend.rows import rows
+from tapeless.frontend.rules import evaluate, statement
 from tapeless.frontend.source import nodes
+from tapeless.frontend.statements import run_block
 from tapeless.frontend.values import (
     Array,
     Cell,
@@ -89,6 +91,7 @@ def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
     return _keys(ctx, frozenset(found))
 
 
+@statement(ast.While)
 def run_while(ctx: Context, s: ast.While) -> Flow:
     if any(isinstance(n, ast.NamedExpr) for n in nodes(s.test)):  # others are rewritten: `_Conditions` in source.py
         ctx.fail("TP101", "':=' in this condition is not part of the language", "leave the loop with break, inside.")
@@ -106,7 +109,7 @@ def run_while(ctx: Context, s: ast.While) -> Flow:
         return _still_running(ctx, condition) if leaves else condition()
 
     def run(_: Var | None) -> None:
-        _finish_iteration(ctx, _run_block(ctx, s.body), leaves)
+        _finish_iteration(ctx, run_block(ctx, s.body), leaves)
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
     compile_loop(
@@ -168,13 +171,13 @@ def _after_loop(ctx: Context, s: ast.For | ast.While, leaves: bool, saved: Value
             rest = atoms.select(ctx, broke, i64(0), code.atom)
             result = Flow(frozenset({"next", "return"}), rest)
         return result
-    return _run_block(ctx, s.orelse) if s.orelse else result
+    return run_block(ctx, s.orelse) if s.orelse else result
 
 
 def _else_part(ctx: Context, s: ast.For | ast.While, code: Atom) -> Flow:
     if not _returns(s.body):
-        return _run_block(ctx, s.orelse)
-    return guarded(ctx, Flow(frozenset({"next", "return"}), code), lambda: _run_block(ctx, s.orelse))
+        return run_block(ctx, s.orelse)
+    return guarded(ctx, Flow(frozenset({"next", "return"}), code), lambda: run_block(ctx, s.orelse))
 
 
 def _left_early(s: ast.For | ast.While) -> bool:
@@ -214,6 +217,7 @@ def _returns(body: Sequence[ast.stmt]) -> bool:
     return any(visit(s) for s in body)
 
 
+@statement(ast.For)
 def run_for(ctx: Context, s: ast.For) -> Flow:
     with ctx.at(s.iter):
         iterable = evaluate(ctx, s.iter)
@@ -263,7 +267,7 @@ def _plain_for(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], 
         assert index is not None
         with ctx.at(s.target):
             assign(ctx, s.target, element(index))
-        _run_block(ctx, s.body)
+        run_block(ctx, s.body)
 
     compile_loop(
         ctx,
@@ -297,7 +301,7 @@ def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[At
         at = position()
         with ctx.at(s.target):
             assign(ctx, s.target, element(at))
-        result = _run_block(ctx, s.body)
+        result = run_block(ctx, s.body)
         _finish_iteration(ctx, result, True)
         ctx.bind(counter, Scalar(atoms.apply(ctx, "add", at, i64(1))))
 
@@ -349,13 +353,13 @@ def _unrolled(ctx: Context, s: ast.For, items: Sequence[Value], reason: str) -> 
     if not s.orelse:
         return _without_break(ctx, result)
     if "break" not in result.kinds:
-        return guarded(ctx, result, lambda: _run_block(ctx, s.orelse))
+        return guarded(ctx, result, lambda: run_block(ctx, s.orelse))
     kinds = result.kinds - {"break"}
     if not kinds:
         return NEXT
     others = Flow(kinds, result.code if len(kinds) > 1 else None)
     broke = atoms.apply(ctx, "eq", result.code, i64(CODES["break"]))
-    return branch(ctx, broke, lambda: NEXT, lambda: guarded(ctx, others, lambda: _run_block(ctx, s.orelse)))
+    return branch(ctx, broke, lambda: NEXT, lambda: guarded(ctx, others, lambda: run_block(ctx, s.orelse)))
 
 
 def _copies(ctx: Context, s: ast.For, items: Sequence[Value], reason: str, done: int = 0) -> Flow:
@@ -375,7 +379,7 @@ def _copies(ctx: Context, s: ast.For, items: Sequence[Value], reason: str, done:
 def _one_copy(ctx: Context, s: ast.For, item: Value) -> Flow:
     with ctx.at(s.target):
         assign(ctx, s.target, item)
-    result = _run_block(ctx, s.body)
+    result = run_block(ctx, s.body)
     if "continue" not in result.kinds:
         return result
     kinds = (result.kinds - {"continue"}) | {"next"}
@@ -393,9 +397,3 @@ def _without_break(ctx: Context, result: Flow) -> Flow:
         return Flow(kinds)
     broke = atoms.apply(ctx, "eq", result.code, i64(CODES["break"]))
     return Flow(kinds, atoms.select(ctx, broke, i64(0), result.code))
-
-
-def _run_block(ctx: Context, statements: Sequence[ast.stmt]) -> Flow:
-    from tapeless.frontend.statements import run_block  # which runs loops
-
-    return run_block(ctx, statements)

@@ -20,13 +20,14 @@ from tapeless.frontend.applied import (
     rows_of,
 )
 from tapeless.frontend.arrays import transpose
-from tapeless.frontend.calls import call_value
 from tapeless.frontend.context import Context
+from tapeless.frontend.handlers import call_value, operator
 from tapeless.frontend.values import Array, Builtin, Scalar, Sequence_, Static, Value, weak
-from tapeless.ir.core import Lambda, Sweep
+from tapeless.ir.core import Apply, Lambda, Sweep
 from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var, i64
 
 
+@operator("map")
 def op_map(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     no_keywords(ctx, "tp.map", keywords)
     if len(args) < 2:
@@ -89,8 +90,6 @@ def _outer_dims(ctx: Context, what: str, shape: tuple[Dim, ...], lam: Lambda) ->
 
 def _hoist_size(ctx: Context, what: str, size: Var, lam: Lambda, inside: set[Var]) -> Dim:
     """A size computed inside from what is known outside is computed outside as well."""
-    from tapeless.ir.core import Apply
-
     definitions = {s.vars[0]: s for s in lam.body.stms if len(s.vars) == 1}
 
     def outer(a: Atom) -> Atom:
@@ -111,6 +110,7 @@ def _hoist_size(ctx: Context, what: str, size: Var, lam: Lambda, inside: set[Var
 # -- vmap
 
 
+@operator("vmap")
 def op_vmap(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     a = bound_arguments(ctx, "tp.vmap", args, keywords, ("f", "in_axes", "out_axes"))
     need(ctx, "tp.vmap", a, ("f",))

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapeless.frontend import scalars
+from tapeless.frontend.arguments import array, dtype, known, text, vector
 from tapeless.frontend.arrays import read
 from tapeless.frontend.atoms import apply, select
 from tapeless.frontend.batch import over_leading
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.creation import dim_of
 from tapeless.frontend.elementwise_options import borrowed
-from tapeless.frontend.registry import array, dtype, known, text, vector
+from tapeless.frontend.sizes import dim_of
 from tapeless.frontend.values import Array, Borrowed, Scalar, Sequence_, Value
 from tapeless.ir.core import At
 from tapeless.ir.types import Atom, Dim, DType, Var, i64, one_of, zero_of

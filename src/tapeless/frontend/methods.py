@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapeless.frontend import atoms, scalars
+from tapeless.frontend.arguments import array, dtype, numeric, with_signature
 from tapeless.frontend.arrays import broadcast_to, cast, make_array, read, write
 from tapeless.frontend.atoms import apply, convert
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.handlers import BY_NAME, Handler
 from tapeless.frontend.indexing import get_item
+from tapeless.frontend.iteration import items_of
 from tapeless.frontend.matrices import diagonal as diagonal_of
 from tapeless.frontend.matrices import index_of
-from tapeless.frontend.registry import BY_NAME, Handler, array, dtype, numeric, with_signature
-from tapeless.frontend.shapes import np_transpose, to_shape
+from tapeless.frontend.python_operators import static_key
+from tapeless.frontend.shapes import flat, np_transpose, to_shape
 from tapeless.frontend.sorting import sort_in_place
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import DType, i64
@@ -65,8 +68,6 @@ def _copy(ctx: Context, a: Value, order: Value | None = None) -> Value:
 
 @method("flatten")
 def _flatten(ctx: Context, a: Value) -> Value:
-    from tapeless.frontend.shapes import flat
-
     var = read(ctx, flat(ctx, array(ctx, ".flatten", a)))
     return ctx.new_cell(ctx.b.copy(var))
 
@@ -121,8 +122,6 @@ def _item(ctx: Context, a: Value, *position: Value) -> Value:
                 ctx.check(one, "ValueError", "can only convert an array of size 1 to a Python scalar")
             at = Sequence_((weak(0),) * len(size))
         elif len(position) == 1 and not isinstance(position[0], Sequence_):
-            from tapeless.frontend.shapes import flat
-
             value, at = flat(ctx, value), position[0]
         else:
             at = position[0] if len(position) == 1 else Sequence_(position)
@@ -185,9 +184,6 @@ def call_method(ctx: Context, receiver: Value, name: str, args: list[Value], key
 
 
 def _dict_method(ctx: Context, receiver: Sequence_, name: str, args: list[Value]) -> Value:
-    from tapeless.frontend.builtin_functions import items_of
-    from tapeless.frontend.expressions import static_key
-
     keys = items_of(ctx, "a dict", receiver) if receiver.kind == "dict" else []
     match name:
         case "keys" if not args:

@@ -5,20 +5,15 @@ Takes arguments as front-end values. What is more than a line or two is in a mod
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tapeless.frontend.applied import bound_arguments, no_keywords
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.folding import op_reduce, op_scan
-from tapeless.frontend.keyed import op_hist, op_scatter
-from tapeless.frontend.mapping import op_map, op_vmap
+from tapeless.frontend.handlers import operator
 from tapeless.frontend.values import Planned, RangeValue, Scalar, Static, Value, weak
 from tapeless.ir.hints import How, unknown, wish_of
 from tapeless.ir.types import DType
 
-Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
 
-
+@operator("prange")
 def op_prange(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     no_keywords(ctx, "tp.prange", keywords)
     bounds: list[Scalar] = []
@@ -36,6 +31,7 @@ def op_prange(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Va
     ctx.fail("TP112", "tp.prange takes one to three arguments")
 
 
+@operator("loop")
 def op_loop(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     a = bound_arguments(ctx, "tp.loop", args, keywords, ("iterable", "recover"))
     recover = a.get("recover", Static("auto"))
@@ -52,6 +48,7 @@ def op_loop(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
     return Planned(source, wish)
 
 
+@operator("function")
 def op_function(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     """tp.function inside compiled code: the function itself, which is compiled in any case."""
     if len(args) != 1 or keywords:
@@ -59,16 +56,3 @@ def op_function(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> 
             "TP112", "tp.function with options inside compiled code is not part of the language", "decorate it outside."
         )
     return args[0]
-
-
-OPERATORS: dict[str, Handler] = {
-    "function": op_function,
-    "map": op_map,
-    "reduce": op_reduce,
-    "scan": op_scan,
-    "hist": op_hist,
-    "scatter": op_scatter,
-    "prange": op_prange,
-    "loop": op_loop,
-    "vmap": op_vmap,
-}

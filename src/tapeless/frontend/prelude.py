@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapeless.frontend.context import Context
+from tapeless.frontend.handlers import call_value
 from tapeless.frontend.origins import made_here
+from tapeless.frontend.surroundings import python_function
 from tapeless.frontend.values import Value
 
 
 def inline(ctx: Context, function: Callable[..., Any], args: Sequence[Value]) -> Value:
-    from tapeless.frontend.calls import call_closure, python_function
-
     assert isinstance(function, types.FunctionType)
     ctx.inside_prelude += 1
     try:
-        return call_closure(ctx, python_function(ctx, made_here(function)), args, {})
+        return call_value(ctx, python_function(ctx, made_here(function)), args)
     finally:
         ctx.inside_prelude -= 1
 

@@ -14,9 +14,12 @@ from functools import reduce
 from typing import Any
 
 from tapeless.frontend import atoms, prelude, scalars
+from tapeless.frontend.arguments import known
 from tapeless.frontend.atoms import apply, convert, select
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.registry import Handler, known, register
+from tapeless.frontend.elementwise_options import fraction
+from tapeless.frontend.handlers import Handler, register
+from tapeless.frontend.totals import fold_values
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.types import Atom, Const, DType, const
 from tapeless.ops.table import TABLE
@@ -271,8 +274,6 @@ def _trunc(ctx: Context, x: Value) -> Value:
 
 @known("math.modf")
 def _modf(ctx: Context, x: Value) -> Value:
-    from tapeless.frontend.elementwise_options import fraction
-
     (a,) = floats(ctx, "math.modf", [x])
     return Sequence_((Scalar(fraction(ctx, a), True), Scalar(apply(ctx, "trunc", a.atom), True)))
 
@@ -312,8 +313,6 @@ def _isclose(ctx: Context, a: Value, b: Value, *, rel_tol: Value | None = None, 
 
 @known("math.prod")
 def _prod(ctx: Context, iterable: Value, *, start: Value | None = None) -> Value:
-    from tapeless.frontend.builtin_functions import fold_values
-
     return fold_values(ctx, "Mult", "math.prod", iterable, start or weak(1))
 
 

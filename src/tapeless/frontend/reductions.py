@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from tapeless.frontend.arguments import array, axes, dtype, dtype_of, flag, known, numeric
 from tapeless.frontend.arrays import read
 from tapeless.frontend.atoms import apply, convert, select
 from tapeless.frontend.batch import lanes_last, over_leading
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.creation import total_size
-from tapeless.frontend.registry import array, axes, dtype, dtype_of, flag, known, numeric
+from tapeless.frontend.python_operators import binary_values, compare_values
 from tapeless.frontend.scalars import arithmetic
+from tapeless.frontend.sizes import total_size
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.core import Lambda, Reduction, Sweep
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64
@@ -168,8 +169,6 @@ nanmin = _extremum(["np.nanmin"], "fmin", "and", "fmin")
 
 @known("np.ptp")
 def ptp(ctx: Context, a: Value, axis: Value | None = None, keepdims: Value | None = None) -> Value:
-    from tapeless.frontend.expressions import binary_values
-
     high, low = max_(ctx, a, axis, keepdims), min_(ctx, a, axis, keepdims)
     return binary_values(ctx, "Sub", high, low)
 
@@ -263,8 +262,6 @@ def count_nonzero(ctx: Context, a: Value, axis: Value | None = None, *, keepdims
 
 @known("np.array_equal")
 def array_equal(ctx: Context, a1: Value, a2: Value) -> Value:
-    from tapeless.frontend.expressions import compare_values
-
     x, y = numeric(ctx, "np.array_equal", a1), numeric(ctx, "np.array_equal", a2)
     shapes = [ctx.dims(v.type.shape) if isinstance(v, Array) else () for v in (x, y)]
     if len(shapes[0]) != len(shapes[1]):

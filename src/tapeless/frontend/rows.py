@@ -14,13 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
+from tapeless.frontend.captures import constants
 from tapeless.frontend.context import Context
 from tapeless.frontend.copies import SHORT
-from tapeless.frontend.names import NewCapture
-from tapeless.frontend.origins import made_here
-from tapeless.frontend.values import Array, Scalar, Sequence_, Value, with_parts
+from tapeless.frontend.indexing import row_view
+from tapeless.frontend.values import Scalar, Sequence_, Value, with_parts
 from tapeless.ir.types import Atom, Const
 
 Element = Callable[[Atom], Value]
@@ -48,8 +46,6 @@ def rows(ctx: Context, items: Sequence[Value]) -> Element | None:
 
 
 def _column(ctx: Context, atoms: Sequence[Atom], weak: bool) -> Element:
-    from tapeless.frontend.indexing import row_view
-
     known = [a for a in atoms if isinstance(a, Const)]
     array = constants(ctx, known) if len(known) == len(atoms) else ctx.new_cell(ctx.b.array(atoms))
 
@@ -59,18 +55,6 @@ def _column(ctx: Context, atoms: Sequence[Atom], weak: bool) -> Element:
         return Scalar(item.atom, weak)
 
     return element
-
-
-def constants(ctx: Context, known: Sequence[Const]) -> Array:
-    """Numbers of one type as a hidden argument. Raises NewCapture the first time."""
-    dtype = known[0].dtype
-    made = np.array([k.value for k in known], dtype.numpy)
-    array = ctx.reads.constants.setdefault((dtype, made.tobytes()), made)  # the same one when the trace starts again
-    found = ctx.captured.get(id(array))
-    if found is None:
-        array.flags.writeable = False
-        raise NewCapture(made_here(array), "constants", fixed=True)
-    return Array(found.cell, found.param.type)
 
 
 def long_constants(items: Sequence[Value]) -> bool:

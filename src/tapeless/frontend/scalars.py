@@ -13,6 +13,7 @@ from typing import Any
 
 from tapeless.frontend.atoms import apply, convert, logical_and, logical_not, logical_or, lowest, select
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.overflow import check_overflow
 from tapeless.frontend.values import Scalar, weak
 from tapeless.ir.types import Atom, Const, DType, const, i64, zero_of
 from tapeless.ops.op import COMPLEX
@@ -274,8 +275,6 @@ def arithmetic(ctx: Context, op: str, *args: Atom) -> Atom:
     """`apply` for what the user computes: with check=True, integers that leave their type raise OverflowError."""
     result = apply(ctx, op, *args)
     if ctx.options.check and args[0].type.dtype.is_int:
-        from tapeless.frontend.overflow import check_overflow
-
         check_overflow(ctx, op, result, args)
     return result
 

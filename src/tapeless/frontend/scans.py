@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tapeless.frontend.arguments import array, axis, dtype, integer, known, vector
 from tapeless.frontend.arrays import elementwise
 from tapeless.frontend.atoms import apply, convert
 from tapeless.frontend.batch import along
 from tapeless.frontend.context import Context
 from tapeless.frontend.elementwise import ROWS, apply_row
-from tapeless.frontend.expressions import binary_values
 from tapeless.frontend.indexing import get_item
+from tapeless.frontend.python_operators import binary_values
 from tapeless.frontend.reductions import operator, sum_, widened
-from tapeless.frontend.registry import array, axis, dtype, integer, known, vector
 from tapeless.frontend.shapes import flat, reshaped
 from tapeless.frontend.values import Array, Scalar, Sequence_, SliceValue, Value, weak
 from tapeless.ir.core import Reduction, Sweep

@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from tapeless.frontend import scalars
+from tapeless.frontend.arguments import array, axes, axis, integer, known, numeric, vector
 from tapeless.frontend.arrays import broadcast_to as broadcast_value
 from tapeless.frontend.arrays import cast, in_order, make_array, read, reshape, separate, transpose
 from tapeless.frontend.atoms import apply, same_size
 from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.creation import at_least, check_order, dim_of, total_size
-from tapeless.frontend.creation import shape_of as shape_argument
+from tapeless.frontend.creation import at_least, check_order
 from tapeless.frontend.elementwise import common_dtype
 from tapeless.frontend.elementwise_options import borrowed
 from tapeless.frontend.indexing import get_item
-from tapeless.frontend.registry import array, axes, axis, integer, known, numeric, vector
+from tapeless.frontend.iteration import items_of
+from tapeless.frontend.sizes import dim_of, total_size
+from tapeless.frontend.sizes import shape_of as shape_argument
 from tapeless.frontend.values import Array, Borrowed, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Range
 from tapeless.ir.types import Atom, Const, Dim, Var, i64
@@ -204,8 +206,6 @@ def fliplr(ctx: Context, m: Value) -> Value:
 
 def parts_of(ctx: Context, name: str, value: Value, rank: int = 0) -> list[Array]:
     """The arrays of a list, of this rank at least, in their common element type; an array counts as the list of its rows."""
-    from tapeless.frontend.builtin_functions import items_of
-
     found = [numeric(ctx, name, item) for item in items_of(ctx, f"the list of {name}", value)]
     if not found:
         ctx.fail("TP112", f"{name} needs at least one array")
@@ -239,8 +239,6 @@ def concatenate(ctx: Context, arrays: Value, axis: Value | None = FIRST) -> Valu
 
 @known("np.stack")
 def stack(ctx: Context, arrays: Value, axis: Value | None = None) -> Value:
-    from tapeless.frontend.builtin_functions import items_of
-
     items = tuple(items_of(ctx, "the list of np.stack", arrays))
     if not items:
         ctx.fail("TP112", "np.stack needs at least one array")

@@ -7,14 +7,14 @@ search is written in the language, in `prelude.py`.
 from __future__ import annotations
 
 from tapeless.frontend import prelude
+from tapeless.frontend.arguments import array, axis, known, numeric, text, vector
 from tapeless.frontend.arrays import cast, elementwise, map_nest, read, write
 from tapeless.frontend.atoms import apply, convert, same_size, select
 from tapeless.frontend.batch import along, lanes_back, lanes_last, over_leading
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.indexing import get_item
-from tapeless.frontend.linalg import library
+from tapeless.frontend.library_calls import library
 from tapeless.frontend.reductions import no_complex
-from tapeless.frontend.registry import array, axis, known, numeric, text, vector
 from tapeless.frontend.shapes import LAST, WHOLE, flat
 from tapeless.frontend.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.core import At

@@ -1,4 +1,4 @@
-"""Statements: assignment, branches, loops, leaving them.
+"""Blocks of statements, branches, and the statements that leave a block.
 
 Takes `ast` statements, emits Core through the context. `Flow` says how a block may be left; a block whose exit is
 only known at run time carries a number, and what follows it is put under a condition.
@@ -9,13 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from tapeless.frontend.assignment import assign, augmented
 from tapeless.frontend.context import Context
-from tapeless.frontend.effects import run_assert, run_raise
-from tapeless.frontend.expressions import evaluate, truth_of
 from tapeless.frontend.flow import NEXT, RETURN, Flow, branch, flow, guarded
 from tapeless.frontend.liveness import always_leaves, may_leave
-from tapeless.frontend.loop_statements import run_for, run_while
+from tapeless.frontend.python_operators import truth_of
+from tapeless.frontend.rules import evaluate, run_statement, statement
 from tapeless.frontend.values import (
     Static,
 )
@@ -41,53 +39,39 @@ def _raises(s: ast.If) -> bool:
     return always_leaves(s.body) or (bool(s.orelse) and always_leaves(s.orelse))
 
 
-def run_statement(ctx: Context, s: ast.stmt) -> Flow:
-    match s:
-        case ast.Assign(targets=targets, value=value):
-            result = evaluate(ctx, value)
-            for target in targets:
-                assign(ctx, target, result)
-        case ast.AnnAssign(target=target, value=annotated):
-            if annotated is not None:
-                assign(ctx, target, evaluate(ctx, annotated))
-        case ast.AugAssign():
-            augmented(ctx, s)
-        case ast.Expr(value=ast.Constant()) | ast.Pass():
-            pass
-        case ast.Expr(value=expression):
-            evaluate(ctx, expression)
-        case ast.If():
-            return _run_if(ctx, s, ())
-        case ast.For():
-            return run_for(ctx, s)
-        case ast.While():
-            return run_while(ctx, s)
-        case ast.Return(value=returned):
-            ctx.bind(RETURN, Static(None) if returned is None else evaluate(ctx, returned))
-            ctx.returned = ctx.span
-            return flow("return")
-        case ast.Break():
-            return flow("break")
-        case ast.Continue():
-            return flow("continue")
-        case ast.Assert():
-            run_assert(ctx, s)
-        case ast.Raise():
-            run_raise(ctx, s)
-            return flow("raise")
-        case ast.FunctionDef():
-            from tapeless.frontend.calls import nested_function
+@statement(ast.Pass)
+def _pass(ctx: Context, s: ast.Pass) -> None:
+    pass
 
-            ctx.bind(s.name, nested_function(ctx, s))
-        case _:
-            ctx.fail("TP101", f"'{type(s).__name__.lower()}' statements are not part of the language")
-    return NEXT
+
+@statement(ast.Expr)
+def _expression(ctx: Context, s: ast.Expr) -> None:
+    if not isinstance(s.value, ast.Constant):
+        evaluate(ctx, s.value)
+
+
+@statement(ast.Return)
+def _return(ctx: Context, s: ast.Return) -> Flow:
+    ctx.bind(RETURN, Static(None) if s.value is None else evaluate(ctx, s.value))
+    ctx.returned = ctx.span
+    return flow("return")
+
+
+@statement(ast.Break)
+def _break(ctx: Context, s: ast.Break) -> Flow:
+    return flow("break")
+
+
+@statement(ast.Continue)
+def _continue(ctx: Context, s: ast.Continue) -> Flow:
+    return flow("continue")
 
 
 # -- branches
 
 
-def _run_if(ctx: Context, s: ast.If, rest: Sequence[ast.stmt]) -> Flow:
+@statement(ast.If)
+def _run_if(ctx: Context, s: ast.If, rest: Sequence[ast.stmt] = ()) -> Flow:
     """An `if` with what follows it, which moves into the arm that falls through when the other one leaves."""
     with ctx.at(s.test):
         cond = truth_of(ctx, evaluate(ctx, s.test))

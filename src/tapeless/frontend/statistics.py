@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tapeless.frontend.arguments import array, axes, axis, dtype, known, numeric, optional_number, vector
 from tapeless.frontend.arrays import elementwise, map_nest
 from tapeless.frontend.atoms import apply, convert, same_size, select
 from tapeless.frontend.batch import along
 from tapeless.frontend.context import Context
-from tapeless.frontend.creation import total_size
 from tapeless.frontend.elementwise import ROWS, apply_row
+from tapeless.frontend.python_operators import binary_values
 from tapeless.frontend.reductions import fold, no_complex, over_lanes, reduced_size, refuse_empty, sum_
-from tapeless.frontend.registry import array, axes, axis, dtype, known, numeric, optional_number, vector
+from tapeless.frontend.shapes import reshaped
+from tapeless.frontend.sizes import total_size
 from tapeless.frontend.values import Scalar, Value
 from tapeless.ir.types import Atom, DType, Var, const, one_of, zero_of
 from tapeless.ops.promotion import float_dtype
@@ -115,9 +117,6 @@ std = _spread("np.std", root)
 
 @known("np.average")
 def average(ctx: Context, a: Value, axis: Value | None = None, weights: Value | None = None) -> Value:
-    from tapeless.frontend.expressions import binary_values
-    from tapeless.frontend.shapes import reshaped
-
     if weights is None:
         return mean(ctx, a, axis)
     value, factor = array(ctx, "np.average", a), array(ctx, "np.average", weights)
@@ -186,7 +185,6 @@ def _shared(ctx: Context, lane: Var, kind: DType, top: Atom, usual: Atom) -> Ato
 
 def _normalised(name: str, finite: bool, finish: Callable[[Context, Atom, Atom], Atom]) -> None:
     """`finish` takes x - top and the sum of exponentials."""
-    from tapeless.frontend.shapes import reshaped
 
     @known(f"special.{name}")
     def body(ctx: Context, x: Value, axis: Value | None = None) -> Value:

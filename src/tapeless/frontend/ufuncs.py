@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tapeless.frontend import atoms, scalars
+from tapeless.frontend.arguments import numeric, with_signature
 from tapeless.frontend.arrays import (
     before_write,
     broadcast_shapes,
@@ -23,8 +24,8 @@ from tapeless.frontend.arrays import (
 )
 from tapeless.frontend.context import Context, type_text
 from tapeless.frontend.elementwise import ScalarRule, rule_of
+from tapeless.frontend.handlers import Handler, bound_to
 from tapeless.frontend.reductions import all_, any_, max_, min_, prod, sum_
-from tapeless.frontend.registry import Handler, numeric, with_signature
 from tapeless.frontend.scans import cumprod, cumsum
 from tapeless.frontend.shapes import FIRST, reshaped
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value
@@ -38,6 +39,7 @@ REDUCE: dict[str, Callable[..., Value]] = {
 ACCUMULATE: dict[str, Callable[..., Value]] = {"add": cumsum, "multiply": cumprod}
 
 
+@bound_to(np.ufunc)
 def ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
     """A handler for `ufunc.name`, or None."""
     full = f"np.{ufunc.__name__}.{name}"

@@ -1,34 +1,37 @@
-"""Names and attributes: local variables, enclosing functions, globals, modules, and what arrays and containers offer.
+"""What a function sees outside of itself: names of enclosing functions, globals, and the Python objects behind them.
 
-Values of the surroundings are read at compile time and watched; arrays of the surroundings become hidden arguments.
+Gives `lookup` of a name, and `from_python`, the value of an object. Values are read at compile time and watched; arrays
+become hidden arguments (`captures`), functions of the user become closures.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import types
-from typing import Any
 
 import numpy as np
 
-from tapeless.frontend.arrays import transpose
-from tapeless.frontend.context import Captured, Context, Watch, object_text
+from tapeless.errors import CompileError
+from tapeless.frontend import source as sources
+from tapeless.frontend.captures import NewCapture
+from tapeless.frontend.context import Context, Watch
 from tapeless.frontend.copies import MOST_NUMBERS, SHORT, refuse_long
+from tapeless.frontend.handlers import OPERATORS, find_handler
 from tapeless.frontend.marks import peek
 from tapeless.frontend.origins import NUMBERS, Origin
 from tapeless.frontend.plain import plain_hint, refused
-from tapeless.frontend.refusals import refuse_attribute, similar
+from tapeless.frontend.refusals import is_library, refuse_call
 from tapeless.frontend.values import (
     Array,
-    Cell,
-    Method,
+    Closure,
     Scalar,
     Sequence_,
     Static,
     Value,
     weak,
 )
-from tapeless.ir.types import FROM_NUMPY, DType, Type, Var, const
+from tapeless.ir.types import FROM_NUMPY, const
 
 
 def lookup(ctx: Context, name: str) -> Value:
@@ -77,9 +80,7 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
         case np.ndarray():
             return _captured_array(ctx, origin, name)
         case types.FunctionType():
-            from tapeless.frontend.calls import python_function
-
-            if getattr(value, "__tapeless__", None) or _known(value):
+            if getattr(value, "__tapeless__", None) or find_handler(value) is not None:
                 watch(ctx, origin, name)
                 return _static(ctx, origin)
             watch(ctx, origin, name)
@@ -108,8 +109,6 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
         return Sequence_(items, "dataclass", fields, type(value))
     watch(ctx, origin, name)
     if isinstance(peek(value, "python"), types.FunctionType):  # a tp.function
-        from tapeless.frontend.calls import python_function
-
         python = reads.step(origin, "attribute", "python")
         return transform_of(ctx, python) or python_function(ctx, python)
     if peek(value, "__tapeless__") == "vmapped":
@@ -151,18 +150,11 @@ def transform_of(ctx: Context, python: Origin) -> Value | None:
 
 def _vmapped(ctx: Context, origin: Origin, name: str) -> Value:
     """The result of a tp.vmap of the surroundings: mapped here."""
-    from tapeless.frontend.mapping import op_vmap
 
     def part(attribute: str) -> Value:
         return from_python(ctx, ctx.reads.step(origin, "field", attribute), f"{name}.{attribute}")
 
-    return op_vmap(ctx, [part("f"), part("in_axes"), part("out_axes")], {})
-
-
-def _known(value: Any) -> bool:
-    from tapeless.frontend.functions import find_handler
-
-    return find_handler(value) is not None
+    return OPERATORS["vmap"](ctx, [part("f"), part("in_axes"), part("out_axes")], {})
 
 
 def _watch_type(ctx: Context, origin: Origin, name: str) -> None:
@@ -205,125 +197,41 @@ def _captured_array(ctx: Context, origin: Origin, name: str) -> Value:
     raise NewCapture(origin, name)
 
 
-class NewCapture(Exception):
-    """An array of the surroundings was met: tracing starts again with it among the parameters, known on every path."""
-
-    def __init__(self, origin: Origin, name: str, fixed: bool = False) -> None:
-        super().__init__(name)
-        self.origin, self.name, self.fixed = origin, name, fixed
-
-
-def capture(ctx: Context, origin: Origin, name: str, fixed: bool = False) -> None:
-    """Makes an array of the surroundings a hidden parameter. `fixed`: its size never changes."""
-    value = origin.value
-    dtype = FROM_NUMPY[value.dtype.newbyteorder("=")]
-    shape: list[int | Var] = []
-    for d in value.shape:
-        if d == 1 or fixed:
-            shape.append(d)
-        else:
-            var = Var(f"{name}_n", Type(DType.i64))
-            ctx.sizes.append(var)
-            shape.append(var)
-    param = Var(name.replace(".", "_"), Type(dtype, tuple(shape)))
-    reason = "" if value.flags.writeable else f"'{name}' is a read-only array"
-    cell = Cell(name, argument=True, readonly=reason, scattered=not value.flags.c_contiguous)
-    ctx.captured[id(value)] = Captured(origin, param, cell, name)
-    ctx.state.cells[cell] = param
-
-
 def _dtype_hint() -> str:
     return "use float32, float64, int32, int64, bool, complex64 or complex128."
 
 
-# -- attributes
-
-
-def attribute(ctx: Context, base: Value, name: str) -> Value:
-    match base:
-        case Static(value=types.ModuleType() as module):
-            if not _has(ctx, module, name):
-                ctx.fail("TP103", f"module '{module.__name__}' has no attribute '{name}'", similar(name, dir(module)))
-            holder = ctx.reads.module(module)
-            return from_python(ctx, ctx.reads.step(holder, "attribute", name), f"{module.__name__}.{name}")
-        case Static(value=type() as cls) if _has(ctx, cls, name):
-            return from_python(ctx, _part(ctx, cls, name), f"{cls.__name__}.{name}")
-        case Array():
-            return _array_attribute(ctx, base, name)
-        case Scalar():
-            return _scalar_attribute(ctx, base, name)
-        case Sequence_(keys=keys, kind=kind) if kind in ("namedtuple", "dataclass") and name in keys:
-            return base.items[keys.index(name)]
-        case Sequence_(kind="dict") if name in ("keys", "values", "items", "get"):
-            return Method(base, name)
-        case Static(value=obj) if obj is not None and not isinstance(obj, str) and _has(ctx, obj, name):
-            return from_python(ctx, _part(ctx, obj, name), f"{type(obj).__name__}.{name}")
-    if isinstance(base, Sequence_) and base.kind == "list" and name in ("append", "extend", "insert", "pop"):
-        ctx.fail(
-            "TP101",
-            f"lists cannot grow in compiled code ('{name}')",
-            "allocate an array with np.empty and keep a count.",
-        )
-    refuse_attribute(ctx, base, name)
-
-
-def _has(ctx: Context, holder: Any, name: str) -> bool:
+def python_function(ctx: Context, origin: Origin) -> Closure:
+    """A function object as something that can be compiled into a caller."""
+    function = origin.value
     try:
-        return hasattr(holder, name)
-    except Exception as problem:
-        ctx.fail("TP103", f"reading '{name}' of {object_text(holder)} raises {type(problem).__name__}: {problem}")
+        if function not in ctx.found:  # a function may be called many times
+            ctx.found[function] = sources.find(function)
+        source, node = ctx.found[function]
+    except CompileError as error:
+        if error.line:
+            raise
+        if is_library(function.__code__.co_filename):
+            refuse_call(ctx, function, ())
+        ctx.fail(error.code, error.reason, error.hint)
+    ctx.reads.saw(origin, source.digest)
+    ctx.reads.remember(origin)
+    names = positional(node)
+    defaults: dict[str, Value] = {}
+    watch(ctx, ctx.reads.step(origin, "code"), f"{function.__name__}.__code__")
+    given = function.__defaults__ or ()
+    if given:  # without any, none can have been used
+        watch(ctx, ctx.reads.step(origin, "defaults"), f"{function.__name__}.__defaults__")
+    if function.__kwdefaults__:
+        watch(ctx, ctx.reads.step(origin, "keyword defaults"), f"{function.__name__}.__kwdefaults__")
+    for k, name in enumerate(names[len(names) - len(given) :]):
+        defaults[name] = from_python(ctx, ctx.reads.step(origin, "default", k), f"{function.__name__}.{name}")
+    for name in function.__kwdefaults__ or {}:
+        defaults[name] = from_python(
+            ctx, ctx.reads.step(origin, "keyword default", name), f"{function.__name__}.{name}"
+        )
+    return Closure(node, source, -1, tuple(defaults.items()), function.__name__, function)
 
 
-def _part(ctx: Context, holder: Any, name: str) -> Origin:
-    return ctx.reads.step(ctx.reads.origin_of(holder), "attribute", name)
-
-
-def _array_attribute(ctx: Context, array: Array, name: str) -> Value:
-    t = array.type
-    match name:
-        case "shape":
-            return Sequence_(tuple(Scalar(ctx.size_atom(d), True) for d in t.shape))
-        case "ndim":
-            return weak(t.rank)
-        case "dtype":
-            return Static(t.dtype.numpy)
-        case "size":
-            from tapeless.frontend.creation import total_size
-
-            return Scalar(total_size(ctx, t.shape), True)
-        case "T":
-            return transpose(ctx, array, tuple(reversed(range(t.rank))))
-        case "nbytes" | "itemsize":
-            if name == "itemsize":
-                return weak(t.dtype.bytes)
-        case "real" | "imag":
-            from tapeless.frontend.functions import call_numpy
-
-            return call_numpy(ctx, name, [array])
-        case _:
-            from tapeless.frontend.functions import ARRAY_METHODS
-
-            if name in ARRAY_METHODS:
-                return Method(array, name)
-    refuse_attribute(ctx, array, name)
-
-
-def _scalar_attribute(ctx: Context, value: Scalar, name: str) -> Value:
-    from tapeless.frontend.functions import ARRAY_METHODS, call_numpy
-
-    match name:
-        case "real" | "imag":
-            return call_numpy(ctx, name, [value])
-        case "dtype" if not value.weak:
-            return Static(value.dtype.numpy)
-        case "shape" if not value.weak:
-            return Sequence_(())
-        case "ndim" if not value.weak:
-            return weak(0)
-        case "size" if not value.weak:
-            return weak(1)
-        case "T" if not value.weak:
-            return value
-        case _ if name in ("conjugate", "is_integer") or (name in ARRAY_METHODS and not value.weak):
-            return Method(value, name)
-    refuse_attribute(ctx, value, name)
+def positional(node: ast.FunctionDef | ast.Lambda) -> list[str]:
+    return [a.arg for a in (*node.args.posonlyargs, *node.args.args)]

@@ -6,32 +6,24 @@ that must be known at compile time. A handler's own parameters are the signature
 
 from __future__ import annotations
 
-import builtins
-import cmath
 import inspect
-import math
-import operator
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from tapeless.frontend.arrays import as_numeric, read
 from tapeless.frontend.context import Context, type_text
+from tapeless.frontend.handlers import Handler, register
+from tapeless.frontend.indexing import set_item
 from tapeless.frontend.values import Array, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Apply
 from tapeless.ir.types import FROM_NUMPY, Const, DType, Var
+from tapeless.ops.promotion import KIND
 
-Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
 Body = TypeVar("Body", bound=Callable[..., Value])
 
-MODULES: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "operator": operator}
-SPECIAL = "scipy.special"  # takes longer to import than all the rest: we wait until somebody else has done it
-BY_NAME: dict[str, Handler] = {}
-BY_ID: dict[int, tuple[object, Handler]] = {}  # the object is kept, so that its id stays its own
-_special: dict[str, Handler] = {}  # not in BY_ID yet
 ALLOWED_DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
 
 
@@ -44,37 +36,6 @@ def known(*names: str) -> Callable[[Body], Body]:
         return body
 
     return decorate
-
-
-def register(name: str, handler: Handler) -> None:
-    if name.startswith("special."):
-        BY_NAME[name] = _special[name] = handler
-        return
-    target = resolve(name)
-    if target is not None:
-        BY_NAME[name] = handler
-        BY_ID[id(target)] = (target, handler)
-
-
-def handler_of(obj: object) -> Handler | None:
-    """What is registered for a function."""
-    if _special and SPECIAL in sys.modules:
-        for name, handler in _special.items():
-            target = getattr(sys.modules[SPECIAL], name.removeprefix("special."), None)
-            if target is not None:
-                BY_ID[id(target)] = (target, handler)
-        _special.clear()
-    found = BY_ID.get(id(obj))
-    return found[1] if found is not None else None
-
-
-def resolve(name: str) -> object | None:
-    """The object of a dotted name; a name without a module is a built-in."""
-    module, *path = name.split(".")
-    found: Any = MODULES[module] if path else builtins
-    for part in path or [module]:
-        found = getattr(found, part, None)
-    return found  # type: ignore[no-any-return]
 
 
 def with_signature(name: str, body: Callable[..., Value]) -> Handler:
@@ -113,9 +74,6 @@ def with_signature(name: str, body: Callable[..., Value]) -> Handler:
 
 def write_out(ctx: Context, name: str, out: Value, result: Value) -> Value:
     """f(..., out=a): `a` takes the result."""
-    from tapeless.frontend.indexing import set_item
-    from tapeless.ops.promotion import KIND
-
     if not (isinstance(out, Array) and isinstance(result, Array | Scalar)):
         ctx.fail("TP104", f"{name}: 'out' must be an array, not {type_text(out)}")
     dtype = dtype_of(result)
