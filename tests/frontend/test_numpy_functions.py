@@ -14,7 +14,7 @@ import scipy.special as sp
 from scipy.special import expit, logsumexp
 
 from tapeless.errors import CompileError, ShapeError
-from tapeless.frontend.context import Options
+from tapeless.frontend.state.context import Options
 from tests.frontend.tracing import check, run
 
 V = np.array([0.5, -1.25, 3.0, 2.0])

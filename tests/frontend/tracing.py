@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tapeless.frontend.context import Options
 from tapeless.frontend.entry import trace
+from tapeless.frontend.state.context import Options
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.passes.verify import verify

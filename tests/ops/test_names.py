@@ -13,10 +13,10 @@ LITERALS = {ast.Constant, ast.Tuple, ast.Set, ast.List, ast.Dict}
 # Where names are keys of code, not of facts: a module or a folder, and why.
 ALLOWED = {
     "backends/llvm": "instructions of each row",
-    "frontend/builtin_functions.py": "functions of the module operator",
-    "frontend/overflow.py": "a test of each row that may overflow",
-    "frontend/pymath.py": "functions of math and cmath",
-    "frontend/ufuncs.py": "functions of NumPy",
+    "frontend/python/builtin_functions.py": "functions of the module operator",
+    "frontend/data/overflow.py": "a test of each row that may overflow",
+    "frontend/python/pymath.py": "functions of math and cmath",
+    "frontend/numpy/ufuncs.py": "functions of NumPy",
     "lower/interp.py": "rows on Python's integers",
     "passes/algebra.py": "a rule of each row",
     "passes/numbers.py": "rows on affine forms",

@@ -300,7 +300,7 @@ def test_rows_of_a_transposed_part():
     agree(f, np.arange(6.0).reshape(2, 3), 1)
 
 
-# -- memory order: Note [Memory order] in frontend/values.py
+# -- memory order: Note [Memory order] in frontend/state/values.py
 
 
 def laid_out(m, kind):

@@ -24,8 +24,8 @@ import pytest
 import tapeless as tp
 from tapeless.backends.cpu import libraries
 from tapeless.backends.llvm import host
-from tapeless.frontend.context import Captured, Watch
 from tapeless.frontend.returned import Known, Leaf, Tree
+from tapeless.frontend.state.context import Captured, Watch
 from tapeless.ir.span import Span
 from tapeless.ir.types import F64, I64, Const, DType, Type, Var
 from tapeless.lower.loopir import Assign, Site

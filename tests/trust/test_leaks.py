@@ -11,7 +11,7 @@ import pytest
 import tapeless as tp
 from tapeless.ad.custom import RULES
 from tapeless.api.shared import NAME
-from tapeless.frontend import source
+from tapeless.frontend.source import sources
 from tests.trust import leaks
 
 MB = 2**20
@@ -190,14 +190,14 @@ def test_l3_whatever_is_made_anew(work):
 
 
 def test_l3_tables_have_an_end(monkeypatch):
-    monkeypatch.setattr(source, "KEPT", 5)
+    monkeypatch.setattr(sources, "KEPT", 5)
     x = np.ones(3)
     for k in range(8):
         g, forget = leaks.made(10**6 + k)
         tp.function(g).compiled(x, x)
         forget()
-    assert len(source._files) <= 5
-    assert len(source._digests) <= 5
+    assert len(sources._files) <= 5
+    assert len(sources._digests) <= 5
     f = tp.function(lambda mode, x: x, cache=False)
     monkeypatch.setattr("tapeless.api.function.MOST_KINDS", 3)
     for k in range(6):

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.frontend import entry  # noqa: F401  (all are registered)
-from tapeless.frontend.elementwise import ROWS, RULES, SPECIAL, rule_of
-from tapeless.frontend.handlers import BY_NAME
+from tapeless.frontend.numpy.elementwise import ROWS, RULES, SPECIAL, rule_of
+from tapeless.frontend.state.handlers import BY_NAME
 from tapeless.testing.compare import Returned
 from tapeless.testing.stages import by_core, trace
 from tests.trust.grid import F64, I64, PARTS, VALUES, compile_all, differs, outcome, pairs, same

@@ -35,9 +35,9 @@ from tapeless.ad.traced import (
     type_of,
     value_of,
 )
-from tapeless.frontend.context import Context
-from tapeless.frontend.handlers import OPERATORS, call_value
-from tapeless.frontend.values import Array, Builtin, Scalar, Sequence_, Value
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.handlers import OPERATORS, call_value
+from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
 from tapeless.ir.types import Atom, Const, DType, one_of
 
 

@@ -14,11 +14,11 @@ from typing import Any
 from tapeless.ad import custom
 from tapeless.ad.emit import Emit, differentiable
 from tapeless.ad.traced import Arguments, Keywords, fitted, leaves_like, leaves_of, rebuilt, resized, type_of, value_of
-from tapeless.frontend.arrays import read
-from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.handlers import call_value
-from tapeless.frontend.surroundings import from_python
-from tapeless.frontend.values import Array, Closure, Scalar, Sequence_, Static, Value
+from tapeless.frontend.data.arrays import read
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.handlers import call_value
+from tapeless.frontend.state.surroundings import from_python
+from tapeless.frontend.state.values import Array, Closure, Scalar, Sequence_, Static, Value
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, Lambda
 from tapeless.ir.types import Atom, Type, Var, atom_dim

@@ -23,8 +23,8 @@ from tapeless.ad.traced import (
     type_of,
     value_of,
 )
-from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.values import Array, Builtin, Scalar, Sequence_, Value
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
 from tapeless.ir.core import At, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, dim_atom, one_of
 

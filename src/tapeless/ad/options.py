@@ -8,8 +8,8 @@ from dataclasses import replace
 from tapeless.ad.emit import differentiable
 from tapeless.ad.policy import Policy, policy_of
 from tapeless.ad.traced import Arguments, Keywords, Traced, leaves_of, rebuilt, type_of
-from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.values import Scalar, Sequence_, Static, Value
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Const
 
 COMPILING = ("device", "threads", "fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen")

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tapeless.frontend.context import Context
-from tapeless.frontend.values import Cell
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import Cell
 
 
 def keep_apart(ctx: Context, made: Sequence[Cell], read: Iterable[Cell], written: Iterable[Cell]) -> None:

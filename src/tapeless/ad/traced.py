@@ -17,10 +17,10 @@ from tapeless.ad.policy import DEFAULT, NoRecovery, Policy
 from tapeless.ad.reverse import vjp_body
 from tapeless.ad.sharing import keep_apart
 from tapeless.ad.transform import checked, prepared
-from tapeless.frontend.arrays import read
-from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.handlers import call_value
-from tapeless.frontend.values import Array, Builtin, Cell, Closure, Scalar, Sequence_, Static, Value
+from tapeless.frontend.data.arrays import read
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.handlers import call_value
+from tapeless.frontend.state.values import Array, Builtin, Cell, Closure, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Apply, Body, Lambda
 from tapeless.ir.types import Atom, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import Substitution
@@ -306,7 +306,7 @@ def leaves_like(ctx: Context, given: Value, like: Value, what: str, code: str = 
 
 def fitted(ctx: Context, leaf: Value, type: Type | None, what: str) -> Atom | None:
     """A tangent or adjoint of this type; None for one of something without derivatives."""
-    from tapeless.frontend.arguments import numeric
+    from tapeless.frontend.data.arguments import numeric
 
     assert type is not None
     if not differentiable(type):

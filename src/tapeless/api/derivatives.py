@@ -17,12 +17,12 @@ from tapeless.api.function import MEMORY, Function, asked, default_threads, in_s
 from tapeless.api.operators import check_recover
 from tapeless.api.shared import shared
 from tapeless.errors import ArgumentError
-from tapeless.frontend.context import Context
-from tapeless.frontend.handlers import OPERATORS
-from tapeless.frontend.marks import Keys
-from tapeless.frontend.plain import refused
-from tapeless.frontend.surroundings import from_python
-from tapeless.frontend.values import Value
+from tapeless.frontend.source.marks import Keys
+from tapeless.frontend.source.plain_objects import refused
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.handlers import OPERATORS
+from tapeless.frontend.state.surroundings import from_python
+from tapeless.frontend.state.values import Value
 from tapeless.ir import pytree
 from tapeless.runtime.peak import peak_of
 
@@ -36,7 +36,7 @@ class Transform:
         self.name, self.function, self.options, self.direct = name, function, options, direct
 
     def __tapeless_handler__(self) -> Callable[[Context, list[Value], dict[str, Value]], Value]:
-        from tapeless.frontend.handlers import call_value
+        from tapeless.frontend.state.handlers import call_value
 
         def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
             reads = ctx.reads

@@ -22,10 +22,10 @@ from tapeless.api.operators import Vmapped
 from tapeless.api.shared import Shareable, shared
 from tapeless.backends.cpu.threads import MAX_THREADS
 from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
-from tapeless.frontend.context import Options, object_text
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
 from tapeless.frontend.guards import Guard
-from tapeless.frontend.plain import refused
+from tapeless.frontend.source.plain_objects import refused
+from tapeless.frontend.state.context import Options, object_text
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.compile import Compiled, compile_specs

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from tapeless.api.operators import Vmapped
-from tapeless.frontend.handlers import BY_ID
+from tapeless.frontend.state.handlers import BY_ID
 
 MOST = 64  # things that were asked of one function: `memory=` may be any number
 NAME = "__tapeless_shared__"

@@ -16,51 +16,43 @@ from typing import Any
 import numpy as np
 
 from tapeless.errors import CompileError
-from tapeless.frontend import (  # noqa: F401  (they fill the tables of rules)
-    assignment,
-    builtin_functions,
-    calls,
+from tapeless.frontend.numpy import (  # noqa: F401  (they fill the tables)
     creation,
-    effects,
     einsum,
     elementwise,
     elementwise_options,
-    expressions,
-    folding,
-    keyed,
     linalg,
-    loop_statements,
-    mapping,
     matrices,
-    parallel,
-    pymath,
     queries,
     reductions,
     scans,
     shapes,
     sorting,
-    statements,
     statistics,
-    totals,
     ufuncs,
 )
-from tapeless.frontend import source as sources
-from tapeless.frontend.captures import NewCapture, capture
-from tapeless.frontend.context import Captured, Context, Options, Watch
-from tapeless.frontend.handlers import call_value
-from tapeless.frontend.marks import peek
-from tapeless.frontend.origins import Reads
-from tapeless.frontend.plain import plain_hint, refused
-from tapeless.frontend.returned import Output, output_of
-from tapeless.frontend.surroundings import from_python, python_function, transform_of
-from tapeless.frontend.values import (
-    Array,
-    Cell,
-    Scalar,
-    Sequence_,
-    Static,
-    Value,
+from tapeless.frontend.operators import folding, keyed, mapping, prange  # noqa: F401  (likewise)
+from tapeless.frontend.python import (  # noqa: F401  (likewise)
+    assignment,
+    builtin_functions,
+    effects,
+    expressions,
+    inlining,
+    loop_statements,
+    pymath,
+    statements,
+    totals,
 )
+from tapeless.frontend.returned import Output, output_of
+from tapeless.frontend.source import sources
+from tapeless.frontend.source.marks import peek
+from tapeless.frontend.source.origins import Reads
+from tapeless.frontend.source.plain_objects import plain_hint, refused
+from tapeless.frontend.state.captures import NewCapture, capture
+from tapeless.frontend.state.context import Captured, Context, Options, Watch
+from tapeless.frontend.state.handlers import call_value
+from tapeless.frontend.state.surroundings import from_python, python_function, transform_of
+from tapeless.frontend.state.values import Array, Cell, Scalar, Sequence_, Static, Value
 from tapeless.ir import pytree
 from tapeless.ir.core import Body, Function
 from tapeless.ir.span import Span
@@ -270,7 +262,7 @@ def _trace(
                 pass
     positional, keywords = _structure(tree, values)
     if transform is None:
-        result = calls.call_closure(ctx, python_function(ctx, entry), positional, keywords)
+        result = call_value(ctx, python_function(ctx, entry), positional, keywords)
     else:
         with ctx.at_span(_header(ctx, source, node) if isinstance(written, types.FunctionType) else ctx.span):
             result = call_value(ctx, transform, positional, keywords)

@@ -1,7 +1,7 @@
 """Whether what a trace has read from outside is still what it was.
 
 `guard` takes the watches of a trace and gives a function without arguments that says so; it runs at each call. Relies on
-the steps of `frontend.origins`.
+the steps of `frontend.source.origins`.
 
 Note [Guards]
 A guard is Python text. Names of a module are read by a function whose globals are that module: the interpreter keeps the
@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from tapeless.frontend.context import Watch
-from tapeless.frontend.marks import Keys
-from tapeless.frontend.origins import Origin
+from tapeless.frontend.source.marks import Keys
+from tapeless.frontend.source.origins import Origin
+from tapeless.frontend.state.context import Watch
 
 Guard = Callable[[], bool]
 HELD: dict[str, str] = {"cell": "cell_contents", "code": "__code__", "defaults": "__defaults__"}

@@ -17,9 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from tapeless.frontend.arrays import read
-from tapeless.frontend.context import Context, type_text
-from tapeless.frontend.values import Array, Borrowed, Cell, RangeValue, Reshaped, Scalar, Sequence_, Static, Step, Value
+from tapeless.frontend.data.arrays import read
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import (
+    Array,
+    Borrowed,
+    Cell,
+    RangeValue,
+    Reshaped,
+    Scalar,
+    Sequence_,
+    Static,
+    Step,
+    Value,
+)
 from tapeless.ir.core import At, Range
 from tapeless.ir.types import Atom, Const, Dim
 

@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from tapeless.backends.cpu.compile import compile_program, load
-from tapeless.frontend.context import Options
 from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
+from tapeless.frontend.state.context import Options
 from tapeless.ir.core import Function
 from tapeless.ir.digest import digest
 from tapeless.ir.printer import print_function

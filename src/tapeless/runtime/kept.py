@@ -11,8 +11,8 @@ from typing import get_args
 
 from tapeless.frontend import returned
 from tapeless.frontend.entry import Signature
-from tapeless.frontend.origins import Row
 from tapeless.frontend.returned import Output
+from tapeless.frontend.source.origins import Row
 from tapeless.ir.span import Span
 from tapeless.ir.types import Const, DType, Type, Var
 from tapeless.lower.footprint import Outline

@@ -24,11 +24,11 @@ import numpy as np
 
 from tapeless.backends.cpu import libraries
 from tapeless.backends.llvm import host
-from tapeless.frontend.context import Captured, Options, Watch
 from tapeless.frontend.entry import Signature, Spec, StaticSpec, Traced, written_function
-from tapeless.frontend.marks import Unknown, tree_mark
-from tapeless.frontend.origins import UNRECORDED, Origin, Row, recalled
-from tapeless.frontend.values import Cell
+from tapeless.frontend.source.marks import Unknown, tree_mark
+from tapeless.frontend.source.origins import UNRECORDED, Origin, Row, recalled
+from tapeless.frontend.state.context import Captured, Options, Watch
+from tapeless.frontend.state.values import Cell
 from tapeless.ir.pytree import TreeDef
 from tapeless.runtime import cache
 from tapeless.runtime.kept import CODEC, Called, Hidden, Memory

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from tapeless import errors
-from tapeless.frontend.context import Options
 from tapeless.frontend.entry import Traced, specs_of, trace
 from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View, view_maker
+from tapeless.frontend.state.context import Options
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.ir.core import Function

@@ -1,0 +1,133 @@
+"""What can be looped over: how many iterations, and the element at a position.
+
+Note [Length of a range]
+stop - start may leave 64 bits. Towards the negative it cannot, since the greater of both is taken for `stop`. If it is too large
+the range raises OverflowError, unless its step is 1 and the loop goes to its end: that it would never come to, so a test in front of
+every inner loop is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data.arrays import make_array
+from tapeless.frontend.data.indexing import row_view
+from tapeless.frontend.data.rows import rows
+from tapeless.frontend.state.code_copies import refuse_long
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import Array, Planned, RangeValue, Scalar, Sequence_, Static, Value, Zipped, weak
+from tapeless.ir.types import Atom, Const, i64
+
+GREATEST = 2**63 - 1
+
+
+def iteration(ctx: Context, iterable: Value, may_stop: bool = False) -> tuple[Atom, Callable[[Atom], Value]]:
+    """How many iterations, and the element at a position. `may_stop`: the loop may be left before its end."""
+    match iterable:
+        case RangeValue(start=start, step=step):
+            return range_count(ctx, iterable, may_stop), lambda i: _range_element(ctx, start, step, i)
+        case Planned(iterable=inner):
+            return iteration(ctx, inner, may_stop)
+        case Array(type=t):
+            return ctx.size_atom(t.shape[0]), lambda i: row_view(ctx, iterable, i)
+        case Zipped(parts=parts, start=first):
+            found = [iteration(ctx, p, True) for p in parts]
+            count = found[0][0]
+            for other, _ in found[1:]:
+                if other is not count and other != count:
+                    count = atoms.apply(ctx, "min", count, other)
+
+            def element(i: Atom) -> Value:
+                items = [make(i) for _, make in found]
+                if first is not None:
+                    number = (
+                        Scalar(i, True) if first.atom == i64(0) else scalars.binary(ctx, "Add", first, Scalar(i, True))
+                    )
+                    return Sequence_((number, *items))
+                return Sequence_(tuple(items))
+
+            return count, element
+        case Sequence_(items=items):
+            found_rows = rows(ctx, items) if items else None
+            if found_rows is not None:
+                return i64(len(items)), found_rows
+            made = make_array(ctx, Sequence_(items, "list"))
+            return iteration(ctx, made)
+        case _:
+            ctx.fail(
+                "TP104", f"cannot loop over {type_text(iterable)}", "loop over range, arrays, zip, enumerate or tuples."
+            )
+
+
+def range_count(ctx: Context, r: RangeValue, tested: bool = False) -> Atom:
+    """How many numbers a range has: Note [Length of a range]. `tested`: raises also if it has 2**63 or more and step 1."""
+    op = atoms.apply
+    start, stop, step = (scalars.to_index(ctx, x, "an argument of range") for x in (r.start, r.stop, r.step))
+    if isinstance(step, Const):
+        k = int(step.value.real)
+        if k == 0:
+            ctx.fail("TP112", "range() step must not be zero")
+        if start == i64(0) and k == 1:
+            return op(ctx, "sub", stop, start)  # a negative count runs no iteration
+        distance = _distance(ctx, start, stop) if k > 0 else _distance(ctx, stop, start)
+        size: Atom = i64(min(abs(k), GREATEST))  # for the distance is no greater
+        fits = _is_natural(start if k > 0 else stop) or (abs(k) == 1 and not tested)
+    else:
+        ctx.check(op(ctx, "ne", step, i64(0)), "ValueError", "range() arg 3 must not be zero")
+        up = op(ctx, "gt", step, i64(0))
+        distance = atoms.select(ctx, up, _distance(ctx, start, stop), _distance(ctx, stop, start))
+        size = atoms.select(ctx, up, step, op(ctx, "neg", op(ctx, "max", step, i64(-GREATEST))))
+        fits = _is_natural(start) and _is_natural(stop)
+    if not fits and not ctx.options.unsafe:
+        ctx.check(op(ctx, "ge", distance, i64(0)), "OverflowError", "range() goes over a distance of more than 64 bits")
+    if size == i64(1):
+        return distance
+    return op(ctx, "add", op(ctx, "floordiv", op(ctx, "sub", distance, i64(1)), size), i64(1))
+
+
+def _distance(ctx: Context, low: Atom, high: Atom) -> Atom:
+    """high - low, 0 if that is negative; a negative number if it has more than 64 bits."""
+    return atoms.apply(ctx, "sub", atoms.apply(ctx, "max", high, low), low)
+
+
+def _is_natural(atom: Atom) -> bool:
+    return isinstance(atom, Const) and atom.value.real >= 0
+
+
+def _range_element(ctx: Context, start: Scalar, step: Scalar, i: Atom) -> Scalar:
+    value = i
+    if step.atom != i64(1):
+        value = atoms.apply(ctx, "mul", value, scalars.to_index(ctx, step))
+    if start.atom != i64(0):
+        value = atoms.apply(ctx, "add", scalars.to_index(ctx, start), value)
+    if isinstance(start.atom, Const) and abs(start.atom.value) < 2**52 and step.atom in (i64(1), i64(-1)):
+        ctx.counters.add(value)
+    return Scalar(value, True)
+
+
+def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
+    """The elements of something whose length is known at compile time."""
+    match value:
+        case Sequence_(kind="dict", keys=keys):
+            return [weak(k) if isinstance(k, bool | int | float | complex) else Static(k) for k in keys]
+        case Sequence_(items=items):
+            return list(items)
+        case Zipped(parts=parts, start=start):
+            rows = [Sequence_(r) for r in zip(*(items_of(ctx, what, p) for p in parts), strict=False)]
+            if start is None:
+                return list(rows)
+            numbers = (scalars.binary(ctx, "Add", start, weak(k)) for k in range(len(rows)))
+            return [Sequence_((n, *r.items)) for n, r in zip(numbers, rows, strict=True)]
+        case RangeValue():
+            bounds = [x.atom.value for x in (value.start, value.stop, value.step) if isinstance(x.atom, Const)]
+            if len(bounds) == 3:
+                counted = range(*(int(b.real) for b in bounds))
+                refuse_long(ctx, what, len(counted))
+                return [weak(k) for k in counted]
+        case Array(type=t):
+            n = ctx.canon(t.shape[0])
+            if isinstance(n, int):
+                refuse_long(ctx, what, n)
+                return [row_view(ctx, value, i64(k)) for k in range(n)]
+    ctx.fail("TP104", f"{what} needs a length known at compile time", "use an array.")

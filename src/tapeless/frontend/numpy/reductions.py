@@ -1,0 +1,277 @@
+"""Reductions: sum, prod, min, max, any, all, argmax and the like, with axis and keepdims.
+
+Takes an array and the axes that go away; gives numbers or new arrays, as sweeps with a reduction inside maps over the
+axes that stay. The order of a reduction is free, as it is in NumPy, which adds in pairs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from tapeless.frontend.data.arguments import array, axes, dtype, dtype_of, flag, known, numeric
+from tapeless.frontend.data.arrays import read
+from tapeless.frontend.data.atoms import apply, convert, select
+from tapeless.frontend.data.dimensions import total_size
+from tapeless.frontend.data.python_operators import binary_values, compare_values
+from tapeless.frontend.data.scalars import arithmetic
+from tapeless.frontend.numpy.batch import lanes_last, over_leading
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value, weak
+from tapeless.ir.core import Lambda, Reduction, Sweep
+from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64
+from tapeless.ops.op import COMPLEX
+from tapeless.ops.table import TABLE
+
+Element = Callable[..., Atom]  # of one element of each array
+
+# -- the parts
+
+
+def neutral_of(row: str, dtype: DType) -> Const:
+    unit = TABLE[row].unit
+    assert unit is not None, f"{row} has no neutral element"
+    return unit.of(dtype)
+
+
+def operator(ctx: Context, row: str, dtype: DType) -> Reduction:
+    params = [Var("a", Type(dtype)), Var("b", Type(dtype))]
+    return Reduction(ctx.b.lam(params, lambda a, b: [arithmetic(ctx, row, a, b)]), (neutral_of(row, dtype),), True)
+
+
+def fold(ctx: Context, row: str, arrays: Sequence[Var], element: Element = lambda x: x) -> Atom:
+    """All elements (of arrays of one shape, through `element`) combined by a row of the ops table."""
+
+    def make(_: Var, *rows: Var) -> list[Atom]:
+        return [element(*rows) if rows[0].type.is_scalar else fold(ctx, row, rows, element)]
+
+    lam = _lambda(ctx, arrays, make)
+    (result,) = lam.result_types
+    var = Var("r", result)
+    sweep = Sweep(ctx.canon(arrays[0].type.shape[0]), tuple(arrays), lam, (operator(ctx, row, result.dtype),))
+    return ctx.b.bind([var], sweep)[0]
+
+
+def _lambda(ctx: Context, arrays: Sequence[Var], make: Callable[..., list[Atom]]) -> Lambda:
+    return ctx.b.lam([Var("i", I64), *(Var(a.name, a.type.row()) for a in arrays)], make)
+
+
+Lane = Callable[[Var], Sequence[Atom]]
+
+
+def over_lanes(
+    ctx: Context, name: str, value: Array, where: Sequence[int], keepdims: Value | None, lane: Lane
+) -> Value:
+    """`lane` of each part of the array along the axes `where`; gives one number each."""
+    if not where:  # axis=(): every element is a lane of its own
+        return over_leading(ctx, [(read(ctx, value), 0)], lambda x: lane(ctx.b.array([x])))
+    result = over_leading(ctx, [(lanes_last(ctx, read(ctx, value), where), len(where))], lane)
+    if not flag(ctx, f"{name}: keepdims", keepdims):
+        return result
+    shape = [1 if k in where else ctx.canon(d) for k, d in enumerate(value.type.shape)]
+    if isinstance(result, Scalar):
+        made = ctx.b.full(shape, result.atom, result.dtype)
+    else:
+        assert isinstance(result, Array)
+        made = ctx.b.reshape(read(ctx, result), shape)
+    return ctx.new_cell(made)
+
+
+def reduced_size(ctx: Context, value: Array, where: Sequence[int]) -> Atom:
+    return total_size(ctx, [value.type.shape[k] for k in where])
+
+
+def refuse_empty(ctx: Context, size: Atom, message: str) -> None:
+    ctx.check(apply(ctx, "gt", size, i64(0)), "ValueError", message)
+
+
+def no_complex(ctx: Context, name: str, value: Scalar | Array) -> None:
+    if dtype_of(value) in COMPLEX:
+        ctx.fail("TP104", f"{name} does not take complex numbers", "use np.abs first.")
+
+
+# -- sums and products
+
+
+def widened(dtype: DType) -> DType:
+    """NumPy counts in 64 bits."""
+    return DType.i64 if dtype is DType.bool or dtype.is_int else dtype
+
+
+def _total(name: str, row: str) -> Callable[..., Value]:
+    def body(
+        ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None
+    ) -> Value:
+        value = array(ctx, name, a)
+        kind = dtype_argument(ctx, dtype) or widened(value.type.dtype)
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
+        return over_lanes(
+            ctx, name, value, where, keepdims, lambda lane: [fold(ctx, row, [lane], lambda x: convert(ctx, x, kind))]
+        )
+
+    return body
+
+
+dtype_argument = dtype  # parameters of the same name hide it
+
+sum_ = known("np.sum")(_total("np.sum", "add"))
+prod = known("np.prod")(_total("np.prod", "mul"))
+NAMES = {"Add": sum_, "Mult": prod}  # by Python operator
+
+
+def _ignoring_nan(name: str, row: str) -> None:
+    """np.nansum and np.nanprod: NaN counts as the neutral element."""
+
+    @known(name)
+    def body(
+        ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None
+    ) -> Value:
+        value = array(ctx, name, a)
+        kind = dtype_argument(ctx, dtype) or widened(value.type.dtype)
+
+        def element(x: Atom) -> Atom:
+            y = convert(ctx, x, kind)
+            numbers = x.type.dtype.is_float or x.type.dtype.is_complex
+            return y if not numbers else select(ctx, apply(ctx, "isnan", x), neutral_of(row, kind), y)
+
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
+        return over_lanes(ctx, name, value, where, keepdims, lambda lane: [fold(ctx, row, [lane], element)])
+
+
+_ignoring_nan("np.nansum", "add")
+_ignoring_nan("np.nanprod", "mul")
+
+
+# -- extrema
+
+
+def _extremum(names: Sequence[str], row: str, on_bool: str, word: str) -> Callable[..., Value]:
+    name = names[0]
+
+    @known(*names)
+    def body(ctx: Context, a: Value, axis: Value | None = None, keepdims: Value | None = None) -> Value:
+        value = array(ctx, name, a)
+        no_complex(ctx, name, value)
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
+        message = f"zero-size array to reduction operation {word} which has no identity"
+        refuse_empty(ctx, reduced_size(ctx, value, where), message)
+        used = on_bool if value.type.dtype is DType.bool else row
+        return over_lanes(ctx, name, value, where, keepdims, lambda lane: [fold(ctx, used, [lane])])
+
+    return body
+
+
+max_ = _extremum(["np.max", "np.amax"], "maximum", "or", "maximum")
+min_ = _extremum(["np.min", "np.amin"], "minimum", "and", "minimum")
+nanmax = _extremum(["np.nanmax"], "fmax", "or", "fmax")
+nanmin = _extremum(["np.nanmin"], "fmin", "and", "fmin")
+
+
+@known("np.ptp")
+def ptp(ctx: Context, a: Value, axis: Value | None = None, keepdims: Value | None = None) -> Value:
+    high, low = max_(ctx, a, axis, keepdims), min_(ctx, a, axis, keepdims)
+    return binary_values(ctx, "Sub", high, low)
+
+
+def _position(name: str, row: str, word: str) -> Callable[..., Value]:
+    """np.argmax and np.argmin: a reduction of pairs, where the earlier of equal elements wins and NaN beats all."""
+
+    @known(name)
+    def body(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
+        value = array(ctx, name, a)
+        no_complex(ctx, name, value)
+        if isinstance(axis, Sequence_):
+            ctx.fail("TP104", f"{name} works along one axis or over all of them, not {type_text(axis)}")
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
+        refuse_empty(ctx, reduced_size(ctx, value, where), f"attempt to get {word} of an empty sequence")
+
+        def lane(var: Var) -> list[Atom]:
+            if var.type.rank > 1:
+                var = ctx.b.reshape(var, [ctx.atom_dim(total_size(ctx, var.type.shape))])
+            return [winner(ctx, row, var)]
+
+        return over_lanes(ctx, name, value, where, keepdims, lane)
+
+    return body
+
+
+LAST = i64(2**63 - 1)
+
+
+def winner(ctx: Context, row: str, var: Var) -> Atom:
+    """The position of the extremum of a vector; `row` is the comparison of a better element with another."""
+    dtype = DType.i32 if var.type.dtype is DType.bool else var.type.dtype
+    number, place = Type(dtype), I64
+
+    def better(a: Var, i: Var, b: Var, j: Var) -> list[Atom]:
+        beats, same = apply(ctx, row, b, a), apply(ctx, "eq", a, b)
+        if dtype.is_float:
+            nan_a, nan_b = apply(ctx, "isnan", a), apply(ctx, "isnan", b)
+            beats = apply(ctx, "or", beats, apply(ctx, "and", nan_b, apply(ctx, "not", nan_a)))
+            same = apply(ctx, "or", same, apply(ctx, "and", nan_a, nan_b))
+        earlier = apply(ctx, "and", same, apply(ctx, "lt", j, i))
+        right = apply(ctx, "or", beats, earlier)
+        return [select(ctx, right, b, a), select(ctx, right, j, i)]
+
+    params = [Var("a", number), Var("i", place), Var("b", number), Var("j", place)]
+    worst = neutral_of("maximum" if row == "gt" else "minimum", dtype)
+    reduction = Reduction(ctx.b.lam(params, better), (worst, LAST), True)
+    lam = ctx.b.lam([Var("i", I64), Var("x", var.type.row())], lambda i, x: [convert(ctx, x, dtype), i])
+    results = [Var("r", number), Var("k", place)]
+    return ctx.b.bind(results, Sweep(ctx.canon(var.type.shape[0]), (var,), lam, (reduction,)))[1]
+
+
+argmax = _position("np.argmax", "gt", "argmax")
+argmin = _position("np.argmin", "lt", "argmin")
+
+
+# -- truth
+
+
+def _truth(name: str, row: str) -> Callable[..., Value]:
+    @known(name)
+    def body(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
+        value = array(ctx, name, a)
+        where = axes(ctx, name, axis, value.type.rank, lenient=True)
+        return over_lanes(
+            ctx,
+            name,
+            value,
+            where,
+            keepdims,
+            lambda lane: [fold(ctx, row, [lane], lambda x: convert(ctx, x, DType.bool))],
+        )
+
+    return body
+
+
+any_ = _truth("np.any", "or")
+all_ = _truth("np.all", "and")
+
+
+@known("np.count_nonzero")
+def count_nonzero(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
+    value = array(ctx, "np.count_nonzero", a)
+    where = axes(ctx, "np.count_nonzero", axis, value.type.rank, lenient=True)
+
+    def one(x: Atom) -> Atom:
+        return convert(ctx, convert(ctx, x, DType.bool), DType.i64)
+
+    return over_lanes(ctx, "np.count_nonzero", value, where, keepdims, lambda lane: [fold(ctx, "add", [lane], one)])
+
+
+@known("np.array_equal")
+def array_equal(ctx: Context, a1: Value, a2: Value) -> Value:
+    x, y = numeric(ctx, "np.array_equal", a1), numeric(ctx, "np.array_equal", a2)
+    shapes = [ctx.dims(v.type.shape) if isinstance(v, Array) else () for v in (x, y)]
+    if len(shapes[0]) != len(shapes[1]):
+        return weak(False)
+    if shapes[0] != shapes[1]:
+        ctx.fail("TP201", "np.array_equal needs arrays whose sizes are known to be equal", "compare the shapes first.")
+    return python_bool(all_(ctx, compare_values(ctx, ast.Eq(), x, y)))
+
+
+def python_bool(value: Value) -> Value:
+    """The same answer as a bool of Python."""
+    assert isinstance(value, Scalar)
+    return Scalar(value.atom, True)

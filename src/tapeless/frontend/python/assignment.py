@@ -1,0 +1,144 @@
+"""Assignment: names, tuples, array items, and the augmented forms, which write in place."""
+
+from __future__ import annotations
+
+import ast
+
+from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data.arrays import as_numeric, broadcast_to, write
+from tapeless.frontend.data.index_arrays import masked_update
+from tapeless.frontend.data.indexing import get_item, row_view, set_item
+from tapeless.frontend.data.python_operators import binary_values
+from tapeless.frontend.python.rules import evaluate, statement
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
+from tapeless.ir.types import DType, Var, i64
+
+
+@statement(ast.Assign)
+def _assign(ctx: Context, s: ast.Assign) -> None:
+    result = evaluate(ctx, s.value)
+    for target in s.targets:
+        assign(ctx, target, result)
+
+
+@statement(ast.AnnAssign)
+def _annotated(ctx: Context, s: ast.AnnAssign) -> None:
+    if s.value is not None:
+        assign(ctx, s.target, evaluate(ctx, s.value))
+
+
+def assign(ctx: Context, target: ast.expr, value: Value) -> None:
+    with ctx.at(target):
+        match target:
+            case ast.Name(id=name):
+                ctx.bind(name, _named(ctx, value, name))
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                if any(isinstance(p, ast.Starred) for p in parts):
+                    ctx.fail("TP101", "starred targets are not part of the language", "name each element.")
+                for part, item in zip(parts, unpack(ctx, value, len(parts)), strict=True):
+                    assign(ctx, part, item)
+            case ast.Subscript(value=base, slice=index):
+                array = evaluate(ctx, base)
+                if not isinstance(array, Array):
+                    kind = array.kind if isinstance(array, Sequence_) else ""
+                    what = f"a {kind}" if kind else type_text(array)
+                    ctx.fail("TP104", f"items of {what} cannot be assigned in compiled code", INSTEAD.get(kind, ARRAYS))
+                set_item(ctx, array, evaluate(ctx, index), value)
+            case _:
+                ctx.fail("TP101", "only names, tuples of names and array items can be assigned to")
+
+
+ARRAYS = "use a NumPy array."
+INSTEAD = {
+    "dict": "build a new dict: d = {**d, 'key': value}.",
+    "list": "use a NumPy array, or build a new list.",
+    "tuple": "use a NumPy array, or build a new tuple.",
+}
+
+
+def _named(ctx: Context, value: Value, name: str) -> Value:
+    """A fresh array takes the name it is first bound to, for messages and printed code."""
+    if isinstance(value, Array) and not value.view and not value.cell.named:
+        value.cell.name, value.cell.named = name, True
+    return value
+
+
+def unpack(ctx: Context, value: Value, count: int) -> list[Value]:
+    match value:
+        case Sequence_(items=items):
+            if len(items) != count:
+                ctx.fail("TP112", f"cannot unpack {len(items)} values into {count} names")
+            return list(items)
+        case Array(type=t):
+            n = ctx.canon(t.shape[0])
+            if isinstance(n, int):
+                if n != count:
+                    ctx.fail("TP112", f"cannot unpack {n} values into {count} names")
+            else:
+                size = ctx.size_atom(n)
+                ok = atoms.apply(ctx, "eq", size, i64(count))
+                ctx.check(ok, "ValueError", f"cannot unpack {{0}} values into {count} names", size)
+            return [row_view(ctx, value, i64(k)) for k in range(count)]
+        case _:
+            ctx.fail("TP104", f"cannot unpack {type_text(value)}")
+
+
+@statement(ast.AugAssign)
+def augmented(ctx: Context, s: ast.AugAssign) -> None:
+    name = type(s.op).__name__
+    match s.target:
+        case ast.Name(id=target):
+            old = evaluate(ctx, ast.copy_location(ast.Name(target, ast.Load()), s.target))
+            new = evaluate(ctx, s.value)
+            if isinstance(old, Array):
+                _in_place(ctx, name, old, new)
+            else:
+                if isinstance(old, Scalar) and old.atom in ctx.without_axes:
+                    ctx.fail(
+                        "TP115", f"'{target}' is an array without dimensions, which cannot be written in place",
+                        "write a = a + b and return it, or pass an array of one element.",
+                    )  # fmt: skip
+                ctx.bind(target, binary_values(ctx, name, old, new))
+        case ast.Subscript(value=base, slice=index):
+            array, where = evaluate(ctx, base), evaluate(ctx, index)
+            if not isinstance(array, Array):
+                ctx.fail("TP104", f"items of {type_text(array)} cannot be assigned", "use a NumPy array.")
+            if isinstance(where, Array) and where.type.dtype is DType.bool:
+                by = evaluate(ctx, s.value)
+                if not isinstance(by, Scalar):
+                    ctx.fail("TP113", "assignment by a mask takes a single number", "use np.where.")
+                masked_update(ctx, array, where, _same_kind(ctx, name, array, binary_values(ctx, name, array, by)))
+                return
+            old = get_item(ctx, array, where)
+            new = evaluate(ctx, s.value)
+            set_item(ctx, array, where, _same_kind(ctx, name, old, binary_values(ctx, name, old, new)))
+        case _:
+            ctx.fail("TP101", "only names and array items can be the target of an augmented assignment")
+
+
+def _in_place(ctx: Context, name: str, old: Array, new: Value) -> None:
+    """a += b writes into the array that `a` refers to."""
+    if name == "MatMult":
+        ctx.fail("TP101", "'@=' is not part of the language", "write a = a @ b.")
+    value = _same_kind(ctx, name, old, binary_values(ctx, name, old, new))
+    atom = broadcast_to(
+        ctx, as_numeric(ctx, value, "assignment"), ctx.dims(old.type.shape), old.type.dtype, "assignment"
+    )
+    if isinstance(atom, Var) and atom.type.rank < old.type.rank:
+        ctx.shape_error("TP201", "the result of an in-place operation must have the shape of its target")
+    write(ctx, old, atom)
+
+
+def _same_kind(ctx: Context, name: str, old: Value, value: Value) -> Value:
+    have = old.type.dtype if isinstance(old, Array) else old.dtype if isinstance(old, Scalar) else None
+    got = value.type.dtype if isinstance(value, Array) else value.dtype if isinstance(value, Scalar) else None
+    order = {"bool": 0, "i32": 1, "i64": 1, "f32": 2, "f64": 2, "c64": 3, "c128": 3}
+    if isinstance(old, Array) and have and got and order[got.value] > order[have.value]:
+        symbol = scalars.SYMBOLS.get(name, name)
+        ctx.fail(
+            "TP104",
+            f"'{symbol}=' on an array of {have.numpy.name} gives {got.numpy.name}, which does not fit in place",
+            "convert the array first (.astype), or write a = a op b.",
+        )
+    return value

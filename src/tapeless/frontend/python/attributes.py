@@ -1,0 +1,101 @@
+"""Attributes: what modules, types, arrays, numbers and containers offer.
+
+Takes a value and a name; gives a value. What is read of the surroundings goes through `surroundings`.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from tapeless.frontend.data.arrays import transpose
+from tapeless.frontend.data.dimensions import total_size
+from tapeless.frontend.numpy.methods import ARRAY_METHODS
+from tapeless.frontend.source.origins import Origin
+from tapeless.frontend.state.context import Context, object_text
+from tapeless.frontend.state.handlers import call_numpy
+from tapeless.frontend.state.refusals import refuse_attribute, similar
+from tapeless.frontend.state.surroundings import from_python
+from tapeless.frontend.state.values import Array, Method, Scalar, Sequence_, Static, Value, weak
+
+
+def attribute(ctx: Context, base: Value, name: str) -> Value:
+    match base:
+        case Static(value=types.ModuleType() as module):
+            if not _has(ctx, module, name):
+                ctx.fail("TP103", f"module '{module.__name__}' has no attribute '{name}'", similar(name, dir(module)))
+            holder = ctx.reads.module(module)
+            return from_python(ctx, ctx.reads.step(holder, "attribute", name), f"{module.__name__}.{name}")
+        case Static(value=type() as cls) if _has(ctx, cls, name):
+            return from_python(ctx, _part(ctx, cls, name), f"{cls.__name__}.{name}")
+        case Array():
+            return _array_attribute(ctx, base, name)
+        case Scalar():
+            return _scalar_attribute(ctx, base, name)
+        case Sequence_(keys=keys, kind=kind) if kind in ("namedtuple", "dataclass") and name in keys:
+            return base.items[keys.index(name)]
+        case Sequence_(kind="dict") if name in ("keys", "values", "items", "get"):
+            return Method(base, name)
+        case Static(value=obj) if obj is not None and not isinstance(obj, str) and _has(ctx, obj, name):
+            return from_python(ctx, _part(ctx, obj, name), f"{type(obj).__name__}.{name}")
+    if isinstance(base, Sequence_) and base.kind == "list" and name in ("append", "extend", "insert", "pop"):
+        ctx.fail(
+            "TP101",
+            f"lists cannot grow in compiled code ('{name}')",
+            "allocate an array with np.empty and keep a count.",
+        )
+    refuse_attribute(ctx, base, name)
+
+
+def _has(ctx: Context, holder: Any, name: str) -> bool:
+    try:
+        return hasattr(holder, name)
+    except Exception as problem:
+        ctx.fail("TP103", f"reading '{name}' of {object_text(holder)} raises {type(problem).__name__}: {problem}")
+
+
+def _part(ctx: Context, holder: Any, name: str) -> Origin:
+    return ctx.reads.step(ctx.reads.origin_of(holder), "attribute", name)
+
+
+def _array_attribute(ctx: Context, array: Array, name: str) -> Value:
+    t = array.type
+    match name:
+        case "shape":
+            return Sequence_(tuple(Scalar(ctx.size_atom(d), True) for d in t.shape))
+        case "ndim":
+            return weak(t.rank)
+        case "dtype":
+            return Static(t.dtype.numpy)
+        case "size":
+            return Scalar(total_size(ctx, t.shape), True)
+        case "T":
+            return transpose(ctx, array, tuple(reversed(range(t.rank))))
+        case "nbytes" | "itemsize":
+            if name == "itemsize":
+                return weak(t.dtype.bytes)
+        case "real" | "imag":
+            return call_numpy(ctx, name, [array])
+        case _:
+            if name in ARRAY_METHODS:
+                return Method(array, name)
+    refuse_attribute(ctx, array, name)
+
+
+def _scalar_attribute(ctx: Context, value: Scalar, name: str) -> Value:
+    match name:
+        case "real" | "imag":
+            return call_numpy(ctx, name, [value])
+        case "dtype" if not value.weak:
+            return Static(value.dtype.numpy)
+        case "shape" if not value.weak:
+            return Sequence_(())
+        case "ndim" if not value.weak:
+            return weak(0)
+        case "size" if not value.weak:
+            return weak(1)
+        case "T" if not value.weak:
+            return value
+        case _ if name in ("conjugate", "is_integer") or (name in ARRAY_METHODS and not value.weak):
+            return Method(value, name)
+    refuse_attribute(ctx, value, name)

@@ -1,0 +1,285 @@
+"""What goes around a loop: the guess of one attempt, and a carried name as numbers and arrays.
+
+`Shape` flattens the value of a name into slots when the loop is entered, takes their new values at the end of the body, and
+makes the value that the name has after the loop. What the guess did not allow for raises `Retry`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tapeless.frontend.data import scalars
+from tapeless.frontend.data.arrays import cast, in_order, read
+from tapeless.frontend.data.atoms import same_size
+from tapeless.frontend.python.flow import RETURN
+from tapeless.frontend.python.merge import TRUE, shown
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import (
+    Array,
+    Cell,
+    Conflict,
+    Key,
+    MaybeUndefined,
+    Scalar,
+    State,
+    Value,
+    cells_of,
+    parts_of,
+    same_form,
+    with_parts,
+)
+from tapeless.ir.core import Full
+from tapeless.ir.types import Atom, Const, DType, Type, Var, zero_of
+
+Place = tuple[Key, int]  # a number or an array of a carried value: its name, its position there
+
+
+@dataclass
+class Slot:
+    """One carried variable: its parameter, the value before the loop, how to read it at the end of the body."""
+
+    param: Var
+    init: Atom
+    result: Atom | None = None
+
+
+@dataclass
+class Carried:
+    """The guess of one attempt."""
+
+    cells: list[Cell] = field(default_factory=list)  # arrays written in place
+    dtypes: dict[Place, tuple[DType, bool]] = field(default_factory=dict)  # widened scalars
+    fresh: dict[Key, Value] = field(default_factory=dict)  # first bound inside: shape of the value, as seen in a trial
+    stale: dict[Cell, str] = field(default_factory=dict)  # what an iteration leaves unreadable for the next one
+    may_be: dict[Place, set[Cell]] = field(default_factory=dict)  # Note [Arrays of the next iteration]
+    scattered: set[Place] = field(default_factory=set)  # arrays that an iteration leaves so: Note [Memory order]
+    exchanged: tuple[Key, ...] = ()  # names that hand their arrays around: Note [Exchanged arrays]
+
+
+class Retry(Exception):
+    """The guess was too small."""
+
+
+@dataclass
+class Trial:
+    """One attempt at a loop under a guess: the state before it, and the variables that go around."""
+
+    ctx: Context
+    before: State
+    carried: Carried
+    slots: list[Slot] = field(default_factory=list)
+
+    def slot(self, init: Atom, name: str) -> Slot:
+        slot = Slot(Var(name, init.type), init)
+        self.slots.append(slot)
+        return slot
+
+
+class Shape:
+    """A carried name: flattens its value into slots on entry, takes the slots' new values at the end."""
+
+    def __init__(self, attempt: Trial, key: Key, value: Value) -> None:
+        self.attempt, self.key, self.value = attempt, key, value
+        self.leaves: list[Slot | None] = []
+        self.flag: Slot | None = None
+        self.starts: dict[Place, Cell] = {}  # the arrays at the start of the body, and those at its end
+        self.ends: dict[Place, Cell] = {}
+        self.weak: list[bool] = []
+        self.count = 0
+
+    def entry(self, entry: State) -> Value:
+        value = self.value
+        if isinstance(value, MaybeUndefined):
+            self.flag = self.attempt.slot(value.defined, "defined")
+            inner = self._enter_value(value.value, entry)
+            return MaybeUndefined(inner, self.flag.param)
+        return self._enter_value(value, entry)
+
+    def _enter_value(self, value: Value, entry: State) -> Value:
+        ctx = self.attempt.ctx
+        name = shown(self.key[1])
+        match value:
+            case Scalar(atom=atom, weak=is_weak):
+                place = (self.key, self.count)
+                self.count += 1
+                dtype, is_weak = self.attempt.carried.dtypes.get(place, (atom.type.dtype, is_weak))
+                slot = self.attempt.slot(scalars.exactly(ctx, atom, dtype), name)
+                self.leaves.append(slot)
+                self.weak.append(is_weak)
+                return Scalar(slot.param, is_weak)
+            case Array(cell=cell):
+                place = (self.key, self.count)
+                self.count += 1
+                may_be = self._may_be(cell) | self.attempt.carried.may_be.get(place, set())
+                if self.key[1] == RETURN:
+                    may_be = set()
+                if cell in self.attempt.before.cells:  # in `entry` it may go around the loop already
+                    ctx.state = self.attempt.before
+                var = read(ctx, value)
+                scattered = place in self.attempt.carried.scattered or not in_order(ctx, value)
+                ctx.state = entry
+                slot = self.attempt.slot(var, name)
+                self.leaves.append(slot)
+                self.weak.append(False)
+                self.starts[place] = new = Cell(name, may_be, cell.readonly, scattered=scattered)
+                entry.cells[new] = slot.param
+                return Array(new, slot.param.type)
+            case _:
+                return with_parts(value, [self._enter_value(v, entry) for v in parts_of(value)])
+
+    def _may_be(self, cell: Cell) -> set[Cell]:
+        """The arrays of before that this may be, when anything else can see one of them during the loop."""
+        if self.key in self.attempt.carried.exchanged:
+            return set()
+        if any(c.argument for c in cell.possible) or cell in self.attempt.carried.cells:
+            return cell.possible
+        values = {**self.attempt.before.names, self.key: self.value}.values()
+        seen = sum(not cell.possible.isdisjoint(c.possible) for v in values for c in cells_of(v))
+        return cell.possible if seen > 1 else set()
+
+    # -- at the end of the body
+
+    def leave(self, end: State) -> None:
+        value = end.names.get(self.key)
+        if self.flag is not None:
+            self.flag.result = value.defined if isinstance(value, MaybeUndefined) else TRUE
+        if isinstance(value, MaybeUndefined):
+            value = value.value
+        slots = iter(self.leaves)
+        places = iter(range(len(self.leaves)))
+        target = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
+        self._leave_value(target, value, slots, places)
+
+    def _leave_value(self, old: Value, new: Value | None, slots: object, places: object) -> None:
+        ctx = self.attempt.ctx
+        name = self.key[1]
+        if isinstance(new, Conflict):
+            ctx.fail("TP104", new.reason, new.hint)
+        match old, new:
+            case Scalar(), Scalar():
+                slot: Slot = next(slots)  # type: ignore[call-overload]
+                place: int = next(places)  # type: ignore[call-overload]
+                have = Scalar(slot.param, self.weak[place])
+                base = Scalar(slot.init, have.weak) if isinstance(slot.init, Const) else have
+                dtype, is_weak = scalars.join(ctx, base, new)
+                if dtype is not slot.param.type.dtype or is_weak != have.weak:
+                    self.attempt.carried.dtypes[(self.key, place)] = (dtype, is_weak)
+                    raise Retry
+                slot.result = scalars.exactly(ctx, new.atom, dtype)
+            case Array(), Array():
+                slot = next(slots)  # type: ignore[call-overload]
+                at = (self.key, next(places))  # type: ignore[call-overload]
+                self.ends[at] = new.cell
+                self._leave_array(slot, new)
+                if not self.starts[at].scattered and not in_order(ctx, new):
+                    self.attempt.carried.scattered.add(at)
+                    raise Retry
+            case _ if new is not None and parts_of(old) and same_form(old, new):
+                for p, q in zip(parts_of(old), parts_of(new), strict=True):
+                    self._leave_value(p, q, slots, places)
+            case _ if new is not None and (old is new or old == new):
+                return
+            case Conflict(reason=reason, hint=hint), _:
+                ctx.fail("TP104", reason, hint)
+            case _:
+                text = type_text(new) if new is not None else "unbound"
+                ctx.fail(
+                    "TP104",
+                    f"{label(name)} is {type_text(old)} before the loop and {text} after an iteration",
+                    "give it the same type before the loop and in it.",
+                )
+
+    def _leave_array(self, slot: Slot, new: Array) -> None:
+        ctx = self.attempt.ctx
+        want = slot.param.type
+        if new.type.rank != want.rank:
+            ctx.fail(
+                "TP104",
+                f"'{self.key[1]}' changes its number of dimensions in the loop, from {want.rank} to {new.type.rank}",
+            )
+        var = cast(ctx, read(ctx, new), want.dtype)
+        if new.type.dtype is not want.dtype:
+            ctx.fail(
+                "TP104",
+                f"'{self.key[1]}' changes its element type in the loop, "
+                f"from {want.dtype.numpy.name} to {new.type.dtype.numpy.name}",
+                "give it the final element type before the loop.",
+            )
+        for d, e in zip(want.shape, new.type.shape, strict=True):
+            a, b = ctx.canon(d), ctx.canon(e)
+            if a is b or (isinstance(a, int) and a == b):
+                continue
+            if isinstance(a, int) and isinstance(b, int):
+                ctx.shape_error(
+                    "TP204", f"'{self.key[1]}' changes its size in the loop, from {a} to {b}",
+                    "allocate the largest size before the loop and keep a count.",
+                )  # fmt: skip
+            same_size(ctx, a, b, f"'{self.key[1]}' must keep its size in a loop")
+        slot.result = var
+
+    # -- after the loop
+
+    def after(self, state: State, mapping: dict[Var, Var]) -> Value:
+        slots = iter(self.leaves)
+        places = iter(range(len(self.leaves)))
+        inner = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
+        value = self._after_value(inner, slots, places, state, mapping)
+        if self.flag is None:
+            return value
+        return MaybeUndefined(value, mapping[self.flag.param])
+
+    def _after_value(self, old: Value, slots: object, places: object, state: State, mapping: dict[Var, Var]) -> Value:
+        match old:
+            case Scalar():
+                slot: Slot = next(slots)  # type: ignore[call-overload]
+                place: int = next(places)  # type: ignore[call-overload]
+                return Scalar(mapping[slot.param], self.weak[place])
+            case Array(cell=cell):
+                slot = next(slots)  # type: ignore[call-overload]
+                at = (self.key, next(places))  # type: ignore[call-overload]
+                start, end = self.starts[at], self.ends[at]
+                may_be = self._may_be(cell)
+                if self.key in self.attempt.carried.exchanged:
+                    may_be = {
+                        c for key in self.attempt.carried.exchanged for c in cells_of(self.attempt.before.names[key])
+                    }
+                new = Cell(self.key[1], may_be | end.possible, cell.readonly, scattered=start.scattered)
+                state.cells[new] = mapping[slot.param]
+                return Array(new, mapping[slot.param].type)
+            case _:
+                return with_parts(old, [self._after_value(v, slots, places, state, mapping) for v in parts_of(old)])
+
+
+def label(name: str) -> str:
+    return "the result" if name.startswith("<") else f"'{name}'"
+
+
+def undefined(ctx: Context, value: Value, before: State, name: str) -> Value:
+    """A stand-in, of the type that the body gives it, for a name that is not bound before the loop."""
+    match value:
+        case MaybeUndefined(value=inner):
+            return undefined(ctx, inner, before, name)
+        case Scalar(atom=atom, weak=is_weak):
+            return Scalar(zero_of(atom.type.dtype), is_weak)
+        case Array(cell=cell, type=type):
+            if cell in before.cells and not value.view:
+                return value
+            dims = tuple(ctx.canon(d) for d in type.shape)
+            if any(isinstance(d, Var) and d not in _known(ctx, before) for d in dims):
+                return Conflict(
+                    f"{label(name)} is made inside the loop with a size that is only known there, and used after it",
+                    "allocate it before the loop.",
+                )
+            return ctx.new_cell(ctx.b.let(Type(type.dtype, dims), Full(dims, zero_of(type.dtype)), cell.name))
+        case _:
+            return with_parts(value, [undefined(ctx, v, before, name) for v in parts_of(value)])
+
+
+def _known(ctx: Context, before: State) -> set[Var]:
+    known: set[Var] = set(ctx.sizes)
+    for var in before.cells.values():
+        known.update(d for d in var.type.shape if isinstance(d, Var))
+    for v in before.names.values():
+        if isinstance(v, Scalar) and isinstance(v.atom, Var):
+            known.add(v.atom)
+    return known

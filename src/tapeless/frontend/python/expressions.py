@@ -1,0 +1,311 @@
+"""Expressions: names, constants, operators, conditionals, attributes, subscripts, calls.
+
+Takes an `ast` expression, gives a value, emitting Core for what is not known at compile time.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data.arguments import array, settled
+from tapeless.frontend.data.arrays import as_numeric, elementwise
+from tapeless.frontend.data.indexing import get_item
+from tapeless.frontend.data.python_operators import binary_values, compare_values, static_key, truth_of
+from tapeless.frontend.python.assignment import assign
+from tapeless.frontend.python.attributes import attribute
+from tapeless.frontend.python.merge import Arm, Join
+from tapeless.frontend.python.rules import elements, evaluate, expression
+from tapeless.frontend.state.code_copies import counted, refuse_beyond
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.refusals import refuse_index
+from tapeless.frontend.state.surroundings import lookup
+from tapeless.frontend.state.values import (
+    Array,
+    Conflict,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    SliceValue,
+    State,
+    Static,
+    Value,
+    weak,
+)
+from tapeless.ir.core import Body
+from tapeless.ir.types import Atom, Const
+
+
+@expression(ast.Constant)
+def _constant(ctx: Context, node: ast.Constant) -> Value:
+    return _constant_of(ctx, node.value)
+
+
+@expression(ast.Name)
+def _name(ctx: Context, node: ast.Name) -> Value:
+    return lookup(ctx, node.id)
+
+
+@expression(ast.NamedExpr)
+def _named(ctx: Context, node: ast.NamedExpr) -> Value:
+    result = evaluate(ctx, node.value)
+    ctx.bind(node.target.id, result)
+    return result
+
+
+@expression(ast.Attribute)
+def _attribute(ctx: Context, node: ast.Attribute) -> Value:
+    return attribute(ctx, evaluate(ctx, node.value), node.attr)
+
+
+@expression(ast.JoinedStr)
+def _joined(ctx: Context, node: ast.JoinedStr) -> Value:
+    ctx.fail("TP101", "f-strings cannot be compiled", "use a constant text, or print the values one by one.")
+
+
+def _constant_of(ctx: Context, value: Any) -> Value:
+    if isinstance(value, bool | float | complex):
+        return weak(value)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            ctx.fail("TP109", f"the integer {value} does not fit into 64 bits", "write it as a float.")
+        return weak(value)
+    return Static(value)
+
+
+# -- operators
+
+
+@expression(ast.BinOp)
+def _binary(ctx: Context, node: ast.BinOp) -> Value:
+    a, b = evaluate(ctx, node.left), evaluate(ctx, node.right)
+    return binary_values(ctx, type(node.op).__name__, a, b)
+
+
+@expression(ast.UnaryOp)
+def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return Scalar(atoms.logical_not(ctx, truth_of(ctx, evaluate(ctx, operand))), True)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if not isinstance(value, bool):
+            return _constant_of(ctx, -value)  # the lowest integer has no positive counterpart
+    name = type(node.op).__name__
+    given = evaluate(ctx, node.operand)
+    if isinstance(given, Sequence_):
+        ctx.fail("TP104", f"Python has no unary operator for {type_text(given)}", "make an array of it: np.array.")
+    number = as_numeric(ctx, given, f"operand of unary {name}")
+    return elementwise(ctx, lambda s: scalars.unary_op(ctx, name, s), [number])
+
+
+@expression(ast.Compare)
+def _compare(ctx: Context, node: ast.Compare) -> Value:
+    ops, rights = node.ops, node.comparators
+    a = evaluate(ctx, node.left)
+    if len(ops) == 1:
+        return compare_values(ctx, ops[0], a, evaluate(ctx, rights[0]))
+    b = evaluate(ctx, rights[0])
+    first = compare_values(ctx, ops[0], a, b)
+    if not isinstance(first, Scalar):
+        ctx.fail("TP120", "chained comparisons of arrays are ambiguous", "combine two comparisons with &.")
+    cond = truth_of(ctx, first)
+
+    def rest() -> Value:
+        return _chain(ctx, b, ops[1:], rights[1:])
+
+    return conditional(ctx, cond, rest, lambda: weak(False))
+
+
+def _chain(ctx: Context, a: Value, ops: list[ast.cmpop], rights: list[ast.expr]) -> Value:
+    b = evaluate(ctx, rights[0])
+    first = compare_values(ctx, ops[0], a, b)
+    if len(ops) == 1:
+        return first
+    cond = truth_of(ctx, first)
+    return conditional(ctx, cond, lambda: _chain(ctx, b, ops[1:], rights[1:]), lambda: weak(False))
+
+
+@expression(ast.BoolOp)
+def _bool_op(ctx: Context, whole: ast.BoolOp) -> Value:
+    """`and` and `or` evaluate the right side only when the left one does not decide."""
+    is_and = isinstance(whole.op, ast.And)
+    first = evaluate(ctx, whole.values[0])
+    for node in whole.values[1:]:
+        cond = truth_of(ctx, first)
+        if isinstance(cond, Const):
+            if bool(cond.value) != is_and:
+                return first
+            first = evaluate(ctx, node)
+            continue
+        left = first
+
+        def right(node: ast.expr = node) -> Value:
+            return evaluate(ctx, node)
+
+        def keep(left: Value = left) -> Value:
+            return left
+
+        first = conditional(ctx, cond, right, keep) if is_and else conditional(ctx, cond, keep, right)
+    return first
+
+
+@expression(ast.IfExp)
+def _if_else(ctx: Context, node: ast.IfExp) -> Value:
+    cond = truth_of(ctx, evaluate(ctx, node.test))
+    return conditional(ctx, cond, lambda: evaluate(ctx, node.body), lambda: evaluate(ctx, node.orelse))
+
+
+def conditional(ctx: Context, cond: Atom, then: Any, orelse: Any) -> Value:
+    """`a if c else b`: only the chosen side is evaluated."""
+    if isinstance(cond, Const):
+        result: Value = then() if cond.value else orelse()
+        return result
+    before: State = ctx.state
+    arms: list[Arm] = []
+    key = ctx.key(f"<value{ctx.number()}>")
+    for make in (then, orelse):
+        ctx.state = before.copy()
+        with ctx.b.region() as stms:
+            ctx.state.names[key] = make()
+        arms.append(Arm(stms, ctx.state))
+    ctx.state = before
+    join = Join(ctx, before, (arms[0], arms[1]))
+    join.run()
+    ctx.b.if_(
+        cond,
+        Body(tuple(arms[0].stms), tuple(arms[0].results)),
+        Body(tuple(arms[1].stms), tuple(arms[1].results)),
+        join.vars,
+    )
+    value = ctx.state.names.pop(key)
+    if isinstance(value, Conflict):
+        ctx.fail("TP104", value.reason, value.hint)
+    return value
+
+
+# -- containers
+
+
+@expression(ast.Tuple)
+def _tuple(ctx: Context, node: ast.Tuple) -> Value:
+    return Sequence_(tuple(elements(ctx, node.elts)))
+
+
+@expression(ast.List)
+def _list(ctx: Context, node: ast.List) -> Value:
+    return Sequence_(tuple(elements(ctx, node.elts)), "list")
+
+
+@expression(ast.Slice)
+def _slice(ctx: Context, node: ast.Slice) -> Value:
+    return SliceValue(*(None if p is None else evaluate(ctx, p) for p in (node.lower, node.upper, node.step)))
+
+
+@expression(ast.Subscript)
+def _subscript(ctx: Context, node: ast.Subscript) -> Value:
+    return subscript(ctx, evaluate(ctx, node.value), evaluate(ctx, node.slice))
+
+
+def subscript(ctx: Context, base: Value, index: Value) -> Value:
+    match base:
+        case Array():
+            return get_item(ctx, base, index)
+        case Sequence_(kind="dict"):
+            key = static_key(ctx, index)
+            if key not in base.keys:
+                ctx.fail("TP112", f"the dict has no key {key!r}")
+            return base.items[base.keys.index(key)]
+        case Sequence_(items=items):
+            return _tuple_item(ctx, base, items, index)
+        case Scalar(weak=False):  # an array without axes
+            return settled(ctx, get_item(ctx, array(ctx, "index", base), index))
+        case RangeValue():
+            ctx.fail("TP101", "range objects cannot be indexed", "compute start + i * step.")
+        case _:
+            refuse_index(ctx, base)
+
+
+@expression(ast.Dict)
+def _dict(ctx: Context, whole: ast.Dict) -> Value:
+    """Of equal keys the last one counts, at the place of the first."""
+    items: dict[Any, Value] = {}
+    for key, node in zip(whole.keys, whole.values, strict=True):
+        name = None if key is None else static_key(ctx, evaluate(ctx, key))
+        value = evaluate(ctx, node)
+        if key is not None:
+            items[name] = value
+        elif isinstance(value, Sequence_) and value.kind == "dict":
+            items |= zip(value.keys, value.items, strict=True)
+        else:
+            ctx.fail("TP104", f"'**' takes a dict, not {type_text(value)}")
+    return Sequence_(tuple(items.values()), "dict", tuple(items))
+
+
+def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: Value) -> Value:
+    match index:
+        case Scalar(atom=Const(value=int() as k)):
+            if not -len(items) <= k < len(items):
+                ctx.fail("TP203", f"index {k} is out of range for a {base.kind} of {len(items)}")
+            return items[k]
+        case SliceValue(start=start, stop=stop, step=step):
+            parts: list[int | None] = []
+            for p in (start, stop, step):
+                if p is None or (isinstance(p, Static) and p.value is None):
+                    parts.append(None)
+                elif isinstance(p, Scalar) and isinstance(p.atom, Const):
+                    parts.append(int(p.atom.value.real))
+                else:
+                    ctx.fail("TP104", f"slices of a {base.kind} need constant bounds", "use an array.")
+            return Sequence_(items[slice(*parts)], base.kind)
+        case Scalar():
+            if items and all(isinstance(i, Scalar) for i in items):
+                made = as_numeric(ctx, Sequence_(items, "list"), "index")
+                assert isinstance(made, Array)
+                item = get_item(ctx, made, index)
+                numbers = isinstance(item, Scalar) and all(isinstance(i, Scalar) and i.weak for i in items)
+                return Scalar(item.atom, True) if isinstance(item, Scalar) and numbers else item
+            ctx.fail(
+                "TP104",
+                f"the index of {type_text(base)} must be known at compile time, unless it has numbers only",
+                "make an array of it: np.array(...)[i].",
+            )
+        case _:
+            ctx.fail("TP104", f"a {base.kind} is indexed by integers and slices, not by {type_text(index)}")
+
+
+@expression(ast.ListComp, ast.GeneratorExp)
+def _comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value:
+    """Over something of known length: one copy of the element each."""
+    if len(node.generators) != 1 or node.generators[0].ifs or node.generators[0].is_async:
+        ctx.fail("TP101", "comprehensions with conditions or several loops cannot be compiled", "write a loop.")
+    generator = node.generators[0]
+    source = evaluate(ctx, generator.iter)
+    items: list[Value]
+    match source:
+        case Sequence_(items=known):
+            items = list(known)
+        case RangeValue() if all(isinstance(x.atom, Const) for x in (source.start, source.stop, source.step)):
+            bounds = [
+                int(x.atom.value.real) for x in (source.start, source.stop, source.step) if isinstance(x.atom, Const)
+            ]
+            refuse_beyond(ctx, "this comprehension", len(range(*bounds)), 0, 1)
+            items = [weak(k) for k in range(*bounds)]
+        case _:
+            ctx.fail(
+                "TP101", "comprehensions need a length known at compile time", "fill an array in a loop, or use tp.map."
+            )
+    names = [n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)]
+    saved = {n: ctx.state.names.get(ctx.key(n)) for n in names}
+    results: list[Value] = []
+    for k, item in enumerate(items):
+        before = ctx.b.made
+        with counted(ctx, k > 0):
+            assign(ctx, generator.target, item)
+            results.append(evaluate(ctx, node.elt))
+        refuse_beyond(ctx, "this comprehension", len(items), k + 1, ctx.b.made - before)
+    for n, old in saved.items():
+        if old is None:
+            ctx.state.names.pop(ctx.key(n), None)
+        else:
+            ctx.state.names[ctx.key(n)] = old
+    return Sequence_(tuple(results), "list")

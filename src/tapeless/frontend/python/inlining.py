@@ -1,0 +1,306 @@
+"""Calls: functions of the user are compiled into the caller; functions that the compiler knows have handlers.
+
+Takes a call node, gives its value. A function of the user sees its own names, those of compiled functions around it,
+its closure and its globals, as in Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from tapeless.errors import CompileError, InternalError
+from tapeless.frontend.data.arrays import any_turned
+from tapeless.frontend.numpy.methods import call_method
+from tapeless.frontend.python.flow import RETURN
+from tapeless.frontend.python.rules import elements, evaluate, expression, statement
+from tapeless.frontend.python.statements import run_block
+from tapeless.frontend.source import sources
+from tapeless.frontend.source.fence import check_function
+from tapeless.frontend.source.liveness import Liveness, analyse, assigned
+from tapeless.frontend.source.origins import made_here
+from tapeless.frontend.state.code_copies import call_counted
+from tapeless.frontend.state.context import Context, Frame, type_text
+from tapeless.frontend.state.handlers import call_value, called, find_handler
+from tapeless.frontend.state.refusals import from_library, is_library, refuse_call
+from tapeless.frontend.state.surroundings import from_python, positional
+from tapeless.frontend.state.values import (
+    Array,
+    Builtin,
+    Closure,
+    Conflict,
+    MaybeUndefined,
+    Method,
+    Scalar,
+    Sequence_,
+    Static,
+    Value,
+    parts_of,
+)
+from tapeless.ir.span import NOWHERE
+from tapeless.ir.types import Const
+
+DEEPEST = 2000  # calls in calls
+IN_ORDER = ("copy", "flatten", "dot")  # methods whose results are in order whatever they are given
+
+
+@expression(ast.Call)
+def call(ctx: Context, node: ast.Call) -> Value:
+    function = evaluate(ctx, node.func)
+    args = list(elements(ctx, node.args))
+    keywords: dict[str, Value] = {}
+    for k in node.keywords:
+        if k.arg is None:
+            ctx.fail("TP101", "'**' in a call is not part of the language", "name the arguments.")
+        keywords[k.arg] = evaluate(ctx, k.value)
+    return call_value(ctx, function, args, keywords)
+
+
+@called(Method)
+def _call_method(ctx: Context, function: Method, args: list[Value], keywords: dict[str, Value]) -> Value:
+    with _memory_order(ctx, () if function.name in IN_ORDER else (function.receiver, *args)):
+        return call_method(ctx, function.receiver, function.name, args, keywords)
+
+
+@called(Static)
+def _call_known(ctx: Context, function: Static, args: list[Value], keywords: dict[str, Value]) -> Value:
+    with _memory_order(ctx, args):
+        return call_known(ctx, function.value, args, keywords)
+
+
+@contextmanager
+def _memory_order(ctx: Context, args: Sequence[Value]) -> Iterator[None]:
+    """Arrays that a library function makes may take over the order of its arguments: Note [Memory order] in values.py."""
+    before = set(ctx.state.cells) if any_turned(args) else None
+    yield
+    if before is not None:
+        for cell, var in ctx.state.cells.items():
+            if cell not in before and var.type.rank > 1:
+                cell.scattered = True
+
+
+@expression(ast.Lambda)
+def nested_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Closure:
+    names = positional(node)
+    defaults: dict[str, Value] = {}
+    for name, default in zip(reversed(names), reversed(node.args.defaults), strict=False):
+        defaults[name] = evaluate(ctx, default)
+    for arg, kw_default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
+        if kw_default is not None:
+            defaults[arg.arg] = evaluate(ctx, kw_default)
+    frame = ctx.frames[ctx.frame]
+    label = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
+    return Closure(node, frame.source, ctx.frame, tuple(defaults.items()), label)
+
+
+@statement(ast.FunctionDef)
+def _define(ctx: Context, s: ast.FunctionDef) -> None:
+    ctx.bind(s.name, nested_function(ctx, s))
+
+
+@called(Closure)
+def call_closure(ctx: Context, function: Closure, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """Compiles the body of `function` here, with its parameters bound to the arguments."""
+    with ctx.at_span(ctx.span if ctx.span is not NOWHERE else function.source.span(function.node)):
+        bound = bind_arguments(ctx, function, args, keywords)
+    if function.python is None or not is_library(function.source.file) or ctx.in_library:
+        return _inlined(ctx, function, bound)
+    try:
+        return _inlined(ctx, function, bound)
+    except InternalError:
+        raise
+    except CompileError as problem:
+        from_library(ctx, function.python, [*args, *keywords.values()], problem)
+
+
+def _inlined(ctx: Context, function: Closure, bound: Mapping[str, Value]) -> Value:
+    kinds = (kind_of(ctx, function), *((name, kind_of(ctx, value)) for name, value in bound.items()))
+    open_calls = [k for k in ctx.calls if k[0][0] is function.node]
+    if kinds in open_calls or len(open_calls) >= MAX_UNFOLDED or len(ctx.calls) > DEEPEST:  # Note [Recursion]
+        ctx.fail("TP106", f"'{function.name}' calls itself: recursion cannot be compiled", "write it as a loop.")
+    frame = enter_frame(ctx, function)
+    frame.kinds = kinds
+    caller = ctx.frame
+    span = ctx.span
+    ctx.calls.append(kinds)
+    ctx.frame = frame.number
+    try:
+        for name, value in bound.items():
+            ctx.bind(name, value)
+        with call_counted(ctx, function.node):
+            result = run_function(ctx, function.node)
+    finally:
+        ctx.frame = caller
+        ctx.calls.pop()
+        ctx.span = ctx.b.span = span
+    if not _is_seen_by(ctx, frame.number, result):
+        for key in [k for k in ctx.state.names if k[0] == frame.number]:
+            del ctx.state.names[key]
+    return result
+
+
+def _is_seen_by(ctx: Context, frame: int, value: Value) -> bool:
+    """Whether a function in this value was made in this frame, or inside of one that was: its names live on."""
+    if isinstance(value, Closure):
+        at = value.frame
+        while at in ctx.frames:
+            if at == frame:
+                return True
+            at = ctx.frames[at].outer
+    return any(_is_seen_by(ctx, frame, part) for part in parts_of(value))
+
+
+# Note [Recursion]
+# A call is compiled into its caller, so a function that calls itself never ends, unless what is known at compile time
+# changes from call to call: the functions it gets, constants, the lengths of tuples. A call is refused when an open
+# call of the same function has arguments of the same kinds; and when it goes too deep, for arguments that grow.
+MAX_UNFOLDED = 32
+
+
+def kind_of(ctx: Context, value: Value) -> tuple[Any, ...]:
+    """What is known of a value at compile time."""
+    match value:
+        case Scalar(atom=Const(value=number), weak=weak):
+            return (value.dtype, weak, number)
+        case Scalar(weak=weak):
+            return (value.dtype, weak)
+        case Array(type=type):
+            return (type.dtype, type.rank)
+        case Sequence_(items=items, kind=kind):
+            return (kind, *(kind_of(ctx, item) for item in items))
+        case Closure(
+            node=node, frame=frame, defaults=defaults, python=python
+        ):  # of one `def` there may be several functions
+            outer = ctx.frames[frame].kinds if frame in ctx.frames else ()
+            return (node, python, outer, *((name, kind_of(ctx, v)) for name, v in defaults))
+        case Static(value=known):
+            return ("static", id(known))
+        case Builtin(name=name):
+            return ("builtin", name)
+        case _:
+            return (type_text(value),)
+
+
+@sources.by_node
+def _liveness(node: ast.FunctionDef | ast.Lambda, source: sources.Source) -> Liveness:
+    check_function(node, source)
+    return analyse(node)
+
+
+def enter_frame(ctx: Context, function: Closure) -> Frame:
+    node = function.node
+    if function.python is not None:
+        python = ctx.reads.origin_of(function.python)
+    else:
+        python = ctx.frames[function.frame].function
+    frame = Frame(
+        ctx.number(),
+        function.source,
+        node,
+        function.name,
+        _liveness(node, function.source),
+        python,
+        function.frame,
+        _locals(node),
+        library=is_library(function.source.file),
+    )
+    ctx.frames[frame.number] = frame
+    return frame
+
+
+@sources.by_node
+def _locals(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
+    body = node.body if isinstance(node, ast.FunctionDef) else []
+    return frozenset(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)) | assigned(body)
+
+
+def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
+    """The value of the body in the current frame."""
+    if isinstance(node, ast.Lambda):
+        result = evaluate(ctx, node.body)
+        with ctx.at(node.body):
+            ctx.returned = ctx.span
+        return result
+    end = ast.Return(value=None)
+    ast.copy_location(end, node.body[-1])
+    run_block(ctx, [*node.body, end])
+    value = ctx.state.names.pop(ctx.key(RETURN), Static(None))
+    if isinstance(value, MaybeUndefined):
+        value = value.value
+    if isinstance(value, Conflict):
+        with ctx.at_span(ctx.returned):
+            ctx.fail("TP104", value.reason, value.hint)
+    return value
+
+
+def bind_arguments(
+    ctx: Context, function: Closure, args: Sequence[Value], keywords: Mapping[str, Value]
+) -> dict[str, Value]:
+    given = function.node.args
+    names = positional(function.node)
+    only = [a.arg for a in given.kwonlyargs]
+    by_name = {*names[len(given.posonlyargs) :], *only}
+    bound = dict(zip(names, args, strict=False))
+    extra = [k for k in keywords if k not in by_name]
+    if (len(args) > len(names) and given.vararg is None) or (extra and given.kwarg is None) or bound.keys() & keywords:
+        _refuse_arguments(ctx, function, len(args), keywords)
+    if given.vararg is not None:
+        bound[given.vararg.arg] = Sequence_(tuple(args[len(names) :]))
+    bound |= keywords
+    defaults = dict(function.defaults)
+    if any(name not in bound and name not in defaults for name in (*names, *only)):
+        _refuse_arguments(ctx, function, len(args), keywords)
+    return {**bound, **{name: defaults[name] for name in (*names, *only) if name not in bound}}
+
+
+def _refuse_arguments(ctx: Context, function: Closure, count: int, keywords: Mapping[str, Value]) -> NoReturn:
+    """With what Python says of a call of a function with these parameters."""
+    bare = copy.deepcopy(function.node.args)
+    bare.defaults = [ast.Constant(None) for _ in bare.defaults]
+    bare.kw_defaults = [None if d is None else ast.Constant(None) for d in bare.kw_defaults]
+    stub = eval(compile(ast.fix_missing_locations(ast.Expression(ast.Lambda(bare, ast.Constant(None)))), "", "eval"))
+    stub.__qualname__ = getattr(function.python, "__qualname__", function.name)
+    try:
+        stub(*[None] * count, **dict.fromkeys(keywords))
+    except TypeError as problem:
+        ctx.call_error(str(problem), f"its parameters are ({ast.unparse(function.node.args)}).")
+    raise AssertionError(f"the arguments fit {stub.__qualname__}")
+
+
+def call_known(ctx: Context, target: Any, args: list[Value], keywords: dict[str, Value]) -> Value:
+    handler = find_handler(target)
+    if handler is not None:
+        return handler(ctx, args, keywords)
+    if isinstance(target, type) and (dataclasses.is_dataclass(target) or hasattr(target, "_fields")):
+        return construct(ctx, target, args, keywords)
+    if not callable(target):
+        ctx.fail("TP104", f"{type_text(Static(target))} cannot be called")
+    refuse_call(ctx, target, [*args, *keywords.values()])
+
+
+def construct(ctx: Context, cls: type, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A NamedTuple or a plain dataclass made in compiled code."""
+    if dataclasses.is_dataclass(cls):
+        if hasattr(cls, "__post_init__"):
+            ctx.fail("TP103", f"'{cls.__name__}' has a __post_init__, which cannot be compiled")
+        fields = tuple(f.name for f in dataclasses.fields(cls))
+        defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.default is not dataclasses.MISSING}
+        kind = "dataclass"
+    else:
+        fields, defaults, kind = cls._fields, cls._field_defaults, "namedtuple"  # type: ignore[attr-defined]
+    given = dict(zip(fields, args, strict=False))
+    if len(args) > len(fields) or set(keywords) - set(fields) or set(keywords) & set(given):
+        ctx.fail("TP112", f"the arguments do not fit the fields of '{cls.__name__}': {', '.join(fields)}")
+    given.update(keywords)
+    for name in fields:
+        if name not in given:
+            if name not in defaults:
+                ctx.fail("TP112", f"'{cls.__name__}' is missing the field '{name}'")
+            given[name] = from_python(
+                ctx, made_here(defaults[name]), f"{cls.__name__}.{name}"
+            )  # part of the class's mark
+    return Sequence_(tuple(given[f] for f in fields), kind, fields, cls)

@@ -1,0 +1,401 @@
+"""`for` and `while`: which names and arrays go around, leaving early, loops over tuples, which are unrolled.
+
+Takes `ast` loops; `loops.compile_loop` makes the Core loop. The body is run by `statements.run_block`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data.iterables import iteration
+from tapeless.frontend.data.python_operators import truth_of
+from tapeless.frontend.data.rows import rows
+from tapeless.frontend.python.assignment import assign
+from tapeless.frontend.python.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow, guarded
+from tapeless.frontend.python.loop_trials import compile_loop
+from tapeless.frontend.python.merge import COUNTER
+from tapeless.frontend.python.rules import evaluate, statement
+from tapeless.frontend.python.statements import run_block
+from tapeless.frontend.source.liveness import assigned, bound_in, only_augmented, written_through
+from tapeless.frontend.source.sources import nodes
+from tapeless.frontend.state.code_copies import SHORT, attempt, counted, refuse_beyond
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import (
+    Array,
+    Cell,
+    Key,
+    Planned,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    Static,
+    Value,
+    Zipped,
+    cells_of,
+    weak,
+)
+from tapeless.ir.hints import NONE, Hints
+from tapeless.ir.types import Atom, Const, DType, Var, i64
+
+
+def _keys(ctx: Context, names: frozenset[str]) -> list[Key]:
+    return [ctx.key(n) for n in sorted(names)]
+
+
+def _loop_keys(
+    ctx: Context, s: ast.For | ast.While, extra: frozenset[str] = frozenset()
+) -> tuple[list[Key], Callable[[Key], bool]]:
+    """Names that go around, and which of them somebody reads after the loop."""
+    liveness = ctx.frames[ctx.frame].liveness
+    head, after = liveness.head.get(s, frozenset()), liveness.after.get(s, frozenset())
+    names = assigned(s.body)
+    if isinstance(s, ast.For):
+        names |= bound_in(s.target)
+    names = frozenset(n for n in names if n in head or n in after)
+    frame = ctx.frame
+
+    def live_after(key: Key) -> bool:
+        return key[0] == frame and (key[1] in after or key[1].startswith("<"))
+
+    return _keys(ctx, names | extra), live_after
+
+
+def _guess_cells(ctx: Context, s: ast.For | ast.While) -> list[Cell]:
+    """Arrays that the body writes, as far as its text shows; what a trial run finds is added."""
+    found: list[Cell] = []
+    for name in sorted(written_through(s.body) - (assigned(s.body) - only_augmented(s.body))):
+        value = ctx.state.names.get(ctx.key(name))
+        if value is not None:
+            found.extend(cells_of(value))
+    return list(dict.fromkeys(found))
+
+
+def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
+    """Names that the body exchanges by `a, b = b, a`, or may exchange by `a, b = step(a, b)`."""
+    found: set[str] = set()
+    for node in (n for b in s.body for n in nodes(b) if isinstance(n, ast.Assign)):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=left)], value=ast.Tuple(elts=right)):
+                names = [n.id for n in left if isinstance(n, ast.Name)]
+                values = [n.id for n in right if isinstance(n, ast.Name)]
+                if len(names) == len(left) == len(right) and sorted(names) == sorted(values):
+                    found.update(names)
+            case ast.Assign(targets=[ast.Tuple(elts=left)], value=ast.Call(args=right)):
+                given = {n.id for n in right if isinstance(n, ast.Name)}
+                names = [n.id for n in left if isinstance(n, ast.Name) and n.id in given]
+                found.update(names if len(names) > 1 else ())
+            case _:
+                pass
+    return _keys(ctx, frozenset(found))
+
+
+@statement(ast.While)
+def run_while(ctx: Context, s: ast.While) -> Flow:
+    if any(
+        isinstance(n, ast.NamedExpr) for n in nodes(s.test)
+    ):  # others are rewritten: `_Conditions` in source/sources.py
+        ctx.fail("TP101", "':=' in this condition is not part of the language", "leave the loop with break, inside.")
+    leaves = _left_early(s)
+    extra = frozenset({FLOW, RETURN} if leaves else set())
+    keys, live_after = _loop_keys(ctx, s, extra)
+    if leaves:
+        ctx.bind(FLOW, Scalar(i64(0)))
+
+    def test() -> Atom:
+        def condition() -> Atom:
+            with ctx.at(s.test):
+                return truth_of(ctx, evaluate(ctx, s.test))
+
+        return _still_running(ctx, condition) if leaves else condition()
+
+    def run(_: Var | None) -> None:
+        _finish_iteration(ctx, run_block(ctx, s.body), leaves)
+
+    saved = ctx.state.names.pop(ctx.key(RETURN), None)
+    compile_loop(
+        ctx,
+        _array_keys(ctx, keys, s),
+        live_after,
+        run,
+        test=test,
+        guess_cells=_guess_cells(ctx, s),
+        exchanged=_exchanged(ctx, s),
+    )
+    return _after_loop(ctx, s, leaves, saved)
+
+
+def _array_keys(ctx: Context, keys: list[Key], s: ast.For | ast.While) -> list[Key]:
+    """Names that are only augmented stay bound to their array: the array is carried, not the name."""
+    augmented = only_augmented(s.body)
+    return [k for k in keys if not (k[1] in augmented and isinstance(ctx.state.names.get(k), Array))]
+
+
+def _still_running(ctx: Context, condition: Callable[[], Atom]) -> Atom:
+    code = ctx.state.names[ctx.key(FLOW)]
+    assert isinstance(code, Scalar)
+    running = atoms.apply(ctx, "eq", code.atom, i64(0))
+    return atoms.lazy_if(ctx, running, condition, lambda: Const(False, DType.bool), running.type)
+
+
+def _finish_iteration(ctx: Context, result: Flow, leaves: bool) -> None:
+    if not leaves:
+        return
+    code = result.code
+    if "continue" in result.kinds:
+        if result.atom is None:
+            code = i64(0)
+        else:
+            again = atoms.apply(ctx, "eq", code, i64(CODES["continue"]))
+            code = atoms.select(ctx, again, i64(0), code)
+    ctx.bind(FLOW, Scalar(code))
+
+
+def _after_loop(ctx: Context, s: ast.For | ast.While, leaves: bool, saved: Value | None) -> Flow:
+    """What is left of the exits taken inside: a break ends the loop, a return goes on."""
+    if saved is not None and ctx.key(RETURN) not in ctx.state.names:
+        ctx.state.names[ctx.key(RETURN)] = saved
+    result = NEXT
+    if leaves:
+        code = ctx.state.names.pop(ctx.key(FLOW))
+        assert isinstance(code, Scalar)
+        broke = atoms.apply(ctx, "eq", code.atom, i64(CODES["break"]))
+        if not _breaks(s.body):
+            if _endless(s):
+                return flow("return")
+            if s.orelse:
+                return _else_part(ctx, s, code.atom)
+        if s.orelse:
+            inner = branch(ctx, broke, lambda: NEXT, lambda: _else_part(ctx, s, code.atom))
+            return inner
+        if _returns(s.body):
+            rest = atoms.select(ctx, broke, i64(0), code.atom)
+            result = Flow(frozenset({"next", "return"}), rest)
+        return result
+    return run_block(ctx, s.orelse) if s.orelse else result
+
+
+def _else_part(ctx: Context, s: ast.For | ast.While, code: Atom) -> Flow:
+    if not _returns(s.body):
+        return run_block(ctx, s.orelse)
+    return guarded(ctx, Flow(frozenset({"next", "return"}), code), lambda: run_block(ctx, s.orelse))
+
+
+def _left_early(s: ast.For | ast.While) -> bool:
+    """Whether the body may end the loop; a `continue` only ends an iteration."""
+    return _breaks(s.body) or _returns(s.body)
+
+
+def _endless(s: ast.For | ast.While) -> bool:
+    return isinstance(s, ast.While) and isinstance(s.test, ast.Constant) and bool(s.test.value)
+
+
+def _breaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether a `break` of this loop stands in its body; those in the `else` of inner loops are its own."""
+
+    def visit(node: ast.AST) -> bool:
+        match node:
+            case ast.Break():
+                return True
+            case ast.FunctionDef() | ast.Lambda():
+                return False
+            case ast.For() | ast.While():
+                return any(visit(c) for c in node.orelse)
+            case _:
+                return any(visit(c) for c in ast.iter_child_nodes(node))
+
+    return any(visit(s) for s in body)
+
+
+def _returns(body: Sequence[ast.stmt]) -> bool:
+    def visit(node: ast.AST) -> bool:
+        if isinstance(node, ast.Return):
+            return True
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            return False
+        return any(visit(c) for c in ast.iter_child_nodes(node))
+
+    return any(visit(s) for s in body)
+
+
+@statement(ast.For)
+def run_for(ctx: Context, s: ast.For) -> Flow:
+    with ctx.at(s.iter):
+        iterable = evaluate(ctx, s.iter)
+    hints = NONE
+    if isinstance(iterable, Planned):
+        hints, iterable = Hints(iterable.wish), iterable.iterable
+    held = ctx.key(f"<over{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
+    if cells_of(iterable):
+        ctx.state.names[held] = iterable
+    result = _run_for_over(ctx, s, iterable, hints)
+    ctx.state.names.pop(held, None)
+    return result
+
+
+def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Flow:
+    if isinstance(iterable, RangeValue) and iterable.parallel:
+        if _left_early(s):
+            ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")
+        run_plain_for(ctx, s, iterable, Hints(parallel=True))
+        return _after_loop(ctx, s, False, None)
+    if isinstance(iterable, Sequence_) and iterable.kind in ("tuple", "list", "namedtuple"):
+        return _over_items(ctx, s, iterable.items, hints)
+    if isinstance(iterable, Sequence_) and iterable.kind == "dict":
+        return _over_items(ctx, s, [_static(k) for k in iterable.keys], hints)
+    if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
+        return _over_items(ctx, s, _zipped_items(ctx, iterable), hints)
+    leaves = _left_early(s)
+    return _rolled(ctx, s, *iteration(ctx, iterable, may_stop=leaves), hints)
+
+
+def _rolled(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> Flow:
+    if _left_early(s):
+        return _for_with_exits(ctx, s, count, element, hints)
+    _plain_for(ctx, s, count, element, hints)
+    return _after_loop(ctx, s, False, None)
+
+
+def run_plain_for(ctx: Context, s: ast.For, iterable: Value, hints: Hints = NONE) -> None:
+    """A `for` that runs to its end: one Core loop. `hints.parallel` asks a later pass to make it parallel."""
+    _plain_for(ctx, s, *iteration(ctx, iterable), hints)
+
+
+def _plain_for(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> None:
+    keys, live_after = _loop_keys(ctx, s)
+
+    def run(index: Var | None) -> None:
+        assert index is not None
+        with ctx.at(s.target):
+            assign(ctx, s.target, element(index))
+        run_block(ctx, s.body)
+
+    compile_loop(
+        ctx,
+        _array_keys(ctx, keys, s),
+        live_after,
+        run,
+        bound=count,
+        hints=hints,
+        guess_cells=_guess_cells(ctx, s),
+        exchanged=_exchanged(ctx, s),
+    )
+
+
+def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> Flow:
+    """A `for` that may be left early: a `while` that counts."""
+    counts = isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "range"
+    counter = COUNTER.format(s.target.id if counts and isinstance(s.target, ast.Name) else "i", ctx.number())
+    keys, live_after = _loop_keys(ctx, s, frozenset({FLOW, RETURN, counter}))
+    ctx.bind(FLOW, Scalar(i64(0)))
+    ctx.bind(counter, Scalar(i64(0)))
+
+    def position() -> Atom:
+        value = ctx.state.names[ctx.key(counter)]
+        assert isinstance(value, Scalar)
+        return value.atom
+
+    def test() -> Atom:
+        return _still_running(ctx, lambda: atoms.apply(ctx, "lt", position(), count))
+
+    def run(_: Var | None) -> None:
+        at = position()
+        with ctx.at(s.target):
+            assign(ctx, s.target, element(at))
+        result = run_block(ctx, s.body)
+        _finish_iteration(ctx, result, True)
+        ctx.bind(counter, Scalar(atoms.apply(ctx, "add", at, i64(1))))
+
+    saved = ctx.state.names.pop(ctx.key(RETURN), None)
+    compile_loop(
+        ctx,
+        _array_keys(ctx, keys, s),
+        live_after,
+        run,
+        test=test,
+        hints=hints,
+        guess_cells=_guess_cells(ctx, s),
+        exchanged=_exchanged(ctx, s),
+    )
+    ctx.state.names.pop(ctx.key(counter), None)
+    return _after_loop(ctx, s, True, saved)
+
+
+def _static(value: object) -> Value:
+    return weak(value) if isinstance(value, bool | int | float | complex) else Static(value)
+
+
+def _zipped_items(ctx: Context, value: Zipped) -> list[Value]:
+    rows: list[Value] = []
+    parts = [p.items for p in value.parts if isinstance(p, Sequence_)]
+    first = value.start
+    for k, items in enumerate(zip(*parts, strict=False)):
+        if first is not None and isinstance(first.atom, Const) and abs(int(first.atom.value.real)) < 2**62:
+            rows.append(Sequence_((weak(int(first.atom.value.real) + k), *items)))
+        elif first is not None:
+            rows.append(Sequence_((scalars.binary(ctx, "Add", first, weak(k)), *items)))
+        else:
+            rows.append(Sequence_(tuple(items)))
+    return rows
+
+
+def _over_items(ctx: Context, s: ast.For, items: Sequence[Value], hints: Hints) -> Flow:
+    """A loop over a tuple: over many items that are alike it is a loop over an array, if its body does not need to know them."""
+    element = rows(ctx, items) if len(items) > SHORT else None
+    if element is None:
+        return _unrolled(ctx, s, items, "the items are of several types" if len(items) > SHORT else "")
+    found = attempt(ctx, lambda: _rolled(ctx, s, i64(len(items)), element, hints))
+    return found if isinstance(found, Flow) else _unrolled(ctx, s, items, found.reason)
+
+
+def _unrolled(ctx: Context, s: ast.For, items: Sequence[Value], reason: str) -> Flow:
+    """One copy of the body for each item. A `break` in its `else` is not one of this loop. `reason`: why it is not rolled."""
+    result = _copies(ctx, s, items, reason)
+    if not s.orelse:
+        return _without_break(ctx, result)
+    if "break" not in result.kinds:
+        return guarded(ctx, result, lambda: run_block(ctx, s.orelse))
+    kinds = result.kinds - {"break"}
+    if not kinds:
+        return NEXT
+    others = Flow(kinds, result.code if len(kinds) > 1 else None)
+    broke = atoms.apply(ctx, "eq", result.code, i64(CODES["break"]))
+    return branch(ctx, broke, lambda: NEXT, lambda: guarded(ctx, others, lambda: run_block(ctx, s.orelse)))
+
+
+def _copies(ctx: Context, s: ast.For, items: Sequence[Value], reason: str, done: int = 0) -> Flow:
+    result = NEXT
+    while done < len(items) and result == NEXT:
+        before = ctx.b.made
+        with counted(ctx, done > 0):
+            result = _one_copy(ctx, s, items[done])
+        done += 1
+        if "next" in result.kinds:
+            refuse_beyond(ctx, "this loop", len(items), done, ctx.b.made - before, reason)
+    if done == len(items) or "next" not in result.kinds:
+        return result
+    return guarded(ctx, result, lambda: _copies(ctx, s, items, reason, done))
+
+
+def _one_copy(ctx: Context, s: ast.For, item: Value) -> Flow:
+    with ctx.at(s.target):
+        assign(ctx, s.target, item)
+    result = run_block(ctx, s.body)
+    if "continue" not in result.kinds:
+        return result
+    kinds = (result.kinds - {"continue"}) | {"next"}
+    if result.atom is None or len(kinds) == 1:
+        return Flow(kinds)
+    is_continue = atoms.apply(ctx, "eq", result.atom, i64(CODES["continue"]))
+    return Flow(kinds, atoms.select(ctx, is_continue, i64(0), result.atom))
+
+
+def _without_break(ctx: Context, result: Flow) -> Flow:
+    if "break" not in result.kinds:
+        return result
+    kinds = (result.kinds - {"break"}) | {"next"}
+    if len(kinds) == 1:
+        return Flow(kinds)
+    broke = atoms.apply(ctx, "eq", result.code, i64(CODES["break"]))
+    return Flow(kinds, atoms.select(ctx, broke, i64(0), result.code))

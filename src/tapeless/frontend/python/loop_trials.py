@@ -1,0 +1,208 @@
+"""Loops: which names and arrays go around, with what types, and what they are afterwards.
+
+Takes a way to run the body once; gives a Core `for` or `while`. A trial run finds what the body changes; when a
+guess (types, written arrays) was too small the body is compiled again with the larger one.
+
+Note [Arrays of the next iteration]
+A carried name starts each iteration with a cell of its own. What Python has there is the array that the name got at the end
+of the iteration before: an array of before the loop, or one that another name got too. So the cell lists these
+among those it `may_be`, and two names that may have got one array share a cell that stands for it. The sets grow until an
+iteration adds nothing; a write then makes stale what would miss it, as everywhere (Note [References] in values.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import combinations
+
+from tapeless.frontend.python import exchange
+from tapeless.frontend.python.carried import Carried, Place, Retry, Shape, Slot, Trial, undefined
+from tapeless.frontend.python.flow import RETURN
+from tapeless.frontend.python.merge import FALSE
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import Cell, Key, MaybeUndefined, State, Value, cells_of
+from tapeless.ir.core import Body, For, While
+from tapeless.ir.hints import NONE, Hints
+from tapeless.ir.types import I64, Atom, Var, i64
+
+
+def compile_loop(
+    ctx: Context,
+    rebound: Iterable[Key],
+    live_after: Callable[[Key], bool],
+    run: Callable[[Var | None], None],
+    *,
+    bound: Atom | None = None,
+    test: Callable[[], Atom] | None = None,
+    hints: Hints = NONE,
+    guess_cells: Iterable[Cell] = (),
+    exchanged: Iterable[Key] = (),
+) -> None:
+    """Emits the loop. `run` compiles the body in ctx.state; `test` the condition (a while loop) or `bound` (a
+    for loop).
+    """
+    before = ctx.state
+    written_before = set(ctx.written_cells)
+    made, copied = ctx.b.made, ctx.copied
+    carried = Carried(cells=[c for c in guess_cells if c in before.cells])
+    keys = list(dict.fromkeys(rebound))
+    swapped = tuple(k for k in keys if k in set(exchanged))
+    if swapped and exchange.exchangeable(before, swapped):
+        carried.exchanged = swapped
+    for _ in range(24):
+        attempt = _Attempt(ctx, before.copy(), keys, live_after, carried)
+        try:
+            attempt.compile(run, bound, test, hints)
+            return
+        except Retry:
+            ctx.state = before.copy()
+            ctx.written_cells = set(written_before)
+            ctx.b.made, ctx.copied = made, copied  # what is given up does not count
+    ctx.fail(
+        "TP104", "the types of the variables of this loop do not settle", "give them their final type before the loop."
+    )
+
+
+class _Attempt(Trial):
+    def __init__(
+        self, ctx: Context, before: State, keys: list[Key], live_after: Callable[[Key], bool], carried: Carried
+    ) -> None:
+        super().__init__(ctx, before, carried)
+        self.keys, self.live_after = keys, live_after
+
+    def compile(
+        self, run: Callable[[Var | None], None], bound: Atom | None, test: Callable[[], Atom] | None, hints: Hints
+    ) -> None:
+        ctx = self.ctx
+        ctx.state = entry = self.before.copy()
+        entry.stale.update(self.carried.stale)
+        cell_slots = [(cell, self.slot(entry.cells[cell], cell.name)) for cell in self.carried.cells]
+        for cell, slot in cell_slots:
+            entry.cells[cell] = slot.param
+        shapes: dict[Key, Shape] = {}
+        for key in self.keys:
+            shape = self._enter(key, entry)
+            if shape is not None:
+                shapes[key] = shape
+        numbers = {key: self.slot(i64(k), "which") for k, key in enumerate(self.carried.exchanged)}
+        away = exchange.seen_by_others(self.before, self.carried.exchanged)
+        for cell in away:
+            entry.stale.setdefault(cell, f"'{cell.name}' goes from name to name in this loop")
+        head = entry.copy()
+        test_body: Body | None = None
+        if test is not None:
+            with ctx.b.region() as stms:
+                cond = test()
+            test_body = Body(tuple(stms), (cond,))
+            self._no_writes(head)
+        ctx.state = head
+        index = Var("i", I64)
+        with ctx.b.region() as body:
+            run(index if bound is not None else None)
+            end = ctx.state
+            for cell, slot in cell_slots:
+                slot.result = end.cells[cell]
+            missed = [
+                c for c in self.before.cells if c not in self.carried.cells and end.cells.get(c) is not entry.cells[c]
+            ]
+            if missed:
+                self.carried.cells.extend(missed)
+                raise Retry
+            handed = exchange.owners(tuple(numbers), {key: shapes[key].starts[key, 0] for key in numbers}, end)
+            if handed is None:
+                self.carried.exchanged = ()
+                raise Retry
+            for key, owner in handed.items():
+                numbers[key].result = numbers[owner].param
+            stale = {c: reason for c, reason in end.stale.items() if c in self.before.cells and c not in entry.stale}
+            if stale:
+                self.carried.stale.update(stale)
+                raise Retry
+            for shape in shapes.values():
+                shape.leave(end)
+            self._next_iteration(list(shapes.values()))
+            for key in self.keys:
+                if key not in shapes and key in end.names:
+                    self._first_bound(key, end.names[key])
+        results = tuple(s.result for s in self.slots if s.result is not None)
+        assert len(results) == len(self.slots)
+        params = tuple(s.param for s in self.slots)
+        inits = tuple(s.init for s in self.slots)
+        outs = tuple(Var(p.name, p.type) for p in params)
+        if bound is not None:
+            ctx.b.bind(outs, For(index, bound, params, inits, Body(tuple(body), results), hints))
+        else:
+            assert test_body is not None
+            ctx.b.bind(outs, While(params, inits, test_body, Body(tuple(body), results), hints))
+        after = self.before.copy()
+        after.stale.update({c: reason for c, reason in end.stale.items() if c not in away})
+        mapping = dict(zip(params, outs, strict=True))
+        for cell, slot in cell_slots:
+            after.cells[cell] = mapping[slot.param]
+        ctx.state = after
+        self._bring_home(shapes, numbers, mapping, away)
+        for key, shape in shapes.items():
+            after.names[key] = shape.after(after, mapping)
+
+    def _next_iteration(self, shapes: list[Shape]) -> None:
+        """Note [Arrays of the next iteration]: what was taken for another array than it may be."""
+        read = [s for s in shapes if s.key[1] != RETURN]  # nobody reads a result before the loop has been left
+        starts = {place: cell for s in read for place, cell in s.starts.items()}
+        ends = {place: cell for s in read for place, cell in s.ends.items()}
+        more: dict[Place, set[Cell]] = {}
+        for place, end in ends.items():
+            more[place] = {c for c in end.possible if c in self.before.cells} - starts[place].possible
+        for (p, end), (q, other) in combinations(ends.items(), 2):
+            if end.possible & other.possible and not starts[p].possible & starts[q].possible:
+                either = Cell(end.name)
+                more[p].add(either)
+                more[q].add(either)
+        if any(more.values()):
+            for place, cells in more.items():
+                self.carried.may_be.setdefault(place, set()).update(cells)
+            raise Retry
+
+    def _bring_home(
+        self, shapes: dict[Key, Shape], numbers: dict[Key, Slot], mapping: dict[Var, Var], away: list[Cell]
+    ) -> None:
+        """Note [Exchanged arrays]: what the arrays of before hold after the loop."""
+        ctx = self.ctx
+        if not any(shapes[key].starts[key, 0] in ctx.written_cells for key in numbers):
+            return
+        holders: list[tuple[Atom, Var]] = []
+        for key, number in numbers.items():
+            slot = shapes[key].leaves[0]
+            assert slot is not None
+            holders.append((mapping[number.param], mapping[slot.param]))
+        for k, key in enumerate(numbers):
+            (cell,) = cells_of(self.before.names[key])
+            if cell.argument or cell in away:
+                ctx.written_cells.add(cell)
+                ctx.state.cells[cell] = exchange.contents(ctx, k, holders)
+
+    # -- entering
+
+    def _enter(self, key: Key, entry: State) -> Shape | None:
+        value = entry.names.get(key)
+        if value is None:
+            if key not in self.carried.fresh:
+                return None
+            value = undefined(self.ctx, self.carried.fresh[key], self.before, key[1])
+            if not key[1].startswith("<"):
+                value = MaybeUndefined(value, FALSE)
+        shape = Shape(self, key, value)
+        entry.names[key] = shape.entry(entry)
+        return shape
+
+    def _first_bound(self, key: Key, value: Value) -> None:
+        """A name that the body binds first: carried out only when somebody reads it afterwards."""
+        if self.live_after(key):
+            self.carried.fresh[key] = value
+            raise Retry
+
+    def _no_writes(self, head: State) -> None:
+        for cell, var in head.cells.items():
+            if self.ctx.state.cells.get(cell) is not var:
+                self.ctx.fail(
+                    "TP101", "the condition of a loop must not write arrays", "write in the body of the loop."
+                )

@@ -1,0 +1,69 @@
+"""The rules of expressions and statements, by their `ast` class: tables that the modules of the rules fill.
+
+`evaluate` takes an expression and gives its value; `run_statement` takes a statement and says how it is left. Both look the
+rule up; a class without one is not part of the language.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from tapeless.frontend.python.flow import NEXT, Flow
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import Sequence_, Value
+
+Evaluation = TypeVar("Evaluation", bound=Callable[[Context, Any], Value])
+Execution = TypeVar("Execution", bound=Callable[[Context, Any], Flow | None])
+
+EXPRESSIONS: dict[type[ast.expr], Callable[[Context, Any], Value]] = {}
+STATEMENTS: dict[type[ast.stmt], Callable[[Context, Any], Flow | None]] = {}  # None: what follows runs
+
+
+def expression(*kinds: type[ast.expr]) -> Callable[[Evaluation], Evaluation]:
+    """Registers the rule of these expressions."""
+
+    def decorate(rule: Evaluation) -> Evaluation:
+        EXPRESSIONS.update(dict.fromkeys(kinds, rule))
+        return rule
+
+    return decorate
+
+
+def statement(*kinds: type[ast.stmt]) -> Callable[[Execution], Execution]:
+    """Registers the rule of these statements."""
+
+    def decorate(rule: Execution) -> Execution:
+        STATEMENTS.update(dict.fromkeys(kinds, rule))
+        return rule
+
+    return decorate
+
+
+def evaluate(ctx: Context, node: ast.expr) -> Value:
+    rule = EXPRESSIONS.get(type(node))
+    with ctx.at(node):
+        if rule is None:
+            ctx.fail("TP101", "this expression is not part of the language")
+        return rule(ctx, node)
+
+
+def elements(ctx: Context, nodes: Iterable[ast.expr]) -> Iterator[Value]:
+    """Of a tuple, a list or a call, with those that `*` spreads."""
+    for n in nodes:
+        if not isinstance(n, ast.Starred):
+            yield evaluate(ctx, n)
+            continue
+        with ctx.at(n):
+            spread = evaluate(ctx, n.value)
+            if not isinstance(spread, Sequence_) or spread.kind not in ("tuple", "list", "namedtuple"):
+                ctx.fail("TP101", "'*' needs a tuple or a list of known length", "name each element.")
+        yield from spread.items
+
+
+def run_statement(ctx: Context, s: ast.stmt) -> Flow:
+    rule = STATEMENTS.get(type(s))
+    if rule is None:
+        ctx.fail("TP101", f"'{type(s).__name__.lower()}' statements are not part of the language")
+    return rule(ctx, s) or NEXT

@@ -1,0 +1,89 @@
+"""Blocks of statements, branches, and the statements that leave a block.
+
+Takes `ast` statements, emits Core through the context. `Flow` says how a block may be left; a block whose exit is
+only known at run time carries a number, and what follows it is put under a condition.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from tapeless.frontend.data.python_operators import truth_of
+from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch, flow, guarded
+from tapeless.frontend.python.rules import evaluate, run_statement, statement
+from tapeless.frontend.source.liveness import always_leaves, may_leave
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import Static
+from tapeless.ir.types import Const
+
+
+def run_block(ctx: Context, statements: Sequence[ast.stmt]) -> Flow:
+    for k, s in enumerate(statements):
+        rest = statements[k + 1 :]
+        with ctx.at(s):
+            if isinstance(s, ast.If) and (may_leave([s]) or _raises(s)):
+                return _run_if(ctx, s, rest)
+            result = run_statement(ctx, s)
+        if result.kinds == {"next"}:
+            continue
+        if "next" not in result.kinds:
+            return result
+        return guarded(ctx, result, lambda rest=rest: run_block(ctx, rest))  # type: ignore[misc]
+    return NEXT
+
+
+def _raises(s: ast.If) -> bool:
+    return always_leaves(s.body) or (bool(s.orelse) and always_leaves(s.orelse))
+
+
+@statement(ast.Pass)
+def _pass(ctx: Context, s: ast.Pass) -> None:
+    pass
+
+
+@statement(ast.Expr)
+def _expression(ctx: Context, s: ast.Expr) -> None:
+    if not isinstance(s.value, ast.Constant):
+        evaluate(ctx, s.value)
+
+
+@statement(ast.Return)
+def _return(ctx: Context, s: ast.Return) -> Flow:
+    ctx.bind(RETURN, Static(None) if s.value is None else evaluate(ctx, s.value))
+    ctx.returned = ctx.span
+    return flow("return")
+
+
+@statement(ast.Break)
+def _break(ctx: Context, s: ast.Break) -> Flow:
+    return flow("break")
+
+
+@statement(ast.Continue)
+def _continue(ctx: Context, s: ast.Continue) -> Flow:
+    return flow("continue")
+
+
+# -- branches
+
+
+@statement(ast.If)
+def _run_if(ctx: Context, s: ast.If, rest: Sequence[ast.stmt] = ()) -> Flow:
+    """An `if` with what follows it, which moves into the arm that falls through when the other one leaves."""
+    with ctx.at(s.test):
+        cond = truth_of(ctx, evaluate(ctx, s.test))
+    if isinstance(cond, Const):
+        return run_block(ctx, [*(s.body if cond.value else s.orelse), *rest])
+    then, orelse = list(s.body), list(s.orelse)
+    left: list[ast.stmt] = []
+    if always_leaves(then):
+        orelse += rest
+    elif orelse and always_leaves(orelse):
+        then += rest
+    else:
+        left = list(rest)
+    result = branch(ctx, cond, lambda: run_block(ctx, then), lambda: run_block(ctx, orelse))
+    if not left or "next" not in result.kinds:
+        return result
+    return guarded(ctx, result, lambda: run_block(ctx, left))

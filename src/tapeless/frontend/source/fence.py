@@ -1,0 +1,79 @@
+"""The fence: which syntax belongs to the language.
+
+Takes the tree of one function; raises `CompileError` TP101 with the place, the reason and what to write instead. What
+gets past it is compiled or refused for its types, never half-supported.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tapeless.errors import CompileError
+from tapeless.frontend.source.sources import Source
+
+# node -> (what it is called, what to write instead)
+REFUSED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Try: ("'try' statements", "test the condition with 'if' before the operation."),
+    ast.TryStar: ("'try' statements", "test the condition with 'if' before the operation."),
+    ast.With: ("'with' statements", "write the block without it."),
+    ast.AsyncFunctionDef: ("'async' functions", "write an ordinary function."),
+    ast.AsyncFor: ("'async for' loops", "write an ordinary loop."),
+    ast.AsyncWith: ("'async with' statements", "write the block without it."),
+    ast.Await: ("'await'", "write an ordinary function."),
+    ast.Yield: ("'yield'", "fill an array and return it."),
+    ast.YieldFrom: ("'yield from'", "fill an array and return it."),
+    ast.ClassDef: ("class definitions", "define the class outside the function."),
+    ast.Import: ("'import' statements", "import at the top of the file."),
+    ast.ImportFrom: ("'import' statements", "import at the top of the file."),
+    ast.Global: ("'global' statements", "pass the value as an argument and return it."),
+    ast.Nonlocal: ("'nonlocal' statements", "pass the value as an argument and return it."),
+    ast.Delete: ("'del' statements", "leave the name: arrays are freed after their last use."),
+    ast.Set: ("sets", "use an array or a tuple."),
+    ast.SetComp: ("set comprehensions", "use an array."),
+    ast.DictComp: ("dict comprehensions", "write the dict out."),
+    ast.Match: ("'match' statements", "use if and elif."),
+}
+
+
+def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
+    for child in _walk(node):
+        name, instead = REFUSED.get(type(child), ("", ""))
+        if name:
+            verb = "are" if name.endswith("s") else "is"
+            refuse(source, child, f"{name} {verb} not part of the language", instead)
+        if isinstance(child, ast.FunctionDef) and child is not node and child.decorator_list:
+            reason = "decorators inside a compiled function are not part of the language"
+            refuse(source, child.decorator_list[0], reason, "define the decorated function outside.")
+        if isinstance(child, ast.arguments) and child.kwarg is not None:
+            refuse(source, child.kwarg, "'**' parameters are not part of the language", "name the parameters.")
+
+
+def refuse(source: Source, node: ast.AST, reason: str, hint: str) -> None:
+    span = source.span(node)
+    raise CompileError(
+        reason,
+        code="TP101",
+        hint=hint,
+        file=span.file,
+        line=span.line,
+        column=span.column,
+        end_line=span.end_line,
+        end_column=span.end_column,
+        source=source.text(span.line) or None,
+    )
+
+
+def _walk(node: ast.AST) -> list[ast.AST]:
+    """In source order, so that the first offender is reported."""
+    found: list[ast.AST] = []
+
+    def visit(n: ast.AST) -> None:
+        found.append(n)
+        for child in ast.iter_child_nodes(n):
+            visit(child)
+
+    body = node.body if isinstance(node.body, list) else [node.body]  # type: ignore[attr-defined]
+    visit(node.args)  # type: ignore[attr-defined]
+    for s in body:
+        visit(s)
+    return found

@@ -1,0 +1,329 @@
+"""What the parts of the front end share: builder, bindings, where we are in the source, errors, values read from
+outside.
+
+Gives `Context`. Relies on `ir`. The other modules of the front end are functions over a Context.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from tapeless.errors import CallError, CompileError, RecoveryError, ShapeError
+from tapeless.frontend.source.liveness import Liveness
+from tapeless.frontend.source.marks import peek
+from tapeless.frontend.source.origins import Origin, Reads
+from tapeless.frontend.source.sources import Source
+from tapeless.frontend.state.values import (
+    Array,
+    Builtin,
+    Cell,
+    Closure,
+    Conflict,
+    Key,
+    MaybeUndefined,
+    Method,
+    Planned,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    SliceValue,
+    State,
+    Static,
+    Value,
+    Zipped,
+)
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import Check
+from tapeless.ir.span import NOWHERE, Span
+from tapeless.ir.types import I64, Atom, Const, Dim, Var, atom_dim, dim_atom
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A value read from outside while compiling: `get` reads it again, `seen` is what it was."""
+
+    origin: Origin
+    name: str
+
+    @property
+    def get(self) -> Callable[[], Any]:
+        return self.origin.get
+
+    @property
+    def seen(self) -> Any:
+        return self.origin.value
+
+
+@dataclass(frozen=True)
+class Captured:
+    """An array of the surroundings, passed as a hidden argument at each call."""
+
+    origin: Origin
+    param: Var
+    cell: Cell
+    name: str
+
+    @property
+    def get(self) -> Callable[[], Any]:
+        return self.origin.get
+
+
+@dataclass
+class Frame:
+    """An inlined call: which function, and its liveness."""
+
+    number: int
+    source: Source | None
+    code: object
+    name: str
+    liveness: Liveness
+    function: Origin  # the function whose globals and closure it sees
+    outer: int = -1
+    locals: frozenset[str] = frozenset()
+    kinds: tuple[Any, ...] = ()  # of the function and its arguments
+    library: bool = False  # not the user's code: its statements belong to the call of it
+
+
+@dataclass(frozen=True)
+class Options:
+    check: bool = False
+    unsafe: bool = False
+    fastmath: bool = False
+    debug_nans: bool = False
+    memory: str | None = None  # for backward sweeps
+    alone: bool = False  # runs on one thread
+
+
+@dataclass
+class Budget:
+    """Those of the derivatives in a function, and the parameter for what the `first` one leaves for loops to keep: code does
+    not depend on the number of bytes.
+    """
+
+    room: Var
+    first: int
+    smallest: int
+
+
+@dataclass
+class Context:
+    options: Options = field(default_factory=Options)
+    b: Builder = field(default_factory=Builder)
+    state: State = field(default_factory=State)
+    frames: dict[int, Frame] = field(default_factory=dict)
+    frame: int = -1
+    span: Span = NOWHERE
+    returned: Span = NOWHERE  # the last `return` seen, where results are refused
+    reads: Reads = field(default_factory=Reads)
+    watches: dict[tuple[Any, ...], Watch] = field(default_factory=dict)
+    captured: dict[int, Captured] = field(default_factory=dict)
+    sizes: list[Var] = field(default_factory=list)
+    budget: Budget | None = None
+    short: set[Dim] = field(default_factory=set)  # sizes of slices like x[k:k+1], which are repeated as 1 is
+    counters: set[Atom] = field(default_factory=set)  # count a loop's iterations: no run takes them past 2**53
+    without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
+    calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
+    written_cells: set[Cell] = field(default_factory=set)
+    read_cells: set[Cell] = field(default_factory=set)
+    apart: set[tuple[Cell, Cell]] = field(default_factory=set)  # Note [Shared arrays] in ad/sharing.py
+    found: dict[types.FunctionType, tuple[Source, ast.FunctionDef | ast.Lambda]] = field(default_factory=dict)
+    compiled: set[ast.AST] = field(default_factory=set)  # functions that have been, at a call
+    copied: int = 0  # statements of what was compiled again: Note [Copies]
+    copying: int | None = None  # how many statements there were when the open copy began
+    inside_prelude: int = 0
+    transforms: int = 0  # derivatives that are being taken of what is traced now
+    rules: list[Any] = field(default_factory=list)  # of functions with derivatives of their own, being traced
+    completed: list[Any] = field(default_factory=list)  # of those: they are needed until the trace ends
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+    sources: dict[str, Source] = field(default_factory=dict)
+
+    # -- memory
+
+    def room(self, memory: int) -> tuple[Var, int]:
+        """What a budget leaves for loops: a parameter, and how much more than that it is."""
+        if self.budget is None:
+            self.budget = Budget(Var("room", I64), memory, memory)
+        self.budget.smallest = min(memory, self.budget.smallest)
+        return self.budget.room, memory - self.budget.first
+
+    # -- where we are
+
+    @property
+    def in_library(self) -> bool:
+        return self.frame in self.frames and self.frames[self.frame].library
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Statements and errors inside belong to this piece of source (in library code: to the call of it)."""
+        frame = self.frames.get(self.frame)
+        source = frame.source if frame is not None and not frame.library else None
+        if source is None or self.inside_prelude or not hasattr(node, "lineno"):
+            yield
+            return
+        before = self.span
+        self.span = self.b.span = source.span(node)
+        self.sources[source.file] = source
+        try:
+            yield
+        finally:
+            self.span = self.b.span = before
+
+    @contextmanager
+    def at_span(self, span: Span) -> Iterator[None]:
+        before = self.span
+        self.span = self.b.span = span
+        try:
+            yield
+        finally:
+            self.span = self.b.span = before
+
+    # -- errors
+
+    def _where(self, span: Span = NOWHERE) -> dict[str, Any]:
+        s = span if span.line else self.span
+        if s is NOWHERE:
+            return {}
+        source = self.sources.get(s.file)
+        text = source.text(s.line) if source else None
+        return {
+            "file": s.file, "line": s.line, "column": s.column, "end_line": s.end_line, "end_column": s.end_column,
+            "source": text or None,
+        }  # fmt: skip
+
+    def fail(self, code: str, reason: str, hint: str = "") -> NoReturn:
+        raise CompileError(reason, code=code, hint=hint, **self._where())
+
+    def call_error(self, reason: str, hint: str = "") -> NoReturn:
+        raise CallError(reason, hint=hint, **self._where())
+
+    def shape_error(self, code: str, reason: str, hint: str = "") -> NoReturn:
+        raise ShapeError(reason, code=code, hint=hint, **self._where())
+
+    def no_recovery(self, reason: str, span: Span, hint: str = "") -> NoReturn:
+        raise RecoveryError(reason, hint=hint, **self._where(span))
+
+    # -- names
+
+    def key(self, name: str) -> Key:
+        return (self.frame, name)
+
+    def bind(self, name: str, value: Value) -> None:
+        self.state.names[(self.frame, name)] = value
+
+    def new_cell(self, var: Var, name: str = "", **kinds: Any) -> Array:
+        """A new array, referred to as a whole."""
+        cell = Cell(name or var.name, named=bool(name), **kinds)
+        self.state.cells[cell] = var
+        return Array(cell, var.type)
+
+    def use(self, value: Value, name: str = "") -> Value:
+        """A value read from a name: refuses what has no value here."""
+        match value:
+            case Conflict(reason=reason, hint=hint):
+                self.fail("TP104", reason, hint)
+            case MaybeUndefined(value=inner, defined=defined):
+                self.check(
+                    defined,
+                    "UnboundLocalError",
+                    f"cannot access local variable '{name}' where it is not associated with a value",
+                )
+                return inner
+            case _:
+                return value
+
+    # -- effects
+
+    def check(self, cond: Atom, error: str, message: str, *args: Atom) -> None:
+        if isinstance(cond, Const):
+            if cond.value:
+                return
+        self.b.effect(Check(cond, error, message, args))
+
+    # -- sizes
+
+    def canon(self, dim: Dim) -> Dim:
+        """The representative of a size among those known to be equal."""
+        while isinstance(dim, Var) and dim in self.state.equal:
+            dim = self.state.equal[dim]
+        return dim
+
+    def size_atom(self, dim: Dim) -> Atom:
+        return dim_atom(self.canon(dim))
+
+    def dims(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        return tuple(self.canon(d) for d in shape)
+
+    def atom_dim(self, atom: Atom) -> Dim:
+        return self.canon(atom_dim(atom))
+
+    def fork(self) -> State:
+        """The state before a branch; the caller restores it."""
+        return self.state.copy()
+
+    def number(self) -> int:
+        return next(self.numbers)
+
+
+def type_text(value: Value) -> str:
+    """How a value is named in messages, with its article."""
+    match value:
+        case Scalar(atom=atom, weak=weak):
+            names = {"f64": "a float", "i64": "an int", "c128": "a complex number", "bool": "a bool"}
+            return names[atom.type.dtype.value] if weak else with_article(atom.type.dtype.numpy.name)
+        case Array(type=t):
+            return f"a {t.rank}-dimensional array of {t.dtype.numpy.name}"
+        case Sequence_(kind=kind, items=()):
+            return f"an empty {kind}"
+        case Sequence_(kind="dict", keys=keys):
+            return f"a dict of {', '.join(map(repr, keys))}"
+        case Sequence_(kind=kind, items=items):
+            return f"a {kind} of {len(items)}"
+        case Static(value=known):
+            return object_text(known)
+        case Closure(name=name) | Builtin(name=name):
+            return f"the function '{name}'"
+        case Method(name=name):
+            return f"the method '{name}'"
+        case RangeValue():
+            return "a range"
+        case Planned(iterable=iterable):
+            return type_text(iterable)
+        case Zipped(start=start):
+            return "zip(...)" if start is None else "enumerate(...)"
+        case SliceValue():
+            return "a slice"
+        case MaybeUndefined(value=inner):
+            return type_text(inner)
+        case Conflict(reason=reason):
+            return reason
+
+
+def object_text(known: object) -> str:
+    """A Python object that is not a number, as its author would call it."""
+    name = peek(known, "__name__")
+    match known:
+        case None:
+            return "None"
+        case bool() | int() | float() | complex():
+            return f"the number {known!r}"
+        case str():
+            return f"the text {known!r}"
+        case types.ModuleType():
+            return f"the module '{name}'"
+        case type():
+            return f"the type '{name}'"
+        case _ if callable(known) and name:
+            return f"the function '{name}'"
+        case _ if known is Ellipsis:
+            return "'...'"
+    return with_article(f"object of type {type(known).__name__}")
+
+
+def with_article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

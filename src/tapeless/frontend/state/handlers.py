@@ -1,0 +1,152 @@
+"""The functions that compiled code may call, and the ways to call a value: tables that the modules of the rules fill.
+
+`register` takes a handler of a function by its dotted name ("np.sum", "math.sin", "len"), `operator` that of an operator of
+the package, `bound_to` one for methods of objects of a type, `called` the rule for a kind of value. `find_handler` and
+`call_value` look them up.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import math
+import operator as python_operators
+import sys
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tapeless.frontend.source.marks import peek
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import Builtin, Value
+
+Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
+
+
+MODULES: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "operator": python_operators}
+
+
+SPECIAL = "scipy.special"  # takes longer to import than all the rest: we wait until somebody else has done it
+
+
+BY_NAME: dict[str, Handler] = {}
+
+
+BY_ID: dict[int, tuple[object, Handler]] = {}  # the object is kept, so that its id stays its own
+
+
+_special: dict[str, Handler] = {}  # not in BY_ID yet
+
+
+def register(name: str, handler: Handler) -> None:
+    if name.startswith("special."):
+        BY_NAME[name] = _special[name] = handler
+        return
+    target = resolve(name)
+    if target is not None:
+        BY_NAME[name] = handler
+        BY_ID[id(target)] = (target, handler)
+
+
+def handler_of(obj: object) -> Handler | None:
+    """What is registered for a function."""
+    if _special and SPECIAL in sys.modules:
+        for name, handler in _special.items():
+            target = getattr(sys.modules[SPECIAL], name.removeprefix("special."), None)
+            if target is not None:
+                BY_ID[id(target)] = (target, handler)
+        _special.clear()
+    found = BY_ID.get(id(obj))
+    return found[1] if found is not None else None
+
+
+def resolve(name: str) -> object | None:
+    """The object of a dotted name; a name without a module is a built-in."""
+    module, *path = name.split(".")
+    found: Any = MODULES[module] if path else builtins
+    for part in path or [module]:
+        found = getattr(found, part, None)
+    return found  # type: ignore[no-any-return]
+
+
+# -- what is found by its object
+
+OPERATORS: dict[str, Handler] = {}  # by the mark `__tapeless__` of the function
+BOUND: dict[type, Callable[[Any, str], Handler | None]] = {}  # methods of objects, by the type of the object
+
+
+def operator(name: str) -> Callable[[Handler], Handler]:
+    """Registers an operator of the package."""
+
+    def decorate(handler: Handler) -> Handler:
+        OPERATORS[name] = handler
+        return handler
+
+    return decorate
+
+
+Finder = TypeVar("Finder", bound=Callable[[Any, str], Handler | None])
+
+
+def bound_to(kind: type) -> Callable[[Finder], Finder]:
+    """Registers what finds the handler of a method of objects of this type: it takes the object and the name."""
+
+    def decorate(find: Finder) -> Finder:
+        BOUND[kind] = find
+        return find
+
+    return decorate
+
+
+def find_handler(obj: Any) -> Handler | None:
+    found = handler_of(obj)
+    if found is not None:
+        return found
+    made = peek(obj, "__tapeless_handler__")
+    if made is not None and not isinstance(obj, type):
+        own: Handler = made()
+        return own
+    mark = peek(obj, "__tapeless__")
+    if isinstance(mark, str):
+        return OPERATORS.get(mark)
+    if isinstance(obj, types.BuiltinMethodType):
+        for kind, find in BOUND.items():
+            if isinstance(obj.__self__, kind):
+                return find(obj.__self__, obj.__name__)
+    return None
+
+
+def call_numpy(ctx: Context, name: str, args: list[Value]) -> Value:
+    return BY_NAME[f"np.{name}"](ctx, args, {})
+
+
+# -- calls of a value
+
+Call = Callable[[Context, Any, list[Value], dict[str, Value]], Value]
+CALLED: dict[type, Call] = {}  # by the class of the value
+
+
+def called(kind: type) -> Callable[[Call], Call]:
+    """Registers how values of this class are called."""
+
+    def decorate(rule: Call) -> Call:
+        CALLED[kind] = rule
+        return rule
+
+    return decorate
+
+
+def call_value(
+    ctx: Context, function: Value, args: Sequence[Value], keywords: Mapping[str, Value] | None = None
+) -> Value:
+    rule = CALLED.get(type(function))
+    if rule is None:
+        ctx.fail("TP104", f"{type_text(function)} cannot be called")
+    return rule(ctx, function, list(args), dict(keywords or {}))
+
+
+@called(Builtin)
+def _call_builtin(ctx: Context, function: Builtin, args: list[Value], keywords: dict[str, Value]) -> Value:
+    return function.handler(ctx, args, keywords)

@@ -1,0 +1,229 @@
+"""What a function sees outside of itself: names of enclosing functions, globals, and the Python objects behind them.
+
+Gives `lookup` of a name, and `from_python`, the value of an object. Values are read at compile time and watched; arrays
+become hidden arguments (`captures`), functions of the user become closures.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import types
+
+import numpy as np
+
+from tapeless.errors import CompileError
+from tapeless.frontend.source import sources
+from tapeless.frontend.source.marks import peek
+from tapeless.frontend.source.origins import NUMBERS, Origin
+from tapeless.frontend.source.plain_objects import plain_hint, refused
+from tapeless.frontend.state.captures import NewCapture
+from tapeless.frontend.state.code_copies import MOST_NUMBERS, SHORT, refuse_long
+from tapeless.frontend.state.context import Context, Watch
+from tapeless.frontend.state.handlers import OPERATORS, find_handler
+from tapeless.frontend.state.refusals import is_library, refuse_call
+from tapeless.frontend.state.values import Array, Closure, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir.types import FROM_NUMPY, const
+
+
+def lookup(ctx: Context, name: str) -> Value:
+    frame = ctx.frames[ctx.frame]
+    number = ctx.frame
+    while number >= 0:  # this function, then the compiled functions around it
+        key = (number, name)
+        if key in ctx.state.names:
+            return ctx.use(ctx.state.names[key], name)
+        if name in ctx.frames[number].locals:
+            ctx.fail("TP110", f"'{name}' is used before it has a value on this path", "assign it first.")
+        frame = ctx.frames[number]
+        number = frame.outer
+    function = frame.function
+    if name in function.value.__code__.co_freevars:
+        try:
+            found = ctx.reads.step(function, "cell", name)
+        except ValueError:
+            ctx.fail("TP102", f"'{name}' has no value yet in the enclosing function")
+        return from_python(ctx, found, name)
+    try:
+        found = ctx.reads.step(function, "global", name)
+    except KeyError:
+        ctx.fail("TP102", f"the name '{name}' is not defined")
+    return from_python(ctx, found, name)
+
+
+def from_python(ctx: Context, origin: Origin, name: str) -> Value:
+    """A value of the surroundings."""
+    value, reads = origin.value, ctx.reads
+    if refused(value):  # Note [Subclasses] in source/plain_objects.py
+        ctx.fail("TP109", f"'{name}' is {refused(value)}, which is not supported", plain_hint(value))
+    match value:
+        case None | str() | types.ModuleType() | type() | types.BuiltinFunctionType() | np.ufunc():
+            watch(ctx, origin, name)
+            return _static(ctx, origin)
+        case bool() | int() | float() | complex():
+            if isinstance(value, np.generic):  # np.float64 is a float
+                return _numpy_scalar(ctx, origin, name)
+            watch(ctx, origin, name)
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                ctx.fail("TP109", f"'{name}' = {value} does not fit into 64 bits", "make it a float.")
+            return weak(value)
+        case np.generic():
+            return _numpy_scalar(ctx, origin, name)
+        case np.ndarray():
+            return _captured_array(ctx, origin, name)
+        case types.FunctionType():
+            if getattr(value, "__tapeless__", None) or find_handler(value) is not None:
+                watch(ctx, origin, name)
+                return _static(ctx, origin)
+            watch(ctx, origin, name)
+            return python_function(ctx, origin)
+        case tuple() | list():
+            _watch_type(ctx, origin, name)
+            if len(value) > SHORT and type(value) in (tuple, list) and set(map(type, value)) <= NUMBERS:
+                return _numbers(ctx, origin, name)
+            refuse_long(ctx, f"'{name}'", len(value))
+            items = tuple(from_python(ctx, reads.step(origin, "item", k), f"{name}[{k}]") for k in range(len(value)))
+            watch(ctx, reads.step(origin, "length"), f"len({name})")
+            if hasattr(value, "_fields"):
+                return Sequence_(items, "namedtuple", tuple(value._fields), type(value))
+            return Sequence_(items, "tuple" if isinstance(value, tuple) else "list")
+        case dict():
+            _watch_type(ctx, origin, name)
+            refuse_long(ctx, f"'{name}'", len(value))
+            keys = tuple(value)
+            watch(ctx, reads.step(origin, "keys"), f"keys of {name}")
+            items = tuple(from_python(ctx, reads.step(origin, "item", k), f"{name}[{k!r}]") for k in keys)
+            return Sequence_(items, "dict", keys)
+    if dataclasses.is_dataclass(value):
+        _watch_type(ctx, origin, name)
+        fields = tuple(f.name for f in dataclasses.fields(value))
+        items = tuple(from_python(ctx, reads.step(origin, "field", f), f"{name}.{f}") for f in fields)
+        return Sequence_(items, "dataclass", fields, type(value))
+    watch(ctx, origin, name)
+    if isinstance(peek(value, "python"), types.FunctionType):  # a tp.function
+        python = reads.step(origin, "attribute", "python")
+        return transform_of(ctx, python) or python_function(ctx, python)
+    if peek(value, "__tapeless__") == "vmapped":
+        return _vmapped(ctx, origin, name)
+    return _static(ctx, origin)
+
+
+def _numbers(ctx: Context, origin: Origin, name: str) -> Value:
+    """A long tuple or list of Python's numbers, watched as a whole."""
+    refuse_long(ctx, f"'{name}'", len(origin.value), MOST_NUMBERS)
+    watch(ctx, ctx.reads.step(origin, "numbers"), f"numbers of {name}")
+    kept = ctx.reads.numbers.get(id(origin.value))  # the trace may have started again
+    if kept is not None:
+        known: Value = kept[1]
+        return known
+    for k, number in enumerate(origin.value):
+        if type(number) is int and not -(2**63) <= number < 2**63:
+            ctx.fail("TP109", f"'{name}[{k}]' = {number} does not fit into 64 bits", "make it a float.")
+    made = Sequence_(tuple(map(weak, origin.value)), "tuple" if isinstance(origin.value, tuple) else "list")
+    ctx.reads.numbers[id(origin.value)] = (origin.value, made)
+    return made
+
+
+def _static(ctx: Context, origin: Origin) -> Value:
+    """An object whose parts may be asked for later."""
+    ctx.reads.remember(origin)
+    return Static(origin.value)
+
+
+def transform_of(ctx: Context, python: Origin) -> Value | None:
+    """The transform that is called instead of a function, if there is one."""
+    if getattr(python.value, "__tapeless_transform__", None) is None:
+        return None
+    ctx.reads.saw(python)
+    found = ctx.reads.step(python, "attribute", "__tapeless_transform__")
+    ctx.reads.saw(found)
+    return _static(ctx, found)
+
+
+def _vmapped(ctx: Context, origin: Origin, name: str) -> Value:
+    """The result of a tp.vmap of the surroundings: mapped here."""
+
+    def part(attribute: str) -> Value:
+        return from_python(ctx, ctx.reads.step(origin, "field", attribute), f"{name}.{attribute}")
+
+    return OPERATORS["vmap"](ctx, [part("f"), part("in_axes"), part("out_axes")], {})
+
+
+def _watch_type(ctx: Context, origin: Origin, name: str) -> None:
+    """A container may be replaced by one like it; one of another type is something else."""
+    ctx.reads.saw(origin)
+    watch(ctx, ctx.reads.step(origin, "type"), f"type({name})")
+
+
+def watch(ctx: Context, origin: Origin, name: str) -> None:
+    """Whatever was resolved by name is compared at each call (`frontend.guards`)."""
+    ctx.reads.saw(origin)
+    if not ctx.inside_prelude:
+        ctx.reads.watch(origin, name)
+        ctx.watches.setdefault(origin.path, Watch(origin, name))
+
+
+def _numpy_scalar(ctx: Context, origin: Origin, name: str) -> Value:
+    kind = np.asarray(origin.value).dtype
+    dtype = FROM_NUMPY.get(kind)
+    if dtype is None:
+        ctx.fail("TP109", f"'{name}' has the element type {kind}, which is not supported", _dtype_hint())
+    watch(ctx, origin, name)
+    return Scalar(const(origin.value, dtype))
+
+
+def _captured_array(ctx: Context, origin: Origin, name: str) -> Value:
+    value = origin.value
+    ctx.reads.saw(origin)
+    found = ctx.captured.get(id(value))
+    if found is not None:
+        if origin.path != found.origin.path:  # one array by two names, as long as both refer to it
+            watch(ctx, found.origin, found.name)
+            watch(ctx, origin, name)
+        return Array(found.cell, found.param.type)
+    if value.ndim == 0:
+        return _numpy_scalar(ctx, ctx.reads.step(origin, "number"), name)
+    dtype = FROM_NUMPY.get(value.dtype.newbyteorder("="))
+    if dtype is None:
+        ctx.fail("TP109", f"'{name}' is an array of {value.dtype}, which is not supported", _dtype_hint())
+    raise NewCapture(origin, name)
+
+
+def _dtype_hint() -> str:
+    return "use float32, float64, int32, int64, bool, complex64 or complex128."
+
+
+def python_function(ctx: Context, origin: Origin) -> Closure:
+    """A function object as something that can be compiled into a caller."""
+    function = origin.value
+    try:
+        if function not in ctx.found:  # a function may be called many times
+            ctx.found[function] = sources.find(function)
+        source, node = ctx.found[function]
+    except CompileError as error:
+        if error.line:
+            raise
+        if is_library(function.__code__.co_filename):
+            refuse_call(ctx, function, ())
+        ctx.fail(error.code, error.reason, error.hint)
+    ctx.reads.saw(origin, source.digest)
+    ctx.reads.remember(origin)
+    names = positional(node)
+    defaults: dict[str, Value] = {}
+    watch(ctx, ctx.reads.step(origin, "code"), f"{function.__name__}.__code__")
+    given = function.__defaults__ or ()
+    if given:  # without any, none can have been used
+        watch(ctx, ctx.reads.step(origin, "defaults"), f"{function.__name__}.__defaults__")
+    if function.__kwdefaults__:
+        watch(ctx, ctx.reads.step(origin, "keyword defaults"), f"{function.__name__}.__kwdefaults__")
+    for k, name in enumerate(names[len(names) - len(given) :]):
+        defaults[name] = from_python(ctx, ctx.reads.step(origin, "default", k), f"{function.__name__}.{name}")
+    for name in function.__kwdefaults__ or {}:
+        defaults[name] = from_python(
+            ctx, ctx.reads.step(origin, "keyword default", name), f"{function.__name__}.{name}"
+        )
+    return Closure(node, source, -1, tuple(defaults.items()), function.__name__, function)
+
+
+def positional(node: ast.FunctionDef | ast.Lambda) -> list[str]:
+    return [a.arg for a in (*node.args.posonlyargs, *node.args.args)]

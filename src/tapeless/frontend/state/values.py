@@ -1,0 +1,319 @@
+"""What a Python expression stands for while its function is being compiled.
+
+Gives the value classes and `State`, the bindings at one point of the program. Relies on `ir` only.
+
+Note [References]
+A Python name refers to an array; writes through one name are seen through another. Core has only values. So an array
+value here is a `Cell` (the array that Python would have in memory) with a view into it, and the state says which
+Core variable holds the cell's contents now. A write replaces that variable; every name that refers to the cell,
+through whatever view, reads the new contents. Where paths bind a name to different arrays, what it refers to
+afterwards is a
+new cell that lists the ones it `may_be`. Such a cell can be read. A write to a cell makes every other one that may be
+the same array stale: reading those is refused. A write that may have to reach the caller's memory is refused.
+
+Note [Memory order]
+NumPy decides by strides whether `reshape` and the like give a view or a copy. Core keeps every array in order, so a cell
+says whether Python may have it otherwise (`scattered`): arguments by their flags, results that take over the order of a
+transposed operand, arrays that were views on one path. What is then made of it by `reshape` may be read, not written.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tapeless.ir.core import Axis
+from tapeless.ir.hints import Recovery
+from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var
+
+
+@dataclass(eq=False)
+class Cell:
+    """An array as Python sees it; compared by identity. `readonly` holds the reason why it must not be written."""
+
+    name: str
+    may_be: set[Cell] = field(default_factory=set)
+    readonly: str = ""
+    argument: bool = False
+    scattered: bool = False  # Note [Memory order]
+    stands_for: Cell | None = None  # under a transform: the array that it was made of
+    seen_through: tuple[Array, Reshaped | Borrowed] | None = (
+        None  # NumPy may have it as a view, of this array by this step
+    )
+    named: bool = True  # by the user; a new array gets its name where it is first bound
+
+    @property
+    def possible(self) -> set[Cell]:
+        """The arrays that this may be: two cells with none in common are different arrays."""
+        return {self} | self.may_be
+
+    @property
+    def roots(self) -> set[Cell]:
+        """The arrays outside of all transforms that this may be or stand for."""
+        return {r for c in self.possible for r in c.behind}
+
+    @property
+    def behind(self) -> set[Cell]:
+        """What it stands for, whatever else it may be."""
+        return {self} if self.stands_for is None else self.stands_for.roots
+
+
+@dataclass(frozen=True)
+class Strided:
+    """A view by basic indexing: `axes` of the array below, then its remaining axes in `order` (None: a new axis)."""
+
+    axes: tuple[Axis, ...]
+    order: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Reshaped:
+    shape: tuple[Dim, ...]
+
+
+@dataclass(frozen=True)
+class Borrowed:
+    """What NumPy has, or may have, as a view that compiled code cannot write. `returned.CALLS` has the names."""
+
+    name: str
+    args: tuple[Atom, ...] = ()
+
+
+Step = Strided | Reshaped
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number. `weak`: a Python number, which adopts the precision of what it meets (NumPy 2)."""
+
+    atom: Atom
+    weak: bool = False
+
+    @property
+    def dtype(self) -> DType:
+        return self.atom.type.dtype
+
+    @property
+    def static(self) -> bool:
+        return isinstance(self.atom, Const)
+
+
+@dataclass(frozen=True)
+class Array:
+    """A reference: a cell seen through a view. `type` is that of the view."""
+
+    cell: Cell
+    type: Type
+    view: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sequence_:
+    """A tuple, list, dict, NamedTuple or dataclass of known length. `keys` for dicts and named fields."""
+
+    items: tuple[Value, ...]
+    kind: str = "tuple"  # tuple | list | dict | namedtuple | dataclass
+    keys: tuple[Any, ...] = ()
+    cls: Any = None
+
+
+@dataclass(frozen=True)
+class Static:
+    """A Python object known at compile time: a module, a type, a built-in function, a string, None."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A function of the user: its syntax tree with the bindings it sees."""
+
+    node: ast.FunctionDef | ast.Lambda
+    source: Any  # frontend.source.sources.Source
+    frame: int  # bindings of enclosing compiled functions; -1 when there are none
+    defaults: tuple[tuple[str, Value], ...]
+    name: str
+    python: types.FunctionType | None = None
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A function that the compiler knows: `handler(compiler, args, keywords)`."""
+
+    name: str
+    handler: Callable[..., Value]
+    parameters: tuple[str, ...] = ()  # what its arguments are called, where that is known
+
+
+@dataclass(frozen=True)
+class Method:
+    """`receiver.name`, to be called."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(frozen=True)
+class RangeValue:
+    start: Scalar
+    stop: Scalar
+    step: Scalar
+    parallel: bool = False
+
+
+@dataclass(frozen=True)
+class Planned:
+    """tp.loop(...): what to go over, and how the values of the loop shall come back on the way back."""
+
+    iterable: Value
+    wish: Recovery
+
+
+@dataclass(frozen=True)
+class Zipped:
+    """zip(...) or enumerate(...): `start` is given for enumerate."""
+
+    parts: tuple[Value, ...]
+    start: Scalar | None = None
+
+
+@dataclass(frozen=True)
+class SliceValue:
+    start: Value | None
+    stop: Value | None
+    step: Value | None
+
+
+@dataclass(frozen=True)
+class MaybeUndefined:
+    """A variable that some paths leave unbound; `defined` is true where it has the value."""
+
+    value: Value
+    defined: Atom
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A name that different paths bind to things that have no common type; using it is an error with this reason."""
+
+    reason: str
+    hint: str = ""
+
+
+Value = (
+    Scalar
+    | Array
+    | Sequence_
+    | Static
+    | Closure
+    | Builtin
+    | Method
+    | RangeValue
+    | Planned
+    | Zipped
+    | SliceValue
+    | MaybeUndefined
+    | Conflict
+)
+
+Key = tuple[int, str]
+
+
+@dataclass
+class State:
+    """The bindings at one point: names by (frame, name), cell contents, cells that must not be read, what is
+    known of sizes.
+    """
+
+    names: dict[Key, Value] = field(default_factory=dict)
+    cells: dict[Cell, Var] = field(default_factory=dict)
+    stale: dict[Cell, str] = field(default_factory=dict)
+    equal: dict[Var, Dim] = field(default_factory=dict)
+    sizes: dict[tuple[str, Atom, Atom], Atom] = field(default_factory=dict)  # arithmetic of sizes done so far
+    views: dict[tuple[Var, Step], Var] = field(default_factory=dict)  # contents seen through views so far
+
+    def copy(self) -> State:
+        return State(
+            dict(self.names), dict(self.cells), dict(self.stale), dict(self.equal), dict(self.sizes), dict(self.views)
+        )
+
+
+def weak(value: bool | int | float | complex) -> Scalar:
+    """A Python number as a value."""
+    match value:
+        case bool():
+            return Scalar(Const(value, DType.bool), weak=True)
+        case int():
+            return Scalar(Const(value, DType.i64), weak=True)
+        case float():
+            return Scalar(Const(value, DType.f64), weak=True)
+        case complex():
+            return Scalar(Const(value, DType.c128), weak=True)
+    raise AssertionError(f"not a number: {value!r}")
+
+
+def parts_of(value: Value) -> tuple[Value, ...]:
+    """The values that a value is made of: elements, bounds, the defaults of a function, the receiver of a method."""
+    match value:
+        case Sequence_(items=parts):
+            return parts
+        case Zipped(parts=parts, start=start):
+            return parts if start is None else (start, *parts)
+        case RangeValue():
+            return (value.start, value.stop, value.step)
+        case SliceValue():
+            return tuple(Static(None) if p is None else p for p in (value.start, value.stop, value.step))
+        case Closure(defaults=defaults):
+            return tuple(v for _, v in defaults)
+        case Method(receiver=receiver):
+            return (receiver,)
+        case _:
+            return ()
+
+
+def with_parts(value: Value, parts: Sequence[Value]) -> Value:
+    """The value made of other parts. A part without a value leaves none to the whole, but for tuples and the like."""
+    if isinstance(value, Sequence_):
+        return replace(value, items=tuple(parts))
+    for part in parts:
+        if isinstance(part, Conflict):
+            return part
+    match value:
+        case Zipped(start=None):
+            return Zipped(tuple(parts))
+        case Zipped():
+            first, *rest = parts
+            assert isinstance(first, Scalar)
+            return Zipped(tuple(rest), first)
+        case RangeValue():
+            start, stop, step = parts
+            assert isinstance(start, Scalar) and isinstance(stop, Scalar) and isinstance(step, Scalar)
+            return replace(value, start=start, stop=stop, step=step)
+        case SliceValue():
+            return SliceValue(*(None if p == Static(None) else p for p in parts))
+        case Closure(defaults=defaults):
+            return replace(value, defaults=tuple((name, p) for (name, _), p in zip(defaults, parts, strict=True)))
+        case Method():
+            return replace(value, receiver=parts[0])
+        case _:
+            return value
+
+
+def same_form(a: Value, b: Value) -> bool:
+    """Whether two values differ in their parts only."""
+    parts = parts_of(a)
+    return type(a) is type(b) and len(parts) == len(parts_of(b)) and with_parts(b, parts) == a
+
+
+def cells_of(value: Value) -> list[Cell]:
+    """The cells that a value refers to."""
+    match value:
+        case Array(cell=cell):
+            return [cell]
+        case MaybeUndefined(value=inner):
+            return cells_of(inner)
+        case _:
+            return [c for part in parts_of(value) for c in cells_of(part)]
