@@ -26,6 +26,7 @@ check: $(DEV) ## format, lint, types and layers, without changing a file
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy src
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/check-imports
 
 fuzz: $(DEV) ## run generated programs; TAPELESS_FUZZ_EXAMPLES says how many a property
 	@TAPELESS_FUZZ_EXAMPLES=$(TAPELESS_FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz -m slow

@@ -13,7 +13,7 @@ from tapeless.frontend.entry import trace
 from tapeless.frontend.state.context import Options
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
-from tapeless.passes.verify import verify
+from tapeless.passes.check.verify import verify
 from tapeless.testing.stages import assemble
 
 TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.complex64): 2e-5}

@@ -11,7 +11,7 @@ from tapeless.ir.core import Apply, Body, Lambda, Stm
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import BOOL, F64, Var
 from tapeless.passes import pipeline
-from tapeless.passes.verify import InvalidCore
+from tapeless.passes.check.verify import InvalidCore
 
 
 @pytest.fixture

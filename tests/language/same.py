@@ -16,7 +16,7 @@ import tapeless as tp
 from tapeless.frontend.entry import Traced, trace
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
-from tapeless.passes.verify import verify
+from tapeless.passes.check.verify import verify
 from tapeless.runtime.calling import Caller
 from tapeless.testing.compare import difference
 from tapeless.testing.stages import assemble

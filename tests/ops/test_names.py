@@ -18,8 +18,8 @@ ALLOWED = {
     "frontend/python/pymath.py": "functions of math and cmath",
     "frontend/numpy/ufuncs.py": "functions of NumPy",
     "lower/interp.py": "rows on Python's integers",
-    "passes/algebra.py": "a rule of each row",
-    "passes/numbers.py": "rows on affine forms",
+    "passes/tidy/algebra.py": "a rule of each row",
+    "passes/bounds/numbers.py": "rows on affine forms",
 }
 
 

@@ -41,7 +41,7 @@ from tapeless.ir.parser import parse_function
 from tapeless.ir.printer import print_function
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import BOOL, F64, I64, Atom, Const, DType, Type, Var, i64
-from tapeless.passes.verify import verify
+from tapeless.passes.check.verify import verify
 
 FLOATS = [Const(v) for v in (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, float("inf"), float("nan"))]
 INTS = [i64(v) for v in (0, 1, -1, 2, 3, 7)]

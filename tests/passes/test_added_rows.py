@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.passes.added_rows import add_in_place
+from tapeless.passes.accumulators.added_rows import add_in_place
 from tests.passes.programs import after, program
 
 entered = partial(after, add_in_place)

@@ -11,7 +11,7 @@ import pytest
 from tapeless.ir.core import Apply, Exp
 from tapeless.ir.types import SCALAR, Atom, Const, DType, Type, Var, const
 from tapeless.ops.table import TABLE
-from tapeless.passes.algebra import RULES, simplify_apply
+from tapeless.passes.tidy.algebra import RULES, simplify_apply
 
 VALUES = {
     DType.bool: [False, True],

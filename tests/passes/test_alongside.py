@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tapeless.passes.alongside import merge_loops
+from tapeless.passes.tidy.alongside import merge_loops
 from tests.passes.programs import after, program
 
 merged = partial(after, merge_loops)

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tapeless.passes.branches import merge_branches
+from tapeless.passes.tidy.branches import merge_branches
 from tests.passes.programs import after, program
 
 merged = partial(after, merge_branches)

@@ -7,8 +7,8 @@ from tapeless.interp.evaluate import evaluate
 from tapeless.ir.core import Copy
 from tapeless.ir.parser import parse_function
 from tapeless.ir.walk import all_stms
-from tapeless.passes.consumption import check_in_place
-from tapeless.passes.dce import dce
+from tapeless.passes.check.consumption import check_in_place
+from tapeless.passes.tidy.dce import dce
 from tests.passes.programs import random_arguments, random_function
 
 

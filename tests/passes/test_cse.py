@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tapeless.passes.cse import cse
+from tapeless.passes.tidy.cse import cse
 from tests.passes.programs import after, program
 
 merged = partial(after, cse)

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tapeless.passes.dce import dce
+from tapeless.passes.tidy.dce import dce
 from tests.passes.programs import after, program
 
 alive = partial(after, dce)

@@ -19,8 +19,8 @@ from tapeless.ir.parser import parse_function
 from tapeless.ir.printer import print_function
 from tapeless.ir.span import Span
 from tapeless.ir.walk import Substitution, all_stms, map_function
-from tapeless.passes.fuse import fuse
-from tapeless.passes.verify import verify
+from tapeless.passes.check.verify import verify
+from tapeless.passes.parallel.fuse import fuse
 from tests.passes.programs import calls_of
 
 N = 5

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tapeless.passes.hoist import hoist
+from tapeless.passes.tidy.hoist import hoist
 from tests.passes.programs import after, program
 
 hoisted = partial(after, hoist)

@@ -10,6 +10,7 @@ from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Atom, Function
 from tapeless.ir.types import F64, I64, Const, DType, Type, Var
 from tapeless.ir.walk import all_stms
+from tapeless.passes.check.verify import InvalidCore, verify
 from tapeless.passes.pipeline import (
     FINISHING,
     TIDY,
@@ -20,7 +21,6 @@ from tapeless.passes.pipeline import (
     finished,
     tidied,
 )
-from tapeless.passes.verify import InvalidCore, verify
 from tests.passes.programs import assert_same, calls_of, program, random_arguments, random_function
 
 SEEDS = range(40)

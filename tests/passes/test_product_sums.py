@@ -11,9 +11,9 @@ import tapeless as tp
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir.parser import parse_function
 from tapeless.ir.printer import print_function
-from tapeless.passes.dce import dce
-from tapeless.passes.product_sums import sum_products_first
-from tapeless.passes.verify import verify
+from tapeless.passes.check.verify import verify
+from tapeless.passes.products.product_sums import sum_products_first
+from tapeless.passes.tidy.dce import dce
 
 PARAMS = "a: [m][k]f64, b: [k][n]f64, w: f64, y: [n]f64, z: [2][n]f64, i: i64"
 

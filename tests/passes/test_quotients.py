@@ -7,9 +7,9 @@ import pytest
 
 import tapeless as tp
 from tapeless.ir.printer import print_function
-from tapeless.passes.cse import cse
-from tapeless.passes.quotients import settle_quotients
-from tapeless.passes.verify import verify
+from tapeless.passes.check.verify import verify
+from tapeless.passes.tidy.cse import cse
+from tapeless.passes.tidy.quotients import settle_quotients
 from tests.passes.programs import program, words
 
 

@@ -16,10 +16,10 @@ from tapeless.ir.printer import Printer, print_function
 from tapeless.ir.types import I64, Var, i64
 from tapeless.ir.walk import all_stms
 from tapeless.ops.table import TABLE
-from tapeless.passes.affine import GREATEST, LEAST, Facts, number, symbol
-from tapeless.passes.numbers import Numbers
-from tapeless.passes.ranges import Ranges, count, eliminate_checks
-from tapeless.passes.verify import verify
+from tapeless.passes.bounds.numbers import Numbers
+from tapeless.passes.bounds.ranges import Ranges, count, eliminate_checks
+from tapeless.passes.check.verify import verify
+from tapeless.symbolic.affine import GREATEST, LEAST, Facts, number, symbol
 
 
 def optimised(text: str, unsafe: bool = False) -> tuple[Function, Function]:

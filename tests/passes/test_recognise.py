@@ -13,9 +13,9 @@ from tapeless.interp.evaluate import evaluate
 from tapeless.ir.core import Function
 from tapeless.ir.parser import parse_function
 from tapeless.ir.printer import print_function
-from tapeless.passes.fuse import fuse
-from tapeless.passes.recognise import recognise_products
-from tapeless.passes.verify import verify
+from tapeless.passes.check.verify import verify
+from tapeless.passes.parallel.fuse import fuse
+from tapeless.passes.products.recognise import recognise_products
 
 PARAMS = "a: [m][k]f64, b: [k][n]f64, bt: [n][k]f64, at: [k][m]f64, x: [k]f64, c: [m][n]f64, y: [m]f64, w: f64"
 

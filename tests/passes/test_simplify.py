@@ -10,8 +10,8 @@ import pytest
 
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir.printer import print_function
-from tapeless.passes.simplify import simplify
-from tapeless.passes.verify import verify
+from tapeless.passes.check.verify import verify
+from tapeless.passes.tidy.simplify import simplify
 from tests.passes.programs import after, arguments, assert_same, program, words
 
 simplified = partial(after, simplify)

@@ -9,7 +9,7 @@ from tapeless.ir.core import Apply, At, Body, Function, Index, Print, Stm, Updat
 from tapeless.ir.parser import parse_function
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import F32, F64, I64, DType, Type, Var, const, i64
-from tapeless.passes.verify import InvalidCore, verify
+from tapeless.passes.check.verify import InvalidCore, verify
 
 PARAMS = "x: [n]f64, y: [n]f64, a: [2][3]f64, k: i64, j: i32, c: bool, w: f64, z: c128"
 

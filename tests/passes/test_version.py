@@ -7,8 +7,8 @@ from tapeless.interp.evaluate import evaluate
 from tapeless.ir.core import At, For, If, Index
 from tapeless.ir.parser import parse_function
 from tapeless.ir.walk import all_stms
-from tapeless.passes.verify import verify
-from tapeless.passes.version import version_loops
+from tapeless.passes.bounds.version import version_loops
+from tapeless.passes.check.verify import verify
 
 GATHER = """
 def f(x: [n]f64, start: i64, count: i64, step: i64) -> f64

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tapeless.passes.whole_rows import whole_rows
+from tapeless.passes.accumulators.whole_rows import whole_rows
 from tests.passes.programs import after, program
 
 joined = partial(after, whole_rows)

@@ -13,10 +13,10 @@ from tapeless.interp.evaluate import evaluate
 from tapeless.ir.core import Function, UpdateAcc
 from tapeless.ir.parser import parse_function
 from tapeless.ir.walk import all_stms
-from tapeless.passes.gather import gather
+from tapeless.passes.accumulators.gather import gather
+from tapeless.passes.accumulators.zeroed import write_over_zeros
+from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import TIDY, Pipeline
-from tapeless.passes.verify import verify
-from tapeless.passes.zeroed import write_over_zeros
 
 SIZES = (0, 1, 2, 3, 4, 5, 9)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.ad.abreast import WIDTH
+from tapeless.ad.recovery.by.abreast import WIDTH
 from tapeless.frontend.entry import trace
 from tapeless.ir.walk import all_stms
 from tests.recovery import gallery

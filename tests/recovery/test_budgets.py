@@ -10,7 +10,7 @@ import tapeless as tp
 from tapeless.frontend.entry import Traced, trace
 from tapeless.interp.evaluate import Evaluator
 from tapeless.interp.values import owner
-from tapeless.passes.consumption import check_in_place
+from tapeless.passes.check.consumption import check_in_place
 from tapeless.testing.stages import leaves_of, parameters_of
 from tests.recovery.same import TRIPS, same
 

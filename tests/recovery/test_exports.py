@@ -1,4 +1,4 @@
-"""What inner loops keep, kept by the loop around them: Notes [Exports] and [Read from the record] of `ad.exports`."""
+"""What inner loops keep, kept by the loop around them: Notes [Exports] and [Read from the record] of `ad.recovery.exports`."""
 
 import numpy as np
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.ad.custom import RULES
+from tapeless.ad.rules.custom import RULES
 from tapeless.api.shared import NAME
 from tapeless.frontend.source import sources
 from tests.trust import leaks

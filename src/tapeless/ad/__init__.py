@@ -3,8 +3,18 @@
 The modules of rules register themselves when they are imported, here: whoever imports a part of this package has all rules.
 """
 
-from tapeless.ad import accumulators, control, forward_regions, forward_statements, library, loops, statements, sweeps
+from tapeless.ad.rules import (
+    forward_regions,
+    forward_statements,
+    library,
+    reverse_accumulators,
+    reverse_branches,
+    reverse_loops,
+    reverse_statements,
+    reverse_sweeps,
+)
 
 __all__ = [
-    "accumulators", "control", "forward_regions", "forward_statements", "library", "loops", "statements", "sweeps",
+    "forward_regions", "forward_statements", "library", "reverse_accumulators", "reverse_branches", "reverse_loops",
+    "reverse_statements", "reverse_sweeps",
 ]  # fmt: skip

@@ -33,7 +33,7 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.types import Atom, Var
-from tapeless.ir.walk import operands
+from tapeless.ir.walk import free_in_lambda, operands
 from tapeless.ops.table import TABLE
 
 
@@ -136,8 +136,6 @@ class _Varied:
 
     def operator(self, reduction: Reduction, values: Sequence[Atom], vars: Sequence[Var]) -> None:
         """A reduction's results vary together: any of the values may reach any of them."""
-        from tapeless.ir.walk import free_in_lambda
-
         if self.any([*values, *reduction.neutral, *free_in_lambda(reduction.op)]):
             self.mark(reduction.op.params)
             self.body(reduction.op.body)

@@ -69,7 +69,7 @@ def quiet(body: Body) -> Body:
 
 
 def _heard(stm: Stm) -> bool:
-    """Tests of budgets (`ad.budget`) are not the user's."""
+    """Tests of budgets (`ad.recovery.budget`) are not the user's."""
     return isinstance(stm.exp, Print) or (isinstance(stm.exp, Check) and stm.exp.error != "RecoveryError")
 
 

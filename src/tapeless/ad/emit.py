@@ -18,7 +18,7 @@ from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, one_of,
 from tapeless.ops.partials import PARTIALS
 from tapeless.ops.table import INEXACT, unbounded
 from tapeless.ops.table import op as row
-from tapeless.passes.sweeps import sum_operator as sum_operator
+from tapeless.passes.parallel.merged_sweeps import sum_operator as sum_operator
 
 
 def differentiable(type: Type) -> bool:

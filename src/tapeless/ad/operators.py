@@ -39,7 +39,7 @@ def is_infinite(start: Atom) -> bool:
 
 
 def has_inverse(operator: Reduction, width: Dim, lam: Lambda) -> bool:
-    """Whether a reduction or histogram may go back by division: Note [Other factors] in `ad.products`."""
+    """Whether a reduction or histogram may go back by division: Note [Other factors] in `ad.rules.reverse_products`."""
     start = operator.neutral[0]
     if not is_product(operator) or not start.type.dtype.is_float or start != one_of(start.type.dtype):
         return False

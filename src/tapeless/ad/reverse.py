@@ -54,7 +54,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import Atom, Type, Var, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, regions
-from tapeless.passes.linear import Linear
+from tapeless.symbolic.linear import Linear
 
 Back = Callable[[], None]
 NOTHING: Mapping[Var, Var] = {}

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from tapeless.ir.core import Body, Function, Lambda, Stm
 from tapeless.ir.walk import free_in_lambda, type_vars
 from tapeless.passes import pipeline
+from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import PREPARING, Pipeline
-from tapeless.passes.verify import verify
 
 
 def prepared(lam: Lambda) -> Lambda:

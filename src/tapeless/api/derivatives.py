@@ -1,7 +1,7 @@
 """`tp.grad` and its family.
 
 Each makes a function that is compiled for the arguments it meets, like any `tp.function`; inside compiled code the same
-names are handled by `ad.calls`. Names and arguments are those of JAX.
+names are handled by `transforms.calls`. Names and arguments are those of JAX.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from tapeless.ad import calls, custom_calls
 from tapeless.api.function import MEMORY, Function, asked, default_threads, in_short, wrong_options
 from tapeless.api.operators import check_recover
 from tapeless.api.shared import shared
@@ -20,11 +19,12 @@ from tapeless.errors import ArgumentError
 from tapeless.frontend.source.marks import Keys
 from tapeless.frontend.source.plain_objects import refused
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.handlers import OPERATORS
+from tapeless.frontend.state.handlers import OPERATORS, call_value
 from tapeless.frontend.state.surroundings import from_python
 from tapeless.frontend.state.values import Value
 from tapeless.ir import pytree
 from tapeless.runtime.peak import peak_of
+from tapeless.transforms import calls, custom_calls
 
 assert calls  # registers its handlers
 
@@ -36,8 +36,6 @@ class Transform:
         self.name, self.function, self.options, self.direct = name, function, options, direct
 
     def __tapeless_handler__(self) -> Callable[[Context, list[Value], dict[str, Value]], Value]:
-        from tapeless.frontend.state.handlers import call_value
-
         def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
             reads = ctx.reads
             own = reads.origin_of(self)

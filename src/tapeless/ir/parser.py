@@ -1,7 +1,7 @@
 """Reads the text form of Core: the inverse of `ir/printer.py`, where the grammar stands.
 
 Takes text, printed or written by hand; gives a Function whose statements have no spans, or raises CoreSyntaxError with
-a line. It checks names and what the text cannot do without; types are checked by `passes/verify.py`.
+a line. It checks names and what the text cannot do without; types are checked by `passes/check/verify.py`.
 """
 
 from __future__ import annotations

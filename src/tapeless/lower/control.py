@@ -12,7 +12,7 @@ from tapeless.lower import loopir
 from tapeless.lower.code import ZERO, Loc
 from tapeless.lower.loopir import Alloc, Buffer, Space, Swap
 from tapeless.lower.lowerer import Lowerer, lowers
-from tapeless.passes.places import branch_roots, in_place, roots_of, written_over
+from tapeless.passes.analysis.places import branch_roots, in_place, roots_of, written_over
 
 # -- branches
 

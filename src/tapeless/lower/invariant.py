@@ -4,7 +4,7 @@ Takes the lambda of a sweep; gives the statements to run first and the lambda wi
 
 Note [Once a chunk]
 An array that does not depend on the element is made before the loop over the elements. The optimiser has left it in
-the lambda where the sweep may have no elements (Note [What may run unasked] in `passes/hoist.py`); a chunk knows whether
+the lambda where the sweep may have no elements (Note [What may run unasked] in `passes/tidy/hoist.py`); a chunk knows whether
 it has some. Each thread makes its own: nobody waits for another one, and the array comes from the thread's own cache.
 Arrays that are written or handed on are made anew for each element, and what follows a test stays behind it.
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from tapeless.ir.core import Apply, Body, Broadcast, Copy, Full, Index, Iota, Lambda, Reshape, Stm, Sweep, Transpose
 from tapeless.ir.types import Var
 from tapeless.ir.walk import all_stms, free_in_exp, type_vars
-from tapeless.passes.facts import Taken, is_effect, used_by
+from tapeless.passes.analysis.facts import Taken, is_effect, used_by
 
 MADE = (Sweep, Copy)  # what is worth it
 MOVED = (Apply, Broadcast, Copy, Full, Index, Iota, Reshape, Sweep, Transpose)

@@ -1,6 +1,6 @@
 """What all rules that lower Core to Loop IR have in common: where values are, memory, and wishes for places.
 
-`Lowerer` takes bodies in which every consumption is legal (`passes.consumption`) and runs the rules of their statements, which are in modules of their
+`Lowerer` takes bodies in which every consumption is legal (`passes.check.consumption`) and runs the rules of their statements, which are in modules of their
 own and register themselves with `lowers`.
 
 Note [Destinations]
@@ -50,8 +50,8 @@ from tapeless.lower.code import ONE, ZERO, Code, Loc
 from tapeless.lower.loopir import Buffer, Space
 from tapeless.lower.uses import own_cells, single_updates, size_test, updated_by
 from tapeless.ops.table import TABLE
-from tapeless.passes.facts import is_effect
-from tapeless.passes.places import in_place, written_over
+from tapeless.passes.analysis.facts import is_effect
+from tapeless.passes.analysis.places import in_place, written_over
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Core to Loop IR.
 
-Takes Core in which every consumption is legal (`passes.consumption`); gives a `Program` and how to call it. The modules of rules are imported
+Takes Core in which every consumption is legal (`passes.check.consumption`); gives a `Program` and how to call it. The modules of rules are imported
 here, so that their tables are full.
 """
 

@@ -28,7 +28,7 @@ from tapeless.lower.control import assign_together
 from tapeless.lower.invariant import once_a_chunk
 from tapeless.lower.lowerer import Lowerer, lowers
 from tapeless.lower.work import pieces_of, share, work_of, worth_cutting
-from tapeless.passes.distances import owns_rows
+from tapeless.passes.analysis.distances import owns_rows
 
 # -- running totals
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from tapeless.ir.core import Apply, At, Axis, Body, Check, Copy, For, Full, Index, Stm, Sweep, Update
 from tapeless.ir.types import Atom, Const, Var
 from tapeless.ir.walk import free_in_exp, free_in_lambda
-from tapeless.passes.places import in_place
+from tapeless.passes.analysis.places import in_place
 
 
 def single_updates(body: Body) -> dict[Var, int]:

@@ -15,26 +15,26 @@ from typing import TypeVar
 
 from tapeless.ir.core import Function
 from tapeless.ir.target import Target
-from tapeless.passes.added_rows import add_in_place
-from tapeless.passes.alongside import merge_loops
-from tapeless.passes.branches import merge_branches
-from tapeless.passes.cse import cse
-from tapeless.passes.dce import dce
-from tapeless.passes.fuse import fuse
-from tapeless.passes.gather import gather
-from tapeless.passes.hoist import hoist
-from tapeless.passes.own_cells import own_cells
-from tapeless.passes.parallelise import parallelise_derivable, parallelise_marked
-from tapeless.passes.product_sums import sum_products_first
-from tapeless.passes.quotients import settle_quotients
-from tapeless.passes.ranges import eliminate_checks
-from tapeless.passes.recognise import recognise_products
-from tapeless.passes.simplify import simplify
-from tapeless.passes.tiles import write_tiles
-from tapeless.passes.verify import verify as check_function
-from tapeless.passes.version import version_loops
-from tapeless.passes.whole_rows import whole_rows
-from tapeless.passes.zeroed import write_over_zeros
+from tapeless.passes.accumulators.added_rows import add_in_place
+from tapeless.passes.accumulators.gather import gather
+from tapeless.passes.accumulators.own_cells import own_cells
+from tapeless.passes.accumulators.tiles import write_tiles
+from tapeless.passes.accumulators.whole_rows import whole_rows
+from tapeless.passes.accumulators.zeroed import write_over_zeros
+from tapeless.passes.bounds.ranges import eliminate_checks
+from tapeless.passes.bounds.version import version_loops
+from tapeless.passes.check.verify import verify as check_function
+from tapeless.passes.parallel.fuse import fuse
+from tapeless.passes.parallel.parallelise import parallelise_derivable, parallelise_marked
+from tapeless.passes.products.product_sums import sum_products_first
+from tapeless.passes.products.recognise import recognise_products
+from tapeless.passes.tidy.alongside import merge_loops
+from tapeless.passes.tidy.branches import merge_branches
+from tapeless.passes.tidy.cse import cse
+from tapeless.passes.tidy.dce import dce
+from tapeless.passes.tidy.hoist import hoist
+from tapeless.passes.tidy.quotients import settle_quotients
+from tapeless.passes.tidy.simplify import simplify
 
 CPU = frozenset({Target.cpu})
 VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass

@@ -25,9 +25,9 @@ from tapeless.lower.footprint import outline
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.lower.printer import print_program
 from tapeless.lower.verify import verify_program
-from tapeless.passes.consumption import check_in_place
+from tapeless.passes.check.consumption import check_in_place
+from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import VERIFY, finished
-from tapeless.passes.verify import verify
 from tapeless.runtime import cache, recall
 from tapeless.runtime.collector import resting
 from tapeless.runtime.deep import with_room
@@ -78,7 +78,7 @@ class Compiled:
             case "asm":
                 return compile_program(self.lowered.program).asm
             case "ptx":
-                from tapeless.backends.llvm.ptx import ptx
+                from tapeless.backends.llvm.ptx import ptx  # starts faster
 
                 core = finished(self.traced.core, unsafe=self.options.unsafe, target=Target.ptx)
                 return ptx(lower(check_in_place(core)[0], target=Target.ptx, fastmath=self.options.fastmath).program)[0]

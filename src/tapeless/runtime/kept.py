@@ -17,7 +17,7 @@ from tapeless.ir.span import Span
 from tapeless.ir.types import Const, DType, Type, Var
 from tapeless.lower.footprint import Outline
 from tapeless.lower.loopir import Buffer, Pointer, Site, Space, Stm
-from tapeless.passes.consumption import Inserted
+from tapeless.passes.check.consumption import Inserted
 from tapeless.runtime.plain import Codec
 
 

@@ -107,8 +107,8 @@ def _user_name(number: int) -> str:
 
 def _alone_in(path: str, group: int) -> bool:
     """Whether a group is the user's private one, as many systems make it for each, and the mode says it all."""
-    import grp
-    import pwd
+    import grp  # only where a group may write: starts faster
+    import pwd  # only where a group may write: starts faster
 
     try:
         user, members = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)

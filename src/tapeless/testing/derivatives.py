@@ -23,9 +23,9 @@ from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, Function, Lambda
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.ir.walk import refresh_lambda, regions
-from tapeless.passes.consumption import check_in_place
+from tapeless.passes.check.consumption import check_in_place
+from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import finished
-from tapeless.passes.verify import verify
 from tapeless.testing.stages import leaves_of, parameters_of
 
 Values = list[Any]

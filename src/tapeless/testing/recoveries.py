@@ -17,9 +17,9 @@ import tapeless as tp
 from tapeless.frontend.entry import Traced, trace
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir.core import Function
-from tapeless.passes.consumption import check_in_place
+from tapeless.passes.check.consumption import check_in_place
+from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import finished
-from tapeless.passes.verify import verify
 from tapeless.testing.stages import leaves_of, parameters_of
 
 TRIPS = (0, 1, 2, 3, 7, 8, 9, 26, 27, 28, 63, 64, 65)

@@ -28,9 +28,9 @@ from tapeless.lower import work
 from tapeless.lower.interp import LoopError, run_program
 from tapeless.lower.lowering import Lowered, lower
 from tapeless.lower.verify import verify_program
-from tapeless.passes.consumption import check_in_place
+from tapeless.passes.check.consumption import check_in_place
+from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import finished
-from tapeless.passes.verify import verify
 from tapeless.runtime.calling import Caller, error_of
 from tapeless.runtime.compile import compile_specs
 from tapeless.testing.compare import Outcome, Raised, Returned, compare

@@ -34,8 +34,9 @@ from tapeless.lower.printer import children
 from tapeless.ops.table import op as row
 from tapeless.runtime.compile import Compiled
 from tapeless.runtime.deep import with_room
+from tapeless.tools.plots import Measure
 from tapeless.tools.recovery import Recovered, recoveries
-from tapeless.tools.report import GAP, CopyMade, Line, Loop, Measure, Report
+from tapeless.tools.report import GAP, CopyMade, Line, Loop, Report
 from tapeless.tools.vectors import Verdict, loops_inside_out, verdicts
 
 Place = tuple[str, int]  # file and line

@@ -1,45 +1,47 @@
 """Plots of what gradients trade: memory against time, over the plans that are possible.
 
-Takes a report; needs Matplotlib, which is an extra.
+Takes the plans of a report; needs Matplotlib, which is an extra.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tapeless.errors import TapelessError
 from tapeless.ir.hints import How
 from tapeless.runtime.peak import GRAIN
-from tapeless.tools.recovery import Alternative, size_text
+from tapeless.tools.recovery import Alternative, Recovered, size_text
 
-if TYPE_CHECKING:
-    from tapeless.tools.report import Report
+Measure = Callable[[str], tuple[int, float]]  # a recovery: its peak of memory in bytes, and seconds
 
 MARKS = "os^vDPX"  # one shape for each plan
 MANY = 50  # runs: beyond, a plan is not measured and its point would only stretch the axis
 
 
-def plot_plans(report: Report, path: str | Path | None, measure: bool) -> Any:
+def plot_plans(
+    function: str, plans: Sequence[Recovered], path: str | Path | None, measured: bool, measure: Measure | None
+) -> Any:
     """The figure; also written to `path`, when that is given."""
-    if not report.plans:
+    if not plans:
         raise TapelessError(
             "there is nothing to plot: plots show how gradients trade memory against time, and this is not a gradient"
         )
-    points = [p for p in possible(report) if p.runs <= MANY or p.recover != How.recompute]
+    points = [p for p in possible(plans) if p.runs <= MANY or p.recover != How.recompute]
     if not points:
         raise TapelessError("there is nothing to plot: no loop of this gradient keeps anything that could be traded")
-    if measure:
-        points = _measured(report, points)
+    if measured:
+        points = _measured(measure, points)
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # optional
     except ImportError:
         raise TapelessError("plots need Matplotlib: pip install 'tapeless[plot]'") from None
     figure = Figure(figsize=(7.6, 4.2), layout="constrained")
     axes = figure.add_subplot()
     times = [p.runs if p.seconds is None else 1e3 * p.seconds for p in points]
     axes.plot([p.memory_bytes for p in points], times, "-", color="0.7", zorder=1)
-    now = {how for loop in report.plans for how in loop.recovery.values()}
+    now = {how for loop in plans for how in loop.recovery.values()}
     for k, (p, t) in enumerate(zip(points, times, strict=True)):
         mine, large = (", this plan", 11) if p.recover in now else ("", 7)
         axes.plot([p.memory_bytes], [t], MARKS[k % len(MARKS)], markersize=large, label=f"{_label(p)}{mine}")
@@ -50,7 +52,7 @@ def plot_plans(report: Report, path: str | Path | None, measure: bool) -> Any:
         f"memory, bytes (measured; below {size_text(GRAIN)} predicted)" if measure else "memory kept, bytes (predicted)"
     )
     axes.set_ylabel("milliseconds" if measure else "runs of each iteration forwards")
-    axes.set_title(f"{report.function}: memory against time")
+    axes.set_title(f"{function}: memory against time")
     axes.grid(alpha=0.3)
     if path is not None:
         figure.savefig(path)
@@ -62,10 +64,10 @@ def _label(p: Alternative) -> str:
     return f"{p.recover}: {size_text(p.memory_bytes)}, {'1 run' if time == '1 runs' else time}"
 
 
-def possible(report: Report) -> list[Alternative]:
+def possible(plans: Sequence[Recovered]) -> list[Alternative]:
     """Plans for all loops at once: bytes of all of them, runs of the one that runs most."""
     by_name: dict[str, list[Alternative]] = {}
-    for loop in report.plans:
+    for loop in plans:
         if loop.memory_bytes != 0 or loop.alternatives:
             for a in loop.alternatives:
                 by_name.setdefault(a.recover, []).append(a)
@@ -76,11 +78,11 @@ def possible(report: Report) -> list[Alternative]:
     return sorted(found, key=lambda a: (a.memory_bytes, -a.runs))
 
 
-def _measured(report: Report, points: list[Alternative]) -> list[Alternative]:
-    if report.measure is None:
+def _measured(measure: Measure | None, points: list[Alternative]) -> list[Alternative]:
+    if measure is None:
         raise TapelessError("only a gradient that was called from Python can be measured: tp.grad(f).explain(...)")
     found = []
     for p in points:
-        memory, seconds = report.measure(p.recover)
+        memory, seconds = measure(p.recover)
         found.append(Alternative(p.recover, memory if memory >= GRAIN else p.memory_bytes, p.runs, seconds))
     return sorted(found, key=lambda a: (a.memory_bytes, -(a.seconds or 0.0)))

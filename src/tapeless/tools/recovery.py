@@ -1,7 +1,7 @@
 """How the loops of a gradient get their values back, and what that takes: read off the traced program.
 
 `recoveries` takes a Core function and what is known of its arguments; gives a `Recovered` for each loop whose plan was
-made by `ad.plan`, outermost and first ones first, and the bytes of all. Sizes are followed through integer arithmetic
+made by `ad.recovery.plan`, outermost and first ones first, and the bytes of all. Sizes are followed through integer arithmetic
 as far as they are known before the program runs; where they are not, neither are the bytes.
 
 Note [Kept bytes]
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeless.ad.iteration import state_of
+from tapeless.ad.recovery.iteration import state_of
 from tapeless.ir.core import Apply, Body, For, Full, Function, If, Stm, While
 from tapeless.ir.hints import How, Recovery
 from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var

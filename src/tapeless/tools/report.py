@@ -10,7 +10,7 @@ import html as escape
 import io
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from tapeless.tools.plots import Measure, plot_plans
 from tapeless.tools.recovery import Recovered, recovery_lines, size_text
-
-Measure = Callable[[str], tuple[int, float]]  # a recovery: its peak of memory in bytes, and seconds
 
 WIDTH = 100
 SOURCE = 42  # columns of source text shown
@@ -145,9 +144,7 @@ class Report:
 
         Times are predicted as runs of the loops; `measure=True` runs each plan and takes its time and memory.
         """
-        from tapeless.tools.plots import plot_plans
-
-        return plot_plans(self, path, measure)
+        return plot_plans(self.function, self.plans, path, measure, self.measure)
 
 
 # -- output

@@ -1,0 +1,1 @@
+"""The ways of single recoveries: snapshots, strips, logs, inverses."""

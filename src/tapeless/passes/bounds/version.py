@@ -1,0 +1,142 @@
+"""Innermost loops with index tests get a version without them, for when one test before the loop covers all iterations.
+
+Takes Core after range analysis; gives Core in which such a loop is an `if`: all positions c*i + r inside, then the loop without
+those tests, else the loop as it was. Unlike hoisting a test this changes nothing about errors, and negative positions may wrap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import (
+    Apply,
+    At,
+    Atom,
+    Axis,
+    Body,
+    Exp,
+    For,
+    Function,
+    If,
+    Index,
+    Stm,
+    Update,
+    UpdateAcc,
+)
+from tapeless.ir.types import BOOL, I64, Dim, Var, dim_atom, i64
+from tapeless.ir.walk import in_regions, map_function, refresh_body, regions, with_stms
+from tapeless.symbolic.linear import Linear, combined, form_of
+
+LARGEST = 60  # statements of a loop that is worth having twice
+
+
+def version_loops(function: Function) -> Function:
+    return map_function(function, _body)
+
+
+def _body(body: Body) -> Body:
+    stms: list[Stm] = []
+    for s in body.stms:
+        if isinstance(s.exp, For) and _innermost(s.exp):
+            stms.extend(_versioned(s, s.exp))
+        else:
+            stms.append(in_regions(s, _body))
+    return with_stms(body, stms)
+
+
+def _innermost(loop: For) -> bool:
+    return len(loop.body.stms) <= LARGEST and not any(regions(s.exp) for s in loop.body.stms)
+
+
+def _versioned(stm: Stm, loop: For) -> list[Stm]:
+    """The tests that one comparison before the loop can answer, and the loop twice; just the loop when there are none."""
+    forms = _forms(loop)
+    inside = {v for s in loop.body.stms for v in s.vars} | {*loop.params, loop.index}
+    covered: dict[tuple[Atom, Dim], Linear] = {}
+    for s in loop.body.stms:
+        for axis, size in _tested(s.exp):
+            form = form_of(axis.index, forms)
+            rest = form - Linear({loop.index: 1}).scaled(form.coefficient(loop.index))
+            if rest.symbols & inside or (isinstance(size, Var) and size in inside):
+                continue
+            covered[axis.index, size] = form
+    if not covered:
+        return [stm]
+    b = Builder(stm.span)
+    all_inside: Atom = b.let(BOOL, Apply("gt", (loop.bound, i64(0))), "runs")
+    last = b.let(I64, Apply("sub", (loop.bound, i64(1))), "last")
+    for (_, size), form in covered.items():
+        all_inside = _and(b, all_inside, _fits(b, form, loop.index, last, size))
+    free = For(loop.index, loop.bound, loop.params, loop.inits, _untested(loop.body, covered), loop.hints)
+    return [*b.stms, Stm(stm.vars, _choice(stm, all_inside, free, loop), stm.span)]
+
+
+def _choice(stm: Stm, cond: Atom, free: For, tested: For) -> If:
+    def arm(loop: For) -> Body:
+        outs = tuple(Var(v.name, v.type) for v in stm.vars)
+        return refresh_body(Body((Stm(outs, loop, stm.span),), outs))
+
+    return If(cond, arm(free), arm(tested))
+
+
+def _forms(loop: For) -> dict[Var, Linear]:
+    forms: dict[Var, Linear] = {}
+    for s in loop.body.stms:
+        if isinstance(s.exp, Apply) and s.vars[0].type == I64:
+            form = combined(s.exp, forms)
+            if form is not None:
+                forms[s.vars[0]] = form
+    return forms
+
+
+def _tested(exp: Exp) -> list[tuple[At, Dim]]:
+    match exp:
+        case Index(array=a, axes=axes) | Update(array=a, axes=axes) | UpdateAcc(acc=a, axes=axes):
+            return [
+                (x, d) for x, d in zip(axes, a.type.shape, strict=True) if isinstance(x, At) and (x.check or x.wrap)
+            ]
+        case _:
+            return []
+
+
+def _fits(b: Builder, form: Linear, index: Var, last: Atom, size: Dim) -> Atom:
+    """0 <= form < size at both ends of the loop, and so in between. Ends that overflow do not pass for inside:
+    a product or sum of i64 is compared with the numbers it came from."""
+    scale = form.coefficient(index)
+    start: Atom = i64(form.constant)
+    for v, c in form.terms.items():
+        if v is not index:
+            part: Atom = v if c == 1 else b.let(I64, Apply("mul", (v, i64(c))))
+            start = part if start == i64(0) else b.let(I64, Apply("add", (start, part)))
+    n = dim_atom(size)
+    low, high = b.let(BOOL, Apply("ge", (start, i64(0)))), b.let(BOOL, Apply("lt", (start, n)))
+    ok = _and(b, low, high)
+    if scale == 0:
+        return ok
+    # room = how many steps fit between the start and the end of the axis in the direction of the loop
+    room: Atom = start
+    if scale > 0:
+        room = b.let(I64, Apply("sub", (b.let(I64, Apply("sub", (n, i64(1)))), start)))
+    steps = room if abs(scale) == 1 else b.let(I64, Apply("floordiv", (room, i64(abs(scale)))))
+    return _and(b, ok, b.let(BOOL, Apply("le", (last, steps))))
+
+
+def _and(b: Builder, x: Atom, y: Atom) -> Atom:
+    return b.let(BOOL, Apply("and", (x, y)), "inside")
+
+
+def _untested(body: Body, covered: dict[tuple[Atom, Dim], Linear]) -> Body:
+    def axis(x: Axis, d: Dim) -> Axis:
+        return At(x.index) if isinstance(x, At) and (x.index, d) in covered else x
+
+    stms: list[Stm] = []
+    for s in body.stms:
+        exp = s.exp
+        match exp:
+            case Index(array=a, axes=axes) | Update(array=a, axes=axes) | UpdateAcc(acc=a, axes=axes):
+                new = tuple(axis(x, d) for x, d in zip(axes, a.type.shape, strict=True))
+                stms.append(Stm(s.vars, replace(exp, axes=new), s.span))
+            case _:
+                stms.append(s)
+    return Body(tuple(stms), body.results)

@@ -1,0 +1,1 @@
+"""Loops that become sweeps, and sweeps that become one."""

@@ -1,0 +1,1 @@
+"""Matrix products: found where they are written out, and left out where their sum is all that is wanted."""

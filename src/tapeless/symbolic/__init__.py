@@ -1,0 +1,1 @@
+"""Algebra of integers: linear and affine forms."""

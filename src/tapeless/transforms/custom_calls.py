@@ -1,0 +1,343 @@
+"""Calls of functions with `tp.custom_vjp` or `tp.custom_jvp` in compiled code.
+
+Outside of derivatives the function is compiled as if it had no rule. Inside, function and rules are traced apart, each
+over fresh names of its arguments, and the call becomes one statement (`ad.rules.custom`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tapeless.ad.emit import Emit, differentiable
+from tapeless.ad.rules import custom
+from tapeless.frontend.data.arrays import read
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.handlers import call_value
+from tapeless.frontend.state.surroundings import from_python
+from tapeless.frontend.state.values import Array, Closure, Scalar, Sequence_, Static, Value
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import Body, Lambda
+from tapeless.ir.types import Atom, Type, Var, atom_dim
+from tapeless.ir.walk import type_vars
+from tapeless.passes.tidy.dce import live_part
+from tapeless.transforms.traced import (
+    Arguments,
+    Keywords,
+    fitted,
+    leaves_like,
+    leaves_of,
+    rebuilt,
+    resized,
+    type_of,
+    value_of,
+)
+
+WRITES = "copy it (.copy()) and return the copy: derivatives see results only."
+SAME = "return what the function itself returns."
+DEEPEST = 3  # calls of a function in its own rule, each with other constants: so many derivatives can be taken
+
+
+Parts = tuple[Lambda | None, Lambda | None, Lambda | None]  # forward, backward, tangent
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A function whose rule is being traced, for arguments of this kind."""
+
+    rules: Any
+    kinds: tuple[Any, ...]
+    number: int
+    out: Value
+    types: tuple[Type, ...]
+
+
+def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value:
+    """`rules`: an object with `function`, `nondiff_argnums`, and `fwd` and `bwd` or `jvp`."""
+    if keywords:
+        ctx.fail("TP112", "a function with a derivative of its own takes positional arguments only")
+    function = _part(ctx, rules, "function")
+    if not ctx.transforms:
+        return call_value(ctx, function, args)
+    if rules.bwd is None and rules.jvp is None:
+        ctx.fail("TP306", f"'{rules.function.__name__}' has no rule yet", rules.missing)
+    kept = {k: a for k, a in enumerate(args) if k in rules.nondiff_argnums}
+    given = [a for k, a in enumerate(args) if k not in kept]
+    order = [k for k in range(len(args)) if k not in kept]
+    atoms = [_atom(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, Scalar | Array)]
+    kinds = (kept, *map(_kind, given))
+    same = _own_rule(ctx, rules, kinds)
+    if same is not None:
+        return _results(ctx, custom.call(ctx.b, same.number, atoms, same.types), same.out)
+
+    def placed(values: Sequence[Value]) -> list[Value]:
+        """All arguments, with these in place of the differentiable ones."""
+        found = dict(kept)
+        found.update(zip(order, values, strict=True))
+        return [found[k] for k in range(len(args))]
+
+    names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
+    params = [p for p, _ in names if p is not None]
+    values = _together(given, [v for _, v in names])
+    out, lam = _traced(ctx, params, lambda: call_value(ctx, function, placed(values)), rules.function.__name__)
+    out, lam = _with_sizes(ctx, out, lam, atoms)
+    number = custom.new_number()
+    rule: Parts = (None, None, None)
+    if sum(r.rules is rules for r in ctx.rules) < DEEPEST:
+        with _being_made(ctx, _Open(rules, kinds, number, out, lam.result_types)):
+            trace = _with_bwd if rules.bwd is not None else _with_jvp
+            rule = trace(ctx, rules, kept, given, placed, out, leaves_of(out))
+    ctx.completed.append(custom.complete(number, lam, rule))
+    return _results(ctx, custom.call(ctx.b, number, atoms, lam.result_types), out)
+
+
+def _with_sizes(ctx: Context, out: Value, lam: Lambda, args: Sequence[Atom]) -> tuple[Value, Lambda]:
+    """The result of a function and its lambda, in sizes that are known where it is called: those that the function works
+    out are worked out here, too.
+    """
+    inside = {v for s in lam.body.stms for v in s.vars} | set(lam.params)
+    sizes = list(dict.fromkeys(d for t in lam.result_types for d in type_vars(t) if d in inside))
+    if not sizes:
+        return out, lam
+    needed, _ = live_part(Body(lam.body.stms, tuple(sizes)))
+    here = dict(zip(sizes, ctx.b.inline(Lambda(lam.params, needed), args), strict=True))
+    types = [
+        Type(t.dtype, tuple(atom_dim(here[d]) if isinstance(d, Var) and d in here else d for d in t.shape))
+        for t in lam.result_types
+    ]
+    b = Builder(ctx.span)
+    results = [
+        b.reshape(r, t.shape) if isinstance(r, Var) and t.shape else r
+        for r, t in zip(lam.body.results, types, strict=True)
+    ]
+    left = iter(types)
+    leaves = [
+        value_of(ctx, Var("c", next(left)), isinstance(leaf, Scalar) and leaf.weak)
+        if type_of(leaf) is not None
+        else leaf
+        for leaf in leaves_of(out)
+    ]
+    return rebuilt(out, leaves), Lambda(lam.params, Body((*lam.body.stms, *b.stms), tuple(results)))
+
+
+def _own_rule(ctx: Context, rules: Any, kinds: tuple[Any, ...]) -> _Open | None:
+    """The rule that this call is part of: Note [Rules that call their function] in `ad.rules.custom`."""
+    found: _Open | None = next((r for r in ctx.rules if r.rules is rules and r.kinds == kinds), None)
+    if found is not None and found is not ctx.rules[-1]:
+        ctx.fail("TP306", f"the rules of '{rules.function.__name__}' and of what they call need each other")
+    return found
+
+
+@contextmanager
+def _being_made(ctx: Context, rule: _Open) -> Iterator[None]:
+    """While a rule is traced. That it calls the function again is not recursion."""
+    ctx.rules.append(rule)
+    calls, ctx.calls = ctx.calls, []
+    try:
+        yield
+    finally:
+        ctx.calls = calls
+        ctx.rules.pop()
+
+
+def _kind(value: Value) -> Value:
+    """The container of a value with its types."""
+    return rebuilt(value, [_leaf_kind(leaf) for leaf in leaves_of(value)])
+
+
+def _leaf_kind(leaf: Value) -> Value:
+    type = type_of(leaf)
+    return leaf if type is None else Static((type, isinstance(leaf, Scalar) and leaf.weak))
+
+
+def _results(ctx: Context, results: Sequence[Var], out: Value) -> Value:
+    found = iter(results)
+    leaves = [
+        value_of(ctx, next(found), isinstance(leaf, Scalar) and leaf.weak) if isinstance(leaf, Scalar | Array) else leaf
+        for leaf in leaves_of(out)
+    ]
+    return rebuilt(out, leaves)
+
+
+def _part(ctx: Context, rules: Any, name: str) -> Value:
+    return from_python(ctx, ctx.reads.step(ctx.reads.origin_of(rules), "attribute", name), name)
+
+
+def _atom(ctx: Context, leaf: Scalar | Array) -> Atom:
+    return leaf.atom if isinstance(leaf, Scalar) else read(ctx, leaf)
+
+
+def _fresh(ctx: Context, leaf: Value) -> tuple[Var | None, Value]:
+    """A parameter for a number or an array, and the value that it is in a rule."""
+    type = type_of(leaf)
+    if type is None:
+        return None, leaf
+    p = Var("x", type)
+    if isinstance(leaf, Scalar):
+        return p, Scalar(p, leaf.weak)
+    return p, ctx.new_cell(p, "x")
+
+
+def _together(shapes: Sequence[Value], leaves: Sequence[Value]) -> list[Value]:
+    """Leaves in the containers of `shapes`."""
+    rest = list(leaves)
+    found = []
+    for shape in shapes:
+        count = len(leaves_of(shape))
+        found.append(rebuilt(shape, rest[:count]))
+        rest = rest[count:]
+    return found
+
+
+def _traced(ctx: Context, params: Sequence[Var], run: Any, pure: str = "") -> tuple[Value, Lambda]:
+    """What a function gives, and the lambda that computes the numbers in it. Rules may write what they are given, for
+    themselves; a function of the name `pure` must not.
+    """
+    state, written = ctx.state.copy(), set(ctx.written_cells)
+    with ctx.b.region() as stms:
+        out = run()
+        atoms = tuple(_atom(ctx, leaf) for leaf in leaves_of(out) if isinstance(leaf, Scalar | Array))
+    cells = ctx.state.cells
+    for cell in state.cells:
+        if cells.get(cell) is not state.cells[cell] and (pure or state.cells[cell] not in params):
+            ctx.fail("TP306", f"'{pure or 'the rule'}' writes an array that it did not make", WRITES)
+    ctx.state, ctx.written_cells = state, written
+    for leaf in leaves_of(out):  # so that its types can be asked for later
+        if isinstance(leaf, Array):
+            ctx.state.cells.setdefault(leaf.cell, cells[leaf.cell])
+    return out, Lambda(tuple(params), Body(tuple(stms), atoms))
+
+
+def _bars(ctx: Context, outs: Sequence[Value], out: Value) -> tuple[list[Var], Value]:
+    """Parameters for adjoints (or tangents) of results, and the container of them that a rule gets."""
+    params: list[Var] = []
+    leaves: list[Value] = []
+    for leaf in outs:
+        type = type_of(leaf)
+        if type is None or not differentiable(type):
+            leaves.append(leaf)
+            continue
+        p, value = _fresh(ctx, leaf)
+        assert p is not None
+        params.append(p)
+        leaves.append(value)
+    return params, rebuilt(out, leaves)
+
+
+def _with_bwd(
+    ctx: Context, rules: Any, kept: dict[int, Value], given: Sequence[Value], placed: Any, out: Value, outs: list[Value]
+) -> Parts:
+    names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
+    params = [p for p, _ in names if p is not None]
+    values = _together(given, [v for _, v in names])
+    name = rules.function.__name__
+
+    def run_forward() -> Value:
+        rule = _part(ctx, rules, "fwd")
+        found = call_value(ctx, rule, placed(values))
+        with _at_rule(ctx, rule):
+            if not isinstance(found, Sequence_) or len(found.items) != 2:
+                ctx.fail(
+                    "TP306", f"the forward rule of '{name}' returns {type_text(found)}", "return (result, residuals)."
+                )
+            return Sequence_(
+                (_as_result(ctx, found.items[0], out, f"result of the forward rule of '{name}'"), found.items[1])
+            )
+
+    both, forward = _traced(ctx, params, run_forward)
+    assert isinstance(both, Sequence_)
+    residuals = both.items[1]
+    kept_names = [_fresh(ctx, leaf) for leaf in leaves_of(residuals)]
+    again = rebuilt(residuals, [v for _, v in kept_names])
+    bar_params, bars = _bars(ctx, outs, out)
+    args = [*kept.values(), again, bars]
+
+    def run() -> Value:
+        rule = _part(ctx, rules, "bwd")
+        found = call_value(ctx, rule, args)
+        with _at_rule(ctx, rule):
+            if not isinstance(found, Sequence_) or len(found.items) != len(given):
+                hint = f"return a tuple of {len(given)}: the adjoint of each argument, None for zeros."
+                ctx.fail("TP306", f"the backward rule of '{name}' returns {type_text(found)}", hint)
+            return _fitted(ctx, given, found.items, f"adjoint that the backward rule of '{name}' returns")
+
+    _, backward = _traced(ctx, [*(p for p, _ in kept_names if p is not None), *bar_params], run)
+    return forward, backward, None
+
+
+@contextmanager
+def _at_rule(ctx: Context, rule: Value) -> Iterator[None]:
+    """What is wrong with what a rule returns is shown at the rule."""
+    if not isinstance(rule, Closure):
+        yield
+        return
+    ctx.sources[rule.source.file] = rule.source
+    with ctx.at_span(rule.source.span(rule.node)):
+        yield
+
+
+def _as_result(ctx: Context, found: Value, out: Value, what: str) -> Value:
+    """The result that a rule computes: what the function returns, in structure, types and sizes."""
+    leaves: list[Value] = []
+    for given, like in zip(leaves_like(ctx, found, out, what, "TP306"), leaves_of(out), strict=True):
+        have, want = type_of(given), type_of(like)
+        if (have is None) != (want is None) or (have is None and given != like):
+            ctx.fail("TP306", f"the {what} is {type_text(given)} where the value is {type_text(like)}", SAME)
+        if have is None or want is None:
+            leaves.append(given)
+            continue
+        if (have.dtype, have.rank) != (want.dtype, want.rank):
+            ctx.fail("TP306", f"the {what} is {type_text(given)} where the value is {type_text(like)}", SAME)
+        assert isinstance(given, Scalar | Array)
+        atom = _atom(ctx, given)
+        if have.shape != want.shape:
+            assert isinstance(atom, Var)
+            atom = resized(ctx, atom, want, what)
+        leaves.append(value_of(ctx, atom, isinstance(given, Scalar) and given.weak))
+    return rebuilt(out, leaves)
+
+
+def _fitted(ctx: Context, given: Sequence[Value], found: Sequence[Value], what: str) -> Value:
+    """Adjoints of the leaves of arguments that have some, in their types; None stands for zeros."""
+    leaves: list[Value] = []
+    for a, value in zip(given, found, strict=True):
+        for x, t in zip(leaves_of(a), leaves_like(ctx, value, a, what), strict=True):
+            type = type_of(x)
+            if type is None or not differentiable(type):
+                continue
+            atom = Emit(ctx.b).zero(type) if t == Static(None) else fitted(ctx, t, type, what)
+            assert atom is not None
+            leaves.append(value_of(ctx, atom))
+    return Sequence_(tuple(leaves))
+
+
+def _with_jvp(
+    ctx: Context, rules: Any, kept: dict[int, Value], given: Sequence[Value], placed: Any, out: Value, outs: list[Value]
+) -> Parts:
+    names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
+    params = [p for p, _ in names if p is not None]
+    values = _together(given, [v for _, v in names])
+    moving: list[Var] = []
+    tangents: list[Value] = []
+    for a in given:
+        more, value = _bars(ctx, leaves_of(a), a)
+        moving.extend(more)
+        tangents.append(value)
+    args = [*kept.values(), Sequence_(tuple(values)), Sequence_(tuple(tangents))]
+
+    def run() -> Value:
+        rule = _part(ctx, rules, "jvp")
+        found = call_value(ctx, rule, args)
+        name = rules.function.__name__
+        with _at_rule(ctx, rule):
+            if not isinstance(found, Sequence_) or len(found.items) != 2:
+                ctx.fail("TP306", f"the rule of '{name}' returns {type_text(found)}", "return (result, tangent).")
+            result = _as_result(ctx, found.items[0], out, f"result of the rule of '{name}'")
+            return Sequence_(
+                (result, _fitted(ctx, [out], [found.items[1]], f"tangent that the rule of '{name}' returns"))
+            )
+
+    _, tangent = _traced(ctx, [*params, *moving], run)
+    return None, None, tangent
