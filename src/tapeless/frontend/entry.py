@@ -74,6 +74,8 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class ScalarSpec:
+    """A number. `weak`: one of Python's own."""
+
     dtype: DType
     weak: bool
 
@@ -109,6 +111,8 @@ class Signature:
 
 @dataclass
 class Traced:
+    """A function as Core, and how it is called."""
+
     core: Function
     signature: Signature
     reads: Reads = field(default_factory=Reads)

@@ -62,6 +62,8 @@ Whole = int | Result
 
 @dataclass(frozen=True)
 class Slice:
+    """A range on one axis of a view."""
+
     start: Whole
     length: Whole
     step: Whole
@@ -77,6 +79,8 @@ class Taken:
 
 @dataclass(frozen=True)
 class Shaped:
+    """The elements in order, in another shape."""
+
     shape: tuple[Whole, ...]
 
 
@@ -107,11 +111,15 @@ class View:
 
 @dataclass(frozen=True)
 class Known:
+    """A Python object that was known at compile time."""
+
     value: Any
 
 
 @dataclass(frozen=True)
 class Tree:
+    """A tuple, list, dict, NamedTuple or dataclass of results. `keys` for dicts and named fields."""
+
     kind: str
     items: tuple[Output, ...]
     keys: tuple[Any, ...] = ()

@@ -34,7 +34,7 @@ from tapeless.ir.types import Atom, Const, DType, Type, Var, zero_of
 Place = tuple[Key, int]  # a number or an array of a carried value: its name, its position there
 
 
-@dataclass
+@dataclass(eq=False)
 class Slot:
     """One carried variable: its parameter, the value before the loop, how to read it at the end of the body."""
 
@@ -43,7 +43,7 @@ class Slot:
     result: Atom | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class Carried:
     """The guess of one attempt."""
 
@@ -60,7 +60,7 @@ class Retry(Exception):
     """The guess was too small."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Trial:
     """One attempt at a loop under a guess: the state before it, and the variables that go around."""
 

@@ -74,7 +74,7 @@ class Captured:
         return self.origin.get
 
 
-@dataclass
+@dataclass(eq=False)
 class Frame:
     """An inlined call: which function, and its liveness."""
 
@@ -92,6 +92,8 @@ class Frame:
 
 @dataclass(frozen=True)
 class Options:
+    """What a user may ask of a compiled function."""
+
     check: bool = False
     unsafe: bool = False
     fastmath: bool = False
@@ -100,7 +102,7 @@ class Options:
     alone: bool = False  # runs on one thread
 
 
-@dataclass
+@dataclass(eq=False)
 class Budget:
     """Those of the derivatives in a function, and the parameter for what the `first` one leaves for loops to keep: code does
     not depend on the number of bytes.
@@ -111,8 +113,10 @@ class Budget:
     smallest: int
 
 
-@dataclass
+@dataclass(eq=False)
 class Context:
+    """One compilation: where it stands, what it has seen, what it has emitted."""
+
     options: Options = field(default_factory=Options)
     b: Builder = field(default_factory=Builder)
     state: State = field(default_factory=State)

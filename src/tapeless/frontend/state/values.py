@@ -71,6 +71,8 @@ class Strided:
 
 @dataclass(frozen=True)
 class Reshaped:
+    """A view of the elements in order, in another shape."""
+
     shape: tuple[Dim, ...]
 
 
@@ -158,6 +160,8 @@ class Method:
 
 @dataclass(frozen=True)
 class RangeValue:
+    """range(...) or tp.prange(...)."""
+
     start: Scalar
     stop: Scalar
     step: Scalar
@@ -182,6 +186,8 @@ class Zipped:
 
 @dataclass(frozen=True)
 class SliceValue:
+    """start:stop:step inside brackets, or slice(...)."""
+
     start: Value | None
     stop: Value | None
     step: Value | None
