@@ -1,7 +1,7 @@
 """Arrays that a loop hands around: `u, v = v, u` at the end of every iteration, where others see one of them.
 
 Takes the names, the states before and at the end of an iteration; says whether they were exchanged, and gives the contents of
-the arrays of before after the loop. Used by `loops`.
+the arrays of before after the loop. Used by `loop_trials`.
 
 Note [Exchanged arrays]
 After an exchange it is still certain that the names have different arrays, but which of them has the caller's, or that

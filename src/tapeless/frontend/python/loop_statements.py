@@ -1,6 +1,6 @@
 """`for` and `while`: which names and arrays go around, leaving early, loops over tuples, which are unrolled.
 
-Takes `ast` loops; `loops.compile_loop` makes the Core loop. The body is run by `statements.run_block`.
+Takes `ast` loops; `loop_trials.compile_loop` makes the Core loop. The body is run by `statements.run_block`.
 """
 
 from __future__ import annotations
