@@ -197,6 +197,7 @@ def test_histogram_without_bins() -> None:
 # -- twice
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("at", [{}, {3: 0.0}, {3: 0.0, 4: 0.0}, {3: 1e-9}, {3: 0.0, 4: 0.0, 5: 0.0}])
 def test_second_derivatives(at) -> None:
     """Those by one factor twice are exactly 0, next to factors of any size."""

@@ -160,6 +160,7 @@ def long_scan(x):
     return tp.scan(lambda a, b: a + b, 0, x), tp.reduce(lambda a, b: a ^ b, 0, x), tp.scan(max, -(10**9), x)
 
 
+@pytest.mark.thorough
 def test_long_arrays_on_several_threads():
     same_native(long_scan, (np.arange(100_003) * 7919) % 1009)
 

@@ -238,7 +238,7 @@ def distances(rows: int, columns: int | None = None) -> np.ndarray:
     return np.random.default_rng(rows).random((rows, columns or rows))
 
 
-@pytest.mark.sampled(3, each="function")
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("size", [0, 1, 9])
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_by_all_stages(function, size):

@@ -196,6 +196,7 @@ def test_results(function, steps):
             assert compare(python, outcome) == "", stage
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", IN_PLACE)
 def test_no_second_array(function):
     loops = tp.function(function).ir(argument(function), 3, stage="loops")

@@ -886,6 +886,7 @@ def printed(f: Function, seed: int) -> str:
 # -- time
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["chain", "beside", "apart"])
 def test_work_grows_with_the_number_of_statements(kind: str) -> None:
     short, long = (_many(kind, count) for count in (350, 700))

@@ -100,6 +100,7 @@ def same(f: Function, g: Function) -> None:
             np.testing.assert_allclose(evaluate(new, args, order="reverse")[0], want, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "offset, offsets", [(1, (0, 1, 2)), (0, (0, 1)), (1, (0, 1)), (2, (0, 2, 3)), (2, (0, 5)), (3, (2, 3, 6))]
 )
@@ -110,6 +111,7 @@ def test_a_line_of_zeros(offset: int, offsets: tuple[int, ...]) -> None:
     same(f, g)
 
 
+@pytest.mark.thorough
 def test_a_plane_of_zeros() -> None:
     f = program(PLANE, "[a][b]f64")
     g = write_over_zeros(f)

@@ -130,7 +130,7 @@ def test_it_is_not_taken(program) -> None:
 # -- gradients
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @loop.all
 def test_the_same_as_storing_everything(program) -> None:
     stored = program.gradients(recover="store")
@@ -205,7 +205,7 @@ def test_as_many_states_as_it_says(n: int) -> None:
     assert kept(nonlinear, 0.7, 1.1, n, memory=f"{enough - 1}B") == (math.ceil(n / m) + m) * 8
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @loop.all
 def test_budgets_are_kept_to(program) -> None:
     for n in (28, 64, 65):

@@ -92,6 +92,7 @@ def test_what_an_error_asks_for_is_enough_and_no_less(name):
         tp.grad(f, memory=f"{need - 1}B")(*args)
 
 
+@pytest.mark.thorough
 def test_more_memory_is_used_where_it_is_allowed():
     kept = []
     for megabytes in (40, 240):
@@ -117,6 +118,7 @@ def test_explain_of_a_budget_that_is_too_small():
     assert report.loops
 
 
+@pytest.mark.thorough
 def test_budgets_of_two_derivatives_in_one_function():
     def f(u):
         a = tp.grad(heat, memory="80MB")(u, 0.1, 90)
@@ -208,6 +210,7 @@ def test_iterations_in_the_middle_count(n):
         tp.grad(tp.function(large_in_the_middle, threads=1), memory="5MB")(U, n)
 
 
+@pytest.mark.thorough
 def test_another_budget_is_the_same_code():
     first, second = (tp.grad(coupled, memory=memory) for memory in ("60MB", "90MB"))
     assert first.ir(U, 20) == second.ir(U, 20)

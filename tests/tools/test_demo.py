@@ -43,6 +43,7 @@ def test_the_cache_is_used(monkeypatch, tmp_path):
     assert not first.from_cache and again.from_cache  # what `measure` times
 
 
+@pytest.mark.thorough
 def test_tour_in_colour():
     done = run(FORCE_COLOR="1", PYTHONIOENCODING="utf-8", COLORTERM="truecolor")
     assert done.returncode == 0 and "▀" in done.stdout and "\x1b[38;2;" in done.stdout

@@ -62,6 +62,7 @@ def test_whole_text(name, golden):
     golden(str(explained(name)), f"explain_gradient_{name}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_no_internal_names_and_no_long_lines(name):
     text = str(explained(name))
@@ -106,6 +107,7 @@ def test_what_is_kept_stays_within_the_budget(name, budget):
     assert 0 < explained(name).memory_bytes <= budget
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n", [1, 2, 999, 1000, 1001, 1024])
 @pytest.mark.parametrize("plan", [{}, {"recover": "checkpoint:2"}, {"recover": "checkpoint:3"}, {"memory": "200B"}])
 def test_trips_are_those_of_the_loop_that_was_written(n, plan):

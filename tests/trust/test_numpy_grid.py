@@ -86,7 +86,7 @@ def test_cases_by_the_interpreter(part, tmp_path):
     assert wrong_cases(NAMES[part::8], interpreted, tmp_path) == []
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("part", range(24))
 def test_cases_in_native_code(part, tmp_path):
     assert wrong_cases(NAMES[part::24], native, tmp_path) == []
@@ -174,6 +174,7 @@ def difference_is_meant(name, dtype, at, want, got):
     return False
 
 
+@pytest.mark.sampled(2, each="count")
 @pytest.mark.parametrize("dtype", VALUES)
 @pytest.mark.parametrize("count", [1, 2])
 def test_elementwise(dtype, count, tmp_path):

@@ -70,6 +70,7 @@ def same_sharing(got: Any, wanted: Any, *owners: Any) -> None:
                 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", VIEWS)
 def test_w4_returned_views(name: str) -> None:
     f = tp.function(VIEWS[name])
@@ -224,6 +225,7 @@ def shared() -> list[tuple[Any, Any]]:
     return [(a, a), (b[1:], b[:-1]), (b[:3], b[:3]), (b[1:], b[:0:-1])]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*transforms(two), "function"])
 def test_w7_arguments_that_share_memory_and_are_written(name: str) -> None:
     compiled = tp.function(two)
