@@ -71,9 +71,116 @@ def waves(u, v, steps):
     return np.sum(u * u)
 
 
+def graph_smoothness(start, neighbour, weight, x):
+    total = 0.0
+    for i in tp.prange(len(start) - 1):
+        for k in range(start[i], start[i + 1]):
+            total += weight[k] * (x[i] - x[neighbour[k]]) ** 2
+    return total
+
+
+def ragged_norms(start, x):
+    total = 0.0
+    for i in tp.prange(len(start) - 1):
+        s = 0.0
+        for k in range(start[i], start[i + 1]):
+            s += x[k] * x[k]
+        total += math.sqrt(1.0 + s)
+    return total
+
+
+def diffusion(start, neighbour, weight, x, steps):
+    for _ in range(steps):
+        y = np.zeros(len(x))
+        for i in tp.prange(len(x)):
+            for k in range(start[i], start[i + 1]):
+                y[i] += weight[k] * x[neighbour[k]]
+        x = np.tanh(y)
+    return np.sum(x * x)
+
+
+def segment_softmax(start, score, target):
+    loss = 0.0
+    for i in tp.prange(len(start) - 1):
+        top = -np.inf
+        for k in range(start[i], start[i + 1]):
+            top = max(top, score[k])
+        s = 0.0
+        for k in range(start[i], start[i + 1]):
+            s += math.exp(score[k] - top)
+        loss += top + math.log(s) - score[start[i] + target[i]]
+    return loss
+
+
+def column_sums(a, b):
+    return (a @ b).sum(axis=0)
+
+
+def bias_and_sum(x, w):
+    return np.sum(np.sum(x @ w, axis=1) ** 2)
+
+
+def mean_of_layer(x, w, b):
+    return np.mean(x @ w + b)
+
+
+def rotations(angle, points):
+    out = np.empty_like(points)
+    for i in tp.prange(len(points)):
+        c, s = math.cos(angle[i]), math.sin(angle[i])
+        out[i, 0] = c * points[i, 0] - s * points[i, 1]
+        out[i, 1] = s * points[i, 0] + c * points[i, 1]
+    return np.sum(out * out * out)
+
+
+def matrix_vector(a, x):
+    y = np.zeros(a.shape[0])
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            y[i] += a[i, j] * x[j]
+    return y
+
+
+def gram(a):
+    g = np.zeros((a.shape[1], a.shape[1]))
+    for k in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            for j in range(a.shape[1]):
+                g[i, j] += a[k, i] * a[k, j]
+    return g
+
+
+def batched(a, b):
+    c = np.zeros((a.shape[0], a.shape[1], b.shape[2]))
+    for n in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            for j in range(b.shape[2]):
+                s = 0.0
+                for k in range(a.shape[2]):
+                    s += a[n, i, k] * b[n, k, j]
+                c[n, i, j] = s
+    return c
+
+
+def jacobi(a, b, steps):
+    x = np.zeros(len(b))
+    for _ in range(steps):
+        y = np.zeros(len(b))
+        for i in range(len(b)):
+            s = 0.0
+            for j in range(len(b)):
+                if j != i:
+                    s += a[i, j] * x[j]
+            y[i] = (b[i] - s) / a[i, i]
+        x = y
+    return np.sum(x * x)
+
+
 def some(*shape):
     return np.random.default_rng(0).random(shape)
 
+
+START, NEIGHBOUR = np.array([0, 2, 5, 6, 9]), np.array([1, 2, 0, 2, 3, 1, 0, 1, 2])  # rows of different lengths
 
 TEXTBOOK = (
     (product, (some(3, 4), some(4, 5))),
@@ -83,4 +190,17 @@ TEXTBOOK = (
     (tp.grad(roughness).python, (some(6, 7),)),
     (tp.grad(total_variation).python, (some(6, 7),)),
     (tp.grad(waves, (0, 1)).python, (some(9), some(9), 3)),
+    (tp.grad(graph_smoothness, (2, 3)).python, (START, NEIGHBOUR, some(9), some(4))),
+    (tp.grad(ragged_norms, 1).python, (START, some(9))),
+    (tp.grad(diffusion, (2, 3)).python, (START, NEIGHBOUR, some(9), some(4), 3)),
+    (tp.grad(segment_softmax, 1).python, (START, some(9), np.array([0, 1, 0, 2]))),
+    (column_sums, (some(3, 4), some(4, 5))),
+    (bias_and_sum, (some(3, 4), some(4, 5))),
+    (tp.grad(bias_and_sum, (0, 1)).python, (some(3, 4), some(4, 5))),
+    (tp.grad(mean_of_layer, (0, 1, 2)).python, (some(3, 4), some(4, 5), some(5))),
+    (tp.grad(rotations, (0, 1)).python, (some(5), some(5, 2))),
+    (matrix_vector, (some(3, 4), some(4))),
+    (gram, (some(6, 3),)),
+    (batched, (some(2, 3, 4), some(2, 4, 5))),
+    (tp.grad(jacobi, (0, 1)).python, (some(4, 4) + 4.0 * np.eye(4), some(4), 3)),
 )

@@ -19,8 +19,6 @@ from tapeless.passes.accumulators.added_rows import add_in_place
 from tapeless.passes.accumulators.gather import gather
 from tapeless.passes.accumulators.own_cells import own_cells
 from tapeless.passes.accumulators.tiles import write_tiles
-from tapeless.passes.accumulators.whole_rows import whole_rows
-from tapeless.passes.accumulators.zeroed import write_over_zeros
 from tapeless.passes.bounds.ranges import eliminate_checks
 from tapeless.passes.bounds.version import version_loops
 from tapeless.passes.check.verify import verify as check_function
@@ -28,7 +26,6 @@ from tapeless.passes.parallel.fuse import fuse
 from tapeless.passes.parallel.parallelise import parallelise_derivable, parallelise_marked
 from tapeless.passes.products.product_sums import sum_products_first
 from tapeless.passes.products.recognise import recognise_products
-from tapeless.passes.tidy.alongside import merge_loops
 from tapeless.passes.tidy.branches import merge_branches
 from tapeless.passes.tidy.cse import cse
 from tapeless.passes.tidy.dce import dce
@@ -70,13 +67,10 @@ _TIDYING = (
 )
 TIDY = Repeated("tidy", _TIDYING)
 
-# The last time, before lowering: see Note [Branches as selections] in `simplify`. Loops are merged only here, so that
-# each is differentiated by itself.
-TIDY_FINALLY = Repeated(
-    "tidy finally", (Pass("simplify", partial(simplify, speculate=True)), Pass("loops", merge_loops), *_TIDYING[1:])
-)
+# The last time, before lowering: see Note [Branches as selections] in `simplify`.
+TIDY_FINALLY = Repeated("tidy finally", (Pass("simplify", partial(simplify, speculate=True)), *_TIDYING[1:]))
 
-OWN_CELLS = (Pass("whole rows", whole_rows), Pass("own cells", own_cells))
+OWN_CELLS = Pass("own cells", own_cells)
 CHECKS, NO_CHECKS = Pass("ranges", eliminate_checks), Pass("unchecked", partial(eliminate_checks, unsafe=True))
 FUSE, PRODUCTS = Pass("fuse", fuse), Pass("recognise", recognise_products)
 
@@ -86,7 +80,7 @@ PREPARING: tuple[Step, ...] = (
     Pass("parallelise", parallelise_derivable),
     CHECKS,
     TIDY,
-    *OWN_CELLS,
+    OWN_CELLS,
     TIDY,
     FUSE,
     PRODUCTS,
@@ -100,9 +94,8 @@ FINISHING: tuple[Step, ...] = (
     Pass("parallelise", parallelise_marked),
     CHECKS,
     TIDY,
-    *OWN_CELLS,
+    OWN_CELLS,
     TIDY,
-    Pass("zeroed", write_over_zeros),
     Pass("gather", gather),
     TIDY,
     FUSE,

@@ -37,8 +37,6 @@ from tapeless.ir.types import BOOL, I64, Atom, Const, Dim, DType, Type, Var, con
 from tapeless.ir.walk import Substitution, all_stms, free_in_exp, in_regions, map_function, map_regions, with_stms
 from tapeless.passes.analysis.facts import may_fail
 
-PROGRAMS = ("spmv'",)  # all of the collection that it changes: `tests/passes/test_firings.py`
-
 Defs = Mapping[Var, Exp]
 
 

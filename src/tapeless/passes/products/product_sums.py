@@ -26,8 +26,6 @@ from tapeless.ir.walk import all_stms, free_in_exp, operands, regions
 from tapeless.passes.parallel.merged_sweeps import is_whole, sum_operator
 from tapeless.passes.products.recognise import KINDS, elementwise, is_sum
 
-PROGRAMS = ("gmm'", "gradbench_gmm_jacobian")  # all of the collection that it changes: `tests/passes/test_firings.py`
-
 
 def sum_products_first(function: Function) -> Function:
     if not any(isinstance(stm.exp, Library) for stm in all_stms(function.body)):

@@ -48,8 +48,6 @@ from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, atom_dim
 from tapeless.passes.parallel.merged_sweeps import is_whole
 
-PROGRAMS = ("textbook_product",)  # all of the collection that it changes: `tests/passes/test_firings.py`
-
 KINDS = (DType.f32, DType.f64, DType.c64, DType.c128)
 IN_REGISTERS = 8  # sizes up to this one
 
