@@ -1,1 +1,1 @@
-"""The Core intermediate representation: types, nodes, builder, printer, parser, verifier and walkers."""
+"""The Core intermediate representation: types, nodes, builder, printer, parser and walkers."""

@@ -1,5 +1,6 @@
-"""The language: expressions, statements, loops and branches with what they join, calls, attributes, built-in functions, and
-the modules math and cmath. Rules of syntax register themselves by the class of their node (`rules`).
+"""The language: expressions, statements, loops and branches, calls, built-in functions, math and cmath.
+
+Rules of syntax register themselves by the class of their node (`rules`).
 
 Imports all the other folders of the front end.
 """
