@@ -375,6 +375,11 @@ SCANS = [
     (lambda a: np.trapezoid(a), V),
     (lambda a, x: np.trapezoid(a, x), V, W),
     (lambda a: np.trapezoid(a, dx=0.5, axis=0), M),
+    (lambda p, x: np.polyval(p, x), V, M),
+    (lambda p, x: np.polyval(p, x), I32, 0.5),
+    (lambda p, x: np.polyval(p, x=x), V32, Z64),
+    (lambda p, x: np.polyval(p, x), E, V),
+    (lambda x: np.polyval([2, x[0], 0.5], x), V),
 ]
 
 

@@ -126,6 +126,14 @@ def steps_between(x):
     return np.diff(x), np.flip(x), np.roll(x, 1)
 
 
+# -- polynomials
+
+
+@case(X, A)
+def polynomial(p, x):
+    return np.polyval(p, x), np.polyval([1.0, x[0, 0], 2.0], p[1])
+
+
 # -- products
 
 

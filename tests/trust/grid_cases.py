@@ -119,6 +119,24 @@ CASES = {
         "np.interp(g, u, d, left=1j)",
         "np.interp(m, u, g)",
     ],
+    "np.polyval": of("np.polyval(g, _)", ALL)
+    + of("np.polyval(_, u)", "f g o i b h d y p".split())
+    + [
+        "np.polyval(p, i)",
+        "np.polyval(b, b)",
+        "np.polyval(j, k)",
+        "np.polyval(y, y)",
+        "np.polyval(y, w)",
+        "np.polyval(d, f)",
+        "np.polyval(e, g)",
+        "np.polyval(e, i)",
+        "np.polyval(e, y)",
+        "np.polyval([1, w, 3], m)",
+        "np.polyval(s, g)",
+        "np.polyval(m, v)",
+        "np.polyval(m, s)",
+        "np.polyval(-o * 0, p - p)",
+    ],
     "np.take": [
         "np.take(g, k)",
         "np.take(g, 4)",
@@ -890,7 +908,7 @@ CASES = {
 ROUNDED = (
     "np.std", "np.var", "np.linalg", "special", "np.mean", "np.nanmean", "np.average", "np.interp", "np.dot", "np.matmul",
     "np.vdot", "np.inner", "np.tensordot", "np.einsum", "np.sum", "np.nansum", "np.cumsum", "np.prod", "np.nanprod",
-    "np.cumprod", "np.trapezoid", "np.trace", "np.arange", "np.linspace", "np.cross", "np.round", "np.around",
+    "np.cumprod", "np.trapezoid", "np.polyval", "np.trace", "np.arange", "np.linspace", "np.cross", "np.round", "np.around",
 )  # fmt: skip
 
 # Expressions that NumPy evaluates and that are refused when they are compiled, or that mean something else, by the reason.
@@ -905,6 +923,8 @@ MEANT: dict[str, tuple[str, ...]] = {
     "the size of the result would depend on the data": ("np.take(g, b)",),
     "the number of arrays must be known": ("np.concatenate(m)",),
     "no element type holds the result (NumPy: float16, int8)": ("np.round(b)", "np.around(b)", "np.divmod(b, b)", "np.power(b, b)"),
+    "the type of the result would depend on the number of coefficients": ("np.polyval(e, i)", "np.polyval(e, y)"),
+    "coefficients are a vector": ("np.polyval(m, v)", "np.polyval(m, s)"),
     "bools are not multiplied as matrices": ("np.dot(b, b)", "np.matmul(b, b)"),
     "not there for these arguments": (
         "np.linalg.matrix_power(q, 0)", "np.linalg.matrix_power(q, -1)", "np.tril(g)", "np.triu(g)", "np.meshgrid(m, g)",

@@ -23,6 +23,7 @@ from tapeless.frontend.numpy import (  # noqa: F401  (they fill the tables)
     elementwise_options,
     linalg,
     matrices,
+    polynomials,
     queries,
     reductions,
     scans,

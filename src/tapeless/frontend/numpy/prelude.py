@@ -117,3 +117,13 @@ def interpolate(x: Any, xp: Any, fp: Any, n: int, left: Any, right: Any) -> Any:
         return value
     value = slope * (x - xp[j + 1]) + fp[j + 1]  # from the other side
     return fp[j] if value != value and fp[j] == fp[j + 1] else value
+
+
+def horner(p: Any, n: int, x: Any, zero: Any, nothing: Any) -> Any:
+    """np.polyval at one point. `zero` is of the type of x, `nothing` of that of the result: the first step joins the types."""
+    if n == 0:
+        return nothing
+    y = zero * x + p[0]
+    for k in range(1, n):
+        y = y * x + p[k]
+    return y
