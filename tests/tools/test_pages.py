@@ -1,4 +1,4 @@
-"""The examples of docs/no-tape.md run, and print what the page says."""
+"""The examples of docs/no-tape.md run, and print what the page says. What pages name is there."""
 
 import contextlib
 import io
@@ -41,6 +41,19 @@ def test_pictures_of_the_page_are_there():
 
 
 def test_links_between_pages_lead_somewhere():
-    for page in (ROOT / "README.md", ROOT / "docs" / "no-tape.md"):
+    for page in (
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "docs" / "no-tape.md",
+        ROOT / "docs" / "design" / "README.md",
+    ):
         for target in re.findall(r"(?<!!)\[[^]]*\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_contributing_names_files_that_are_there():
+    named = re.findall(r"`([\w/.-]+(?:/|\.py))`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    missing = [
+        n for n in named if not any((place / n).exists() for place in (ROOT, ROOT / "src" / "tapeless", ROOT / "tests"))
+    ]
+    assert len(named) > 40 and not missing
