@@ -13,7 +13,6 @@ from tapeless.ir.core import (
     Apply,
     Body,
     Check,
-    Exp,
     For,
     Full,
     Hist,
@@ -22,6 +21,7 @@ from tapeless.ir.core import (
     Iota,
     Lambda,
     Library,
+    Plain,
     Print,
     Reduction,
     Scatter,
@@ -51,7 +51,7 @@ def useful(body: Body, wanted: Iterable[Atom]) -> set[Var]:
     return found.known
 
 
-def flows(exp: Exp) -> list[Atom]:
+def flows(exp: Plain) -> list[Atom]:
     """The operands of a statement without regions whose tangents reach its results."""
     match exp:
         case Apply(op=name, args=args):
