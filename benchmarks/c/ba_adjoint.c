@@ -45,40 +45,40 @@ static int rotate(const double *restrict r, const double *restrict y, Turn *rest
 }
 
 static void rotate_back(const double *restrict r, const double *restrict y, const Turn *restrict turn, int turned,
-                        const double *restrict z_bar, double *restrict r_bar, double *restrict y_bar)
+                        const double *restrict z_adj, double *restrict r_adj, double *restrict y_adj)
 {
     if (!turned) {
-        cross(y, z_bar, r_bar);
-        cross(z_bar, r, y_bar);
+        cross(y, z_adj, r_adj);
+        cross(z_adj, r, y_adj);
         for (int k = 0; k < 3; k++)
-            y_bar[k] += z_bar[k];
+            y_adj[k] += z_adj[k];
         return;
     }
     const double *restrict axis = turn->axis;
-    const double along = dot(z_bar, axis), rest = 1.0 - turn->c;
-    const double c_bar = dot(z_bar, y) - along * turn->part, s_bar = dot(z_bar, turn->turned);
-    const double theta_bar = turn->c * s_bar - turn->s * c_bar;
-    double axis_bar[3], y_cross[3], z_cross[3];
-    cross(y, z_bar, y_cross);
-    cross(z_bar, axis, z_cross);
+    const double along = dot(z_adj, axis), rest = 1.0 - turn->c;
+    const double c_adj = dot(z_adj, y) - along * turn->part, s_adj = dot(z_adj, turn->turned);
+    const double theta_adj = turn->c * s_adj - turn->s * c_adj;
+    double axis_adj[3], y_cross[3], z_cross[3];
+    cross(y, z_adj, y_cross);
+    cross(z_adj, axis, z_cross);
     for (int k = 0; k < 3; k++) {
-        y_bar[k] = turn->c * z_bar[k] + turn->s * z_cross[k] + along * rest * axis[k];
-        axis_bar[k] = turn->s * y_cross[k] + rest * (turn->part * z_bar[k] + along * y[k]);
+        y_adj[k] = turn->c * z_adj[k] + turn->s * z_cross[k] + along * rest * axis[k];
+        axis_adj[k] = turn->s * y_cross[k] + rest * (turn->part * z_adj[k] + along * y[k]);
     }
-    const double radial = dot(axis, axis_bar);
+    const double radial = dot(axis, axis_adj);
     for (int k = 0; k < 3; k++)
-        r_bar[k] = (axis_bar[k] - axis[k] * radial) * turn->inverse + axis[k] * theta_bar;
+        r_adj[k] = (axis_adj[k] - axis[k] * radial) * turn->inverse + axis[k] * theta_adj;
 }
 
 double ba_adjoint(int64_t n, int64_t m, int64_t p, const double *restrict cameras, const double *restrict points,
                   const double *restrict weights, const double *restrict features,
                   const int64_t *restrict camera_of, const int64_t *restrict point_of,
-                  double *restrict cameras_bar, double *restrict points_bar, double *restrict weights_bar)
+                  double *restrict cameras_adj, double *restrict points_adj, double *restrict weights_adj)
 {
     double total = 0.0;
-    memset(cameras_bar, 0, sizeof(double) * (size_t)(11 * n));
-    memset(points_bar, 0, sizeof(double) * (size_t)(3 * m));
-#pragma omp parallel for schedule(static) reduction(+ : total, cameras_bar[: 11 * n], points_bar[: 3 * m])
+    memset(cameras_adj, 0, sizeof(double) * (size_t)(11 * n));
+    memset(points_adj, 0, sizeof(double) * (size_t)(3 * m));
+#pragma omp parallel for schedule(static) reduction(+ : total, cameras_adj[: 11 * n], points_adj[: 3 * m])
     for (int64_t i = 0; i < p; i++) {
         const double *restrict camera = cameras + 11 * camera_of[i];
         const double *restrict point = points + 3 * point_of[i];
@@ -96,27 +96,27 @@ double ba_adjoint(int64_t n, int64_t m, int64_t p, const double *restrict camera
         const double off = 1.0 - w * w;
         total += w * w * (e0 * e0 + e1 * e1) + off * off;
 
-        const double e0_bar = w * w * e0, e1_bar = w * w * e1;
-        weights_bar[i] = w * (e0 * e0 + e1 * e1) - 2.0 * w * off;
-        const double scale_bar = e0_bar * p0 + e1_bar * p1, bend_bar = scale_bar * camera[6];
-        const double s_bar = bend_bar * (camera[9] + 2.0 * camera[10] * s);
-        const double p0_bar = e0_bar * scale + 2.0 * s_bar * p0, p1_bar = e1_bar * scale + 2.0 * s_bar * p1;
-        const double z_bar[3] = {p0_bar * inverse, p1_bar * inverse, -(p0_bar * p0 + p1_bar * p1) * inverse};
-        double r_bar[3], y_bar[3];
-        rotate_back(camera, y, &turn, turned, z_bar, r_bar, y_bar);
+        const double e0_adj = w * w * e0, e1_adj = w * w * e1;
+        weights_adj[i] = w * (e0 * e0 + e1 * e1) - 2.0 * w * off;
+        const double scale_adj = e0_adj * p0 + e1_adj * p1, bend_adj = scale_adj * camera[6];
+        const double s_adj = bend_adj * (camera[9] + 2.0 * camera[10] * s);
+        const double p0_adj = e0_adj * scale + 2.0 * s_adj * p0, p1_adj = e1_adj * scale + 2.0 * s_adj * p1;
+        const double z_adj[3] = {p0_adj * inverse, p1_adj * inverse, -(p0_adj * p0 + p1_adj * p1) * inverse};
+        double r_adj[3], y_adj[3];
+        rotate_back(camera, y, &turn, turned, z_adj, r_adj, y_adj);
 
-        double *restrict camera_bar = cameras_bar + 11 * camera_of[i];
-        double *restrict point_bar = points_bar + 3 * point_of[i];
+        double *restrict camera_adj = cameras_adj + 11 * camera_of[i];
+        double *restrict point_adj = points_adj + 3 * point_of[i];
         for (int k = 0; k < 3; k++) {
-            camera_bar[k] += r_bar[k];
-            camera_bar[3 + k] -= y_bar[k];
-            point_bar[k] += y_bar[k];
+            camera_adj[k] += r_adj[k];
+            camera_adj[3 + k] -= y_adj[k];
+            point_adj[k] += y_adj[k];
         }
-        camera_bar[6] += scale_bar * bend;
-        camera_bar[7] += e0_bar;
-        camera_bar[8] += e1_bar;
-        camera_bar[9] += bend_bar * s;
-        camera_bar[10] += bend_bar * s * s;
+        camera_adj[6] += scale_adj * bend;
+        camera_adj[7] += e0_adj;
+        camera_adj[8] += e1_adj;
+        camera_adj[9] += bend_adj * s;
+        camera_adj[10] += bend_adj * s * s;
     }
     return 0.5 * total;
 }

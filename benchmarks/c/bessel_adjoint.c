@@ -25,11 +25,11 @@ static double bessel_j(int64_t nu, double z, double *restrict slope)
     return sum;
 }
 
-double bessel_adjoint(int64_t n, int64_t nu, const double *restrict z, double *restrict z_bar)
+double bessel_adjoint(int64_t n, int64_t nu, const double *restrict z, double *restrict z_adj)
 {
     double total = 0.0;
 #pragma omp parallel for schedule(static) reduction(+ : total)
     for (int64_t i = 0; i < n; i++)
-        total += bessel_j(nu, z[i], z_bar + i);
+        total += bessel_j(nu, z[i], z_adj + i);
     return total;
 }

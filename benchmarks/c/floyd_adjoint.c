@@ -27,7 +27,7 @@ static double relax_back(int64_t n, const uint8_t *restrict taken, double *restr
     return to_pivot;
 }
 
-double floyd_adjoint(int64_t n, const double *restrict start, double *restrict bar)
+double floyd_adjoint(int64_t n, const double *restrict start, double *restrict adj)
 {
     double *dist = malloc(sizeof(double) * (size_t)(n * n));
     uint8_t *taken = malloc((size_t)(n * n * n));
@@ -44,7 +44,7 @@ double floyd_adjoint(int64_t n, const double *restrict start, double *restrict b
 #pragma omp for simd schedule(static) reduction(+ : total)
         for (int64_t i = 0; i < n * n; i++) {
             total += dist[i];
-            bar[i] = 1.0;
+            adj[i] = 1.0;
         }
         double *mine = malloc(sizeof(double) * (size_t)n); /* what this thread adds to the pivot's row */
         for (int64_t k = n - 1; k >= 0; k--) {
@@ -52,10 +52,10 @@ double floyd_adjoint(int64_t n, const double *restrict start, double *restrict b
 #pragma omp for schedule(static)
             for (int64_t i = 0; i < n; i++)
                 if (i != k)
-                    bar[i * n + k] += relax_back(n, taken + (k * n + i) * n, bar + i * n, mine);
+                    adj[i * n + k] += relax_back(n, taken + (k * n + i) * n, adj + i * n, mine);
 #pragma omp critical
             for (int64_t j = 0; j < n; j++)
-                bar[k * n + j] += mine[j];
+                adj[k * n + j] += mine[j];
 #pragma omp barrier
         }
         free(mine);

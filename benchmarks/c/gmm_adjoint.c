@@ -63,20 +63,20 @@ static void forwards(int64_t d, const double *restrict Q, const double *restrict
 }
 
 /* Adds to Q's adjoint and to that of z summed over points, from the points' shares of the component. The sum of outer
- * products is done in tiles of TILE rows and WIDTH columns; rows of `centred` and Q_bar are `wide` numbers long. */
+ * products is done in tiles of TILE rows and WIDTH columns; rows of `centred` and Q_adj are `wide` numbers long. */
 static void backwards(int64_t d, int64_t wide, const double *restrict x, const double *restrict mu,
                       const double *restrict z, const double *restrict share, double *restrict centred,
-                      double *restrict Q_bar, double *restrict z_sum)
+                      double *restrict Q_adj, double *restrict z_sum)
 {
     for (int p = 0; p < BLOCK; p++)
         for (int64_t j = 0; j < d; j++)
             centred[p * wide + j] = x[p * d + j] - mu[j];
     for (int64_t first = 0; first < d; first += TILE) {
-        double z_bar[BLOCK][TILE] = {{0.0}};
+        double z_adj[BLOCK][TILE] = {{0.0}};
         for (int a = 0; a < TILE && first + a < d; a++)
             for (int p = 0; p < BLOCK; p++) {
-                z_bar[p][a] = -share[p] * z[(first + a) * BLOCK + p];
-                z_sum[first + a] += z_bar[p][a];
+                z_adj[p][a] = -share[p] * z[(first + a) * BLOCK + p];
+                z_sum[first + a] += z_adj[p][a];
             }
         for (int64_t left = 0; left < first + TILE && left < d; left += WIDTH) {
             Lanes sum[TILE][2] = {{{0.0}}};
@@ -84,13 +84,13 @@ static void backwards(int64_t d, int64_t wide, const double *restrict x, const d
                 const Lanes *row = (const Lanes *)(centred + p * wide + left);
 #pragma GCC unroll 4
                 for (int a = 0; a < TILE; a++) {
-                    sum[a][0] += z_bar[p][a] * row[0];
-                    sum[a][1] += z_bar[p][a] * row[1];
+                    sum[a][0] += z_adj[p][a] * row[0];
+                    sum[a][1] += z_adj[p][a] * row[1];
                 }
             }
 #pragma GCC unroll 4
             for (int a = 0; a < TILE; a++) {
-                Lanes *row = (Lanes *)(Q_bar + (first + a) * wide + left);
+                Lanes *row = (Lanes *)(Q_adj + (first + a) * wide + left);
                 row[0] += sum[a][0];
                 row[1] += sum[a][1];
             }
@@ -123,13 +123,13 @@ static double log_gamma_distrib(double a, int64_t d)
 
 double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, const double *restrict alpha,
                    const double *restrict mu, const double *restrict q, const double *restrict l, int64_t m,
-                   double gamma, double *restrict alpha_bar, double *restrict mu_bar, double *restrict q_bar,
-                   double *restrict l_bar)
+                   double gamma, double *restrict alpha_adj, double *restrict mu_adj, double *restrict q_adj,
+                   double *restrict l_adj)
 {
     const int64_t packed = d * (d - 1) / 2;
     const int64_t wide = (d + WIDTH - 1) / WIDTH * WIDTH, tall = (d + TILE - 1) / TILE * TILE;
     double *Q = doubles(k * d * d), *bias = doubles(k);
-    double *Q_bar = zeros(k * tall * wide);
+    double *Q_adj = zeros(k * tall * wide);
     double *z_sum = zeros(k * d);
     double *shares = zeros(k); /* of the components, summed over points */
     double prior = 0.0, likelihood = 0.0;
@@ -148,7 +148,7 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
         double *xs = doubles(BLOCK * d), *xt = doubles(d * BLOCK), *centred = doubles(d * BLOCK);
         double *rows = zeros(BLOCK * wide);
         double *z = doubles(k * d * BLOCK), *score = doubles(k * BLOCK);
-        double *my_Q_bar = zeros(k * tall * wide);
+        double *my_Q_adj = zeros(k * tall * wide);
         double *my_z_sum = zeros(k * d);
         double *my_shares = zeros(k);
 #pragma omp for schedule(static)
@@ -176,14 +176,14 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
                 const double *restrict share = score + c * BLOCK;
                 for (int p = 0; p < BLOCK; p++)
                     my_shares[c] += share[p];
-                backwards(d, wide, xs, mu + c * d, z + c * d * BLOCK, share, rows, my_Q_bar + c * tall * wide,
+                backwards(d, wide, xs, mu + c * d, z + c * d * BLOCK, share, rows, my_Q_adj + c * tall * wide,
                           my_z_sum + c * d);
             }
         }
 #pragma omp critical
         {
             for (int64_t i = 0; i < k * tall * wide; i++)
-                Q_bar[i] += my_Q_bar[i];
+                Q_adj[i] += my_Q_adj[i];
             for (int64_t i = 0; i < k * d; i++)
                 z_sum[i] += my_z_sum[i];
             for (int64_t c = 0; c < k; c++)
@@ -191,7 +191,7 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
         }
         free(my_shares);
         free(my_z_sum);
-        free(my_Q_bar);
+        free(my_Q_adj);
         free(score);
         free(z);
         free(rows);
@@ -200,26 +200,26 @@ double gmm_adjoint(int64_t n, int64_t d, int64_t k, const double *restrict x, co
         free(xs);
     }
 
-    memcpy(alpha_bar, alpha, sizeof(double) * (size_t)k);
-    const double normal = softmax(k, alpha_bar, 1), square = gamma * gamma;
-    memset(mu_bar, 0, sizeof(double) * (size_t)(k * d));
+    memcpy(alpha_adj, alpha, sizeof(double) * (size_t)k);
+    const double normal = softmax(k, alpha_adj, 1), square = gamma * gamma;
+    memset(mu_adj, 0, sizeof(double) * (size_t)(k * d));
     for (int64_t c = 0; c < k; c++) {
-        const double *restrict Qc = Q + c * d * d, *restrict Qc_bar = Q_bar + c * tall * wide;
-        double *restrict lc_bar = l_bar + c * packed;
-        alpha_bar[c] = shares[c] - (double)n * alpha_bar[c];
+        const double *restrict Qc = Q + c * d * d, *restrict Qc_adj = Q_adj + c * tall * wide;
+        double *restrict lc_adj = l_adj + c * packed;
+        alpha_adj[c] = shares[c] - (double)n * alpha_adj[c];
         for (int64_t i = 0; i < d; i++)
             for (int64_t j = 0; j <= i; j++)
-                mu_bar[c * d + j] -= Qc[i * d + j] * z_sum[c * d + i];
+                mu_adj[c * d + j] -= Qc[i * d + j] * z_sum[c * d + i];
         for (int64_t j = 0; j < d; j++) {
             const double e = Qc[j * d + j];
-            q_bar[c * d + j] = shares[c] + (double)m + e * (Qc_bar[j * wide + j] - square * e);
-            for (int64_t i = j + 1; i < d; i++, lc_bar++)
-                *lc_bar = Qc_bar[i * wide + j] - square * Qc[i * d + j];
+            q_adj[c * d + j] = shares[c] + (double)m + e * (Qc_adj[j * wide + j] - square * e);
+            for (int64_t i = j + 1; i < d; i++, lc_adj++)
+                *lc_adj = Qc_adj[i * wide + j] - square * Qc[i * d + j];
         }
     }
     free(shares);
     free(z_sum);
-    free(Q_bar);
+    free(Q_adj);
     free(bias);
     free(Q);
 

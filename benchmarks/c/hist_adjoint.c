@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 double hist_adjoint(int64_t n, int64_t bins, const int64_t *restrict keys, const double *restrict weights,
-                    double *restrict weights_bar)
+                    double *restrict weights_adj)
 {
     double *restrict out = calloc((size_t)bins, sizeof(double));
     double total = 0.0;
@@ -16,7 +16,7 @@ double hist_adjoint(int64_t n, int64_t bins, const int64_t *restrict keys, const
     }
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < n; i++)
-        weights_bar[i] = out[keys[i]];
+        weights_adj[i] = out[keys[i]];
     free(out);
     return total;
 }

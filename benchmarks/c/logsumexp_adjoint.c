@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdint.h>
 
-double logsumexp_adjoint(int64_t n, const double *restrict x, double *restrict x_bar)
+double logsumexp_adjoint(int64_t n, const double *restrict x, double *restrict x_adj)
 {
     double top = -DBL_MAX, sum = 0.0;
 #pragma omp parallel for simd schedule(static) reduction(max : top)
@@ -11,12 +11,12 @@ double logsumexp_adjoint(int64_t n, const double *restrict x, double *restrict x
         top = x[i] > top ? x[i] : top;
 #pragma omp parallel for simd schedule(static) reduction(+ : sum)
     for (int64_t i = 0; i < n; i++) {
-        x_bar[i] = exp(x[i] - top);
-        sum += x_bar[i];
+        x_adj[i] = exp(x[i] - top);
+        sum += x_adj[i];
     }
     const double inverse = 1.0 / sum;
 #pragma omp parallel for simd schedule(static)
     for (int64_t i = 0; i < n; i++)
-        x_bar[i] *= inverse;
+        x_adj[i] *= inverse;
     return top + log(sum);
 }

@@ -35,38 +35,38 @@ static void layer(int64_t b, const double *restrict w, const double *restrict bi
     }
 }
 
-static void layer_back(int64_t b, const double *restrict w, const double *restrict kept, double *restrict w_bar,
-                       double *restrict bias_bar, double *restrict hidden_bar, double *restrict cell_bar,
-                       double *restrict u_bar)
+static void layer_back(int64_t b, const double *restrict w, const double *restrict kept, double *restrict w_adj,
+                       double *restrict bias_adj, double *restrict hidden_adj, double *restrict cell_adj,
+                       double *restrict u_adj)
 {
 #pragma omp simd
     for (int64_t j = 0; j < b; j++) {
         const double u = kept[INPUT * b + j], hidden = kept[HIDDEN * b + j];
         const double forget = kept[FORGET * b + j], ingate = kept[INGATE * b + j];
         const double outgate = kept[OUTGATE * b + j], change = kept[CHANGE * b + j], bent = kept[BENT * b + j];
-        const double h = hidden_bar[j] + u_bar[j];
-        const double c = cell_bar[j] + h * outgate * (1.0 - bent * bent);
+        const double h = hidden_adj[j] + u_adj[j];
+        const double c = cell_adj[j] + h * outgate * (1.0 - bent * bent);
         const double f = c * kept[CELL * b + j] * forget * (1.0 - forget);
         const double i = c * change * ingate * (1.0 - ingate);
         const double o = h * bent * outgate * (1.0 - outgate);
         const double g = c * ingate * (1.0 - change * change);
-        cell_bar[j] = c * forget;
-        u_bar[j] = f * w[j] + o * w[2 * b + j];
-        hidden_bar[j] = i * w[b + j] + g * w[3 * b + j];
-        w_bar[j] += f * u;
-        w_bar[b + j] += i * hidden;
-        w_bar[2 * b + j] += o * u;
-        w_bar[3 * b + j] += g * hidden;
-        bias_bar[j] += f;
-        bias_bar[b + j] += i;
-        bias_bar[2 * b + j] += o;
-        bias_bar[3 * b + j] += g;
+        cell_adj[j] = c * forget;
+        u_adj[j] = f * w[j] + o * w[2 * b + j];
+        hidden_adj[j] = i * w[b + j] + g * w[3 * b + j];
+        w_adj[j] += f * u;
+        w_adj[b + j] += i * hidden;
+        w_adj[2 * b + j] += o * u;
+        w_adj[3 * b + j] += g * hidden;
+        bias_adj[j] += f;
+        bias_adj[b + j] += i;
+        bias_adj[2 * b + j] += o;
+        bias_adj[3 * b + j] += g;
     }
 }
 
 double lstm_adjoint(int64_t layers, int64_t b, int64_t length, const double *restrict weights,
                     const double *restrict extra, const double *restrict start, const double *restrict sequence,
-                    double *restrict weights_bar, double *restrict extra_bar)
+                    double *restrict weights_adj, double *restrict extra_adj)
 {
     const int64_t steps = length - 1;
     double *kept = malloc(sizeof(double) * (size_t)(steps * layers * KEPT * b));
@@ -98,8 +98,8 @@ double lstm_adjoint(int64_t layers, int64_t b, int64_t length, const double *res
     }
 
     const double scale = -1.0 / (double)(steps * b);
-    memset(weights_bar, 0, sizeof(double) * (size_t)(8 * layers * b));
-    memset(extra_bar, 0, sizeof(double) * (size_t)(3 * b));
+    memset(weights_adj, 0, sizeof(double) * (size_t)(8 * layers * b));
+    memset(extra_adj, 0, sizeof(double) * (size_t)(3 * b));
     memset(state, 0, sizeof(double) * (size_t)(2 * layers * b)); /* from here on its adjoint */
     for (int64_t t = steps - 1; t >= 0; t--) {
         const double *restrict next = sequence + (t + 1) * b;
@@ -107,16 +107,16 @@ double lstm_adjoint(int64_t layers, int64_t b, int64_t length, const double *res
         for (int64_t j = 0; j < b; j++)
             weight += next[j];
         for (int64_t j = 0; j < b; j++) {
-            const double y_bar = scale * (next[j] - weight * share[t * b + j]);
-            extra_bar[b + j] += y_bar * tops[t * b + j];
-            extra_bar[2 * b + j] += y_bar;
-            u[j] = y_bar * extra[b + j];
+            const double y_adj = scale * (next[j] - weight * share[t * b + j]);
+            extra_adj[b + j] += y_adj * tops[t * b + j];
+            extra_adj[2 * b + j] += y_adj;
+            u[j] = y_adj * extra[b + j];
         }
         for (int64_t i = layers - 1; i >= 0; i--)
-            layer_back(b, weights + 2 * i * 4 * b, kept + (t * layers + i) * KEPT * b, weights_bar + 2 * i * 4 * b,
-                       weights_bar + (2 * i + 1) * 4 * b, state + 2 * i * b, state + (2 * i + 1) * b, u);
+            layer_back(b, weights + 2 * i * 4 * b, kept + (t * layers + i) * KEPT * b, weights_adj + 2 * i * 4 * b,
+                       weights_adj + (2 * i + 1) * 4 * b, state + 2 * i * b, state + (2 * i + 1) * b, u);
         for (int64_t j = 0; j < b; j++)
-            extra_bar[j] += u[j] * sequence[t * b + j];
+            extra_adj[j] += u[j] * sequence[t * b + j];
     }
     free(u);
     free(state);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 double nbody_adjoint(int64_t n, int64_t steps, double dt, double softening, const double *restrict mass,
-                     const double *restrict position, const double *restrict velocity, double *restrict pos_bar,
-                     double *restrict vel_bar)
+                     const double *restrict position, const double *restrict velocity, double *restrict pos_adj,
+                     double *restrict vel_adj)
 {
     const double soft = softening * softening;
     const size_t bytes = sizeof(double) * (size_t)(3 * n);
@@ -17,7 +17,7 @@ double nbody_adjoint(int64_t n, int64_t steps, double dt, double softening, cons
     double total = 0.0;
     memcpy(trace, position, bytes);
     memcpy(vel, velocity, bytes);
-    memset(vel_bar, 0, bytes);
+    memset(vel_adj, 0, bytes);
 #pragma omp parallel
     {
         for (int64_t t = 0; t < steps; t++) {
@@ -48,15 +48,15 @@ double nbody_adjoint(int64_t n, int64_t steps, double dt, double softening, cons
 #pragma omp for simd schedule(static) reduction(+ : total)
         for (int64_t i = 0; i < 3 * n; i++) {
             total += last[i] * last[i];
-            pos_bar[i] = 2.0 * last[i];
+            pos_adj[i] = 2.0 * last[i];
         }
         for (int64_t t = steps - 1; t >= 0; t--) {
             const double *x = trace + 3 * n * t, *y = x + n, *z = y + n;
             const double *px = push, *py = px + n, *pz = py + n;
 #pragma omp for simd schedule(static)
             for (int64_t i = 0; i < 3 * n; i++) {
-                vel_bar[i] += dt * pos_bar[i];
-                push[i] = dt * vel_bar[i];
+                vel_adj[i] += dt * pos_adj[i];
+                push[i] = dt * vel_adj[i];
             }
 #pragma omp for schedule(static)
             for (int64_t i = 0; i < n; i++) {
@@ -76,9 +76,9 @@ double nbody_adjoint(int64_t n, int64_t steps, double dt, double softening, cons
                     by += cube * (along * dy - uy);
                     bz += cube * (along * dz - uz);
                 }
-                pos_bar[i] += bx;
-                pos_bar[n + i] += by;
-                pos_bar[2 * n + i] += bz;
+                pos_adj[i] += bx;
+                pos_adj[n + i] += by;
+                pos_adj[2 * n + i] += bz;
             }
         }
     }

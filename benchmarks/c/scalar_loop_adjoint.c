@@ -16,20 +16,20 @@ double scalar_loop_adjoint(double x, double a, double b, double c, int64_t n, do
         total += xs[i + 1] * xs[i + 1];
     }
     const double twice = 2.0 / (double)n, inverse = 1.0 / a;
-    double x_bar = 0.0, a_bar = 0.0, b_bar = 0.0, c_bar = 0.0;
+    double x_adj = 0.0, a_adj = 0.0, b_adj = 0.0, c_adj = 0.0;
     for (int64_t i = n - 1; i >= 0; i--) {
-        x_bar += twice * xs[i + 1];
-        a_bar += x_bar * xs[i + 1] * inverse;
-        const double angle_bar = x_bar * a * cosines[i];
-        b_bar += angle_bar * xs[i];
-        c_bar += angle_bar;
-        x_bar = angle_bar * b;
+        x_adj += twice * xs[i + 1];
+        a_adj += x_adj * xs[i + 1] * inverse;
+        const double angle_adj = x_adj * a * cosines[i];
+        b_adj += angle_adj * xs[i];
+        c_adj += angle_adj;
+        x_adj = angle_adj * b;
     }
     free(cosines);
     free(xs);
-    gradient[0] = x_bar;
-    gradient[1] = a_bar;
-    gradient[2] = b_bar;
-    gradient[3] = c_bar;
+    gradient[0] = x_adj;
+    gradient[1] = a_adj;
+    gradient[2] = b_adj;
+    gradient[3] = c_adj;
     return total / (double)n;
 }

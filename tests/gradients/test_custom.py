@@ -29,7 +29,7 @@ def root_fwd(a):
     return x, x
 
 
-root.defvjp(root_fwd, lambda x, bar: (bar / (2 * x),))
+root.defvjp(root_fwd, lambda x, adj: (adj / (2 * x),))
 
 
 @tp.custom_jvp
@@ -101,7 +101,7 @@ def test_a_rule_that_is_not_the_derivative_is_used():
     def rounded(x):
         return np.round(x)
 
-    rounded.defvjp(lambda x: (np.round(x), None), lambda _, bar: (bar,))
+    rounded.defvjp(lambda x: (np.round(x), None), lambda _, adj: (adj,))
     np.testing.assert_array_equal(tp.grad(lambda x: np.sum(rounded(x) * X))(X * 2), X)
     np.testing.assert_array_equal(tp.jacfwd(lambda x: np.sum(rounded(x) * X))(X * 2), X)
 
@@ -114,9 +114,9 @@ def test_containers_constants_and_none():
     def fwd(params, x, unused):
         return scaled(params, x, unused), (params["w"], x)
 
-    def bwd(kept, bars):
+    def bwd(kept, adjs):
         w, x = kept
-        ys, b = bars
+        ys, b = adjs
         return {"w": np.sum(ys["y"] * x), "b": b}, ys["y"] * w + b, None
 
     scaled.defvjp(fwd, bwd)
@@ -145,7 +145,7 @@ def test_arguments_without_derivatives():
         return y
 
     made = tp.custom_vjp(power, nondiff_argnums=(1,))
-    made.defvjp(lambda x, n: (made(x, n), x), lambda n, x, bar: (bar * n * made(x, n - 1),))
+    made.defvjp(lambda x, n: (made(x, n), x), lambda n, x, adj: (adj * n * made(x, n - 1),))
     assert tp.grad(made)(1.5, 4) == pytest.approx(4 * 1.5**3)
     fourth = lambda y: made(y, 4)
     assert tp.grad(tp.grad(fourth))(1.5) == pytest.approx(12 * 1.5**2)
@@ -161,7 +161,7 @@ def test_values_of_outside():
         def times(x):
             return c * x
 
-        times.defvjp(lambda x: (times(x), None), lambda _, bar: (bar * c,))
+        times.defvjp(lambda x: (times(x), None), lambda _, adj: (adj * c,))
         return times
 
     times = of(3.0)
@@ -189,7 +189,7 @@ def test_functions_that_write_their_arguments_are_refused():
         a[0] = 10.0
         return np.sum(a)
 
-    writes.defvjp(lambda a: (np.sum(a), None), lambda _, bar: (bar * np.ones(3),))
+    writes.defvjp(lambda a: (np.sum(a), None), lambda _, adj: (adj * np.ones(3),))
     with pytest.raises(tp.CompileError, match="TP306.*'writes' writes an array that it did not make"):
         tp.grad(lambda a: writes(a) + a[0])(X)
 
@@ -199,7 +199,7 @@ def test_rules_that_are_not_linear_serve_one_mode():
     def clipped(x):
         return x * 1.0
 
-    clipped.defvjp(lambda x: (x * 1.0, None), lambda _, bar: (np.clip(bar, -1.0, 1.0),))
+    clipped.defvjp(lambda x: (x * 1.0, None), lambda _, adj: (np.clip(adj, -1.0, 1.0),))
     assert tp.grad(lambda x: 5.0 * clipped(x))(2.0) == 1.0
     with pytest.raises(tp.CompileError, match="TP303.*custom_vjp is not linear in its adjoints"):
         tp.jacfwd(lambda x: 5.0 * clipped(x))(2.0)
@@ -217,9 +217,9 @@ def test_rules_that_are_not_linear_serve_one_mode():
 @pytest.mark.parametrize(
     ("fwd", "bwd", "message"),
     [
-        (lambda x: x, lambda kept, bar: (bar,), "returns a pair"),
-        (lambda x: (x, None), lambda kept, bar: (bar, bar), "a tuple of 1 adjoint"),
-        (lambda x: (x, None), lambda kept, bar: (np.ones(2) * bar,), "TP304.*shape"),
+        (lambda x: x, lambda kept, adj: (adj,), "returns a pair"),
+        (lambda x: (x, None), lambda kept, adj: (adj, adj), "a tuple of 1 adjoint"),
+        (lambda x: (x, None), lambda kept, adj: (np.ones(2) * adj,), "TP304.*shape"),
     ],
     ids=["forward", "count", "shape"],
 )

@@ -30,14 +30,14 @@ def squares(start, column, value, x):
 
 
 def squares_backwards(start, column, value, x):
-    value_bar, x_bar = np.zeros_like(value), np.zeros_like(x)
+    value_adj, x_adj = np.zeros_like(value), np.zeros_like(x)
     for i in range(len(start) - 1):
         cells = range(start[i], start[i + 1])
         row = sum(value[e] * x[column[e]] for e in cells)
         for e in cells:
-            value_bar[e] += 2.0 * row * x[column[e]]
-            x_bar[column[e]] += 2.0 * row * value[e]
-    return value_bar, x_bar
+            value_adj[e] += 2.0 * row * x[column[e]]
+            x_adj[column[e]] += 2.0 * row * value[e]
+    return value_adj, x_adj
 
 
 def arguments(start):

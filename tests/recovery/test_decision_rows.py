@@ -158,15 +158,15 @@ def shortest_backwards(d):
     steps = [d]
     for k in range(len(d)):
         steps.append(np.minimum(steps[-1], steps[-1][:, k, None] + steps[-1][k]))
-    bar = np.where(np.isfinite(steps[-1]), 1.0, 0.0)
+    adj = np.where(np.isfinite(steps[-1]), 1.0, 0.0)
     for k in reversed(range(len(d))):
         before = steps[k]
         kept = (before <= before[:, k, None] + before[k]) | np.isnan(before)
-        moved = np.where(kept, 0.0, bar)
-        bar = np.where(kept, bar, 0.0)
-        bar[k] += moved.sum(0)
-        bar[:, k] += moved.sum(1)
-    return bar
+        moved = np.where(kept, 0.0, adj)
+        adj = np.where(kept, adj, 0.0)
+        adj[k] += moved.sum(0)
+        adj[:, k] += moved.sum(1)
+    return adj
 
 
 @pytest.mark.parametrize("threads", [1, 2])

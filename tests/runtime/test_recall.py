@@ -79,8 +79,8 @@ def custom(x):
 def forward(x):
     return x * x, x
 
-def backward(x, bar):
-    return (2.0 * x * bar,)
+def backward(x, adj):
+    return (2.0 * x * adj,)
 
 custom.defvjp(forward, backward)
 

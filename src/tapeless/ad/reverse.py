@@ -274,7 +274,7 @@ class Reverse:
         bound = {v for s in stms for v in s.vars}
         made = {r: Var("t", r.type) for r in results if isinstance(r, Var) and r in bound}
         lam = Lambda(tuple(accs.values()), Body(tuple(stms), tuple(made)))
-        ends = [Var(f"{a.name}_bar", a.type) for a in missing]
+        ends = [Var(f"{a.name}_adj", a.type) for a in missing]
         self.b.bind([*ends, *made.values()], WithAcc(tuple(s for s in starts if isinstance(s, Var)), lam))
         for a, end in zip(missing, ends, strict=True):
             self.adjoints[a] = end

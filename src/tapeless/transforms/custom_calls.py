@@ -210,7 +210,7 @@ def _traced(ctx: Context, params: Sequence[Var], run: Any, pure: str = "") -> tu
     return out, Lambda(tuple(params), Body(tuple(stms), atoms))
 
 
-def _bars(ctx: Context, outs: Sequence[Value], out: Value) -> tuple[list[Var], Value]:
+def _derivatives_of(ctx: Context, outs: Sequence[Value], out: Value) -> tuple[list[Var], Value]:
     """Parameters for adjoints (or tangents) of results, and the container of them that a rule gets."""
     params: list[Var] = []
     leaves: list[Value] = []
@@ -251,8 +251,8 @@ def _with_bwd(
     residuals = both.items[1]
     kept_names = [_fresh(ctx, leaf) for leaf in leaves_of(residuals)]
     again = rebuilt(residuals, [v for _, v in kept_names])
-    bar_params, bars = _bars(ctx, outs, out)
-    args = [*kept.values(), again, bars]
+    adj_params, adjs = _derivatives_of(ctx, outs, out)
+    args = [*kept.values(), again, adjs]
 
     def run() -> Value:
         rule = _part(ctx, rules, "bwd")
@@ -263,7 +263,7 @@ def _with_bwd(
                 ctx.fail("TP306", f"the backward rule of '{name}' returns {type_text(found)}", hint)
             return _fitted(ctx, given, found.items, f"adjoint that the backward rule of '{name}' returns")
 
-    _, backward = _traced(ctx, [*(p for p, _ in kept_names if p is not None), *bar_params], run)
+    _, backward = _traced(ctx, [*(p for p, _ in kept_names if p is not None), *adj_params], run)
     return forward, backward, None
 
 
@@ -322,7 +322,7 @@ def _with_jvp(
     moving: list[Var] = []
     tangents: list[Value] = []
     for a in given:
-        more, value = _bars(ctx, leaves_of(a), a)
+        more, value = _derivatives_of(ctx, leaves_of(a), a)
         moving.extend(more)
         tangents.append(value)
     args = [*kept.values(), Sequence_(tuple(values)), Sequence_(tuple(tangents))]

@@ -74,7 +74,7 @@ def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var], trips: Mapp
     b = reverse.b
     lam = reverse.fresh(Lambda((exp.index, *exp.params), exp.body), loud=True)
     index, params = lam.params[0], lam.params[1:]
-    ends = {k: Var(f"{p.name}_bar", p.type) for k, p in enumerate(params) if reverse.active(p)}
+    ends = {k: Var(f"{p.name}_adj", p.type) for k, p in enumerate(params) if reverse.active(p)}
     scalars = [v for v in reverse.free(lam.body, lam.params) if not v.type.shape]
     inner = reverse.inside(accs)
     inner.looped = True
@@ -125,7 +125,7 @@ def as_sweep(reverse: Reverse, exp: For, region: Region, ends: Mapping[int, Atom
         for s in body.stms:
             b.add(s)
     sums = body.results[len(region.ends) :]
-    vars = [Var(f"{v.name}_bar", v.type) for v in region.scalars]
+    vars = [Var(f"{v.name}_adj", v.type) for v in region.scalars]
     operators = tuple(sum_operator(v.type.dtype) for v in region.scalars)
     lam = Lambda((region.index,), Body(tuple(stms), sums))
     return list(b.bind(vars, Sweep(trips(reverse, exp.bound), (), lam, operators)))

@@ -103,7 +103,7 @@ class Way(ABC):
         what these end as comes second.
         """
         b, emit, region = self.reverse.b, self.reverse.emit, self.region
-        totals = [Var(f"{v.name}_bar", v.type) for v in region.scalars]
+        totals = [Var(f"{v.name}_adj", v.type) for v in region.scalars]
         step, count = Var("j", I64), len(region.ends)
         with b.region() as stms:
             nexts = iteration(step)
@@ -229,7 +229,7 @@ class Choice(Way):
             with b.region() as stms:
                 starts, sums = way.backwards(mine, ends, finals or self.stm.vars)
             bodies.append(Body(tuple(stms), (*(starts[k] for k in ends), *(sums[v] for v in self.scalars))))
-        names = [*(f"{self.exp.params[k].name}_bar" for k in ends), *(f"{v.name}_bar" for v in self.scalars)]
+        names = [*(f"{self.exp.params[k].name}_adj" for k in ends), *(f"{v.name}_adj" for v in self.scalars)]
         vars = [Var(name, r.type) for name, r in zip(names, bodies[0].results, strict=True)]
         found = b.bind(vars, If(self.cond, bodies[0], bodies[1]))
         return dict(zip(ends, found, strict=False)), dict(zip(self.scalars, found[len(ends) :], strict=True))

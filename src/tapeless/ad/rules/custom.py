@@ -201,12 +201,12 @@ def vjp_custom(reverse: Reverse, stm: Stm, exp: Library) -> Back:
     backward = rule.backward
 
     def back() -> None:
-        bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
-        if all(bar is None for bar in bars):
+        adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        if all(adj is None for adj in adjs):
             return
         given = [
-            reverse.emit.zero(v.type) if bar is None else bar
-            for v, bar in zip(stm.vars, bars, strict=True)
+            reverse.emit.zero(v.type) if adj is None else adj
+            for v, adj in zip(stm.vars, adjs, strict=True)
             if differentiable(v.type)
         ]
         adjoints = iter(reverse.b.inline(backward, [*residuals, *given, *outside]))
@@ -224,15 +224,15 @@ def _transposed(reverse: Reverse, stm: Stm, rule: Rule, args: Sequence[Atom], ou
     tangent = rule.tangent
 
     def back() -> None:
-        bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
-        if all(bar is None for bar in bars):
+        adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        if all(adj is None for adj in adjs):
             return
         moving = [a for a in args if differentiable(a.type)]
         seeds: list[Atom | None] = [None] * len(stm.vars)
-        seeds += [bar for v, bar in zip(stm.vars, bars, strict=True) if differentiable(v.type)]
+        seeds += [adj for v, adj in zip(stm.vars, adjs, strict=True) if differentiable(v.type)]
         adjoints = _transpose(reverse.b, tangent, args, [a.type for a in moving], outside, seeds, "jvp")
-        for a, bar in zip(moving, adjoints, strict=True):
-            reverse.add(a, bar)
+        for a, adj in zip(moving, adjoints, strict=True):
+            reverse.add(a, adj)
 
     return back
 

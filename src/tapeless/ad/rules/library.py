@@ -200,28 +200,28 @@ def _vjp(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
     m = Matrices(emit)
     out = vars[0]
     args = [_var(a) for a in exp.args]
-    bar = reverse.adjoint(out)
+    adj = reverse.adjoint(out)
     match exp.name:
         case "slogdet":
             _vjp_slogdet(reverse, m, vars, args[0])
             return
-        case _ if bar is None:
+        case _ if adj is None:
             return
         case "matmul":
-            _vjp_matmul(reverse, m, args[0], args[1], bar)
+            _vjp_matmul(reverse, m, args[0], args[1], adj)
         case "solve":
-            grown = m.solve(m.turn(args[0]), _var(bar))
+            grown = m.solve(m.turn(args[0]), _var(adj))
             if reverse.active(args[0]):
                 square = m.outer(grown, out) if out.type.rank == 1 else m.product(grown, m.turn(out))
                 reverse.add(args[0], emit.negate(square))
             reverse.add(args[1], grown)
         case "inv":
             turned = m.turn(out)
-            reverse.add(args[0], emit.negate(m.product(turned, _var(bar), turned)))
+            reverse.add(args[0], emit.negate(m.product(turned, _var(adj), turned)))
         case "det":
-            reverse.add(args[0], emit.scale(bar, m.cofactors(args[0], out)))
+            reverse.add(args[0], emit.scale(adj, m.cofactors(args[0], out)))
         case "cholesky":
-            inner = m.half_lower(m.product(m.turn(out), m.by_place(_var(bar), 1.0, 1.0, 0.0)))
+            inner = m.half_lower(m.product(m.turn(out), m.by_place(_var(adj), 1.0, 1.0, 0.0)))
             left = m.solve(m.turn(out), inner)
             whole = m.turn(m.solve(m.turn(m.conjugate(out)), m.turn(left)))
             both = _var(emit.add(whole, m.turn(m.conjugate(whole))))
@@ -229,47 +229,47 @@ def _vjp(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
         case "sort":
             order = m.library("argsort", args[0], type=args[0].type.with_dtype(DType.i64))
             back = m.library("argsort", order, type=order.type)
-            reverse.add(args[0], _gather(emit, _var(bar), back))
+            reverse.add(args[0], _gather(emit, _var(adj), back))
         case _:
             pass
 
 
-def _vjp_matmul(reverse: Reverse, m: Matrices, a: Var, b: Var, bar: Atom) -> None:
+def _vjp_matmul(reverse: Reverse, m: Matrices, a: Var, b: Var, adj: Atom) -> None:
     if a.type.rank == 1 and b.type.rank == 1:
-        reverse.add_scaled(a, bar, b)
-        reverse.add_scaled(b, bar, a)
+        reverse.add_scaled(a, adj, b)
+        reverse.add_scaled(b, adj, a)
         return
-    bar = _var(bar)
+    adj = _var(adj)
     if a.type.rank == 1:  # y = B^T a
         if reverse.active(a):
-            reverse.add(a, m.matmul(b, bar))
+            reverse.add(a, m.matmul(b, adj))
         if reverse.active(b):
-            reverse.add(b, m.outer(a, bar))
+            reverse.add(b, m.outer(a, adj))
     elif b.type.rank == 1:
         if reverse.active(a):
-            reverse.add(a, m.outer(bar, b))
+            reverse.add(a, m.outer(adj, b))
         if reverse.active(b):
-            reverse.add(b, m.matmul(m.turn(a), bar))
+            reverse.add(b, m.matmul(m.turn(a), adj))
     else:
         if reverse.active(a):
-            reverse.add(a, m.matmul(bar, m.turn(b)))
+            reverse.add(a, m.matmul(adj, m.turn(b)))
         if reverse.active(b):
-            reverse.add(b, m.matmul(m.turn(a), bar))
+            reverse.add(b, m.matmul(m.turn(a), adj))
 
 
 def _vjp_slogdet(reverse: Reverse, m: Matrices, vars: Sequence[Var], a: Var) -> None:
     emit = reverse.emit
-    sign_bar, log_bar = reverse.adjoint(vars[0]), reverse.adjoint(vars[1])
+    sign_adj, log_adj = reverse.adjoint(vars[0]), reverse.adjoint(vars[1])
     if not vars[0].type.dtype.is_complex:
-        if log_bar is not None:
-            reverse.add(a, emit.scale(log_bar, m.turn(m.inverse(a))))
+        if log_adj is not None:
+            reverse.add(a, emit.scale(log_adj, m.turn(m.inverse(a))))
         return
     real = vars[0].type.dtype.real
     factor: Atom | None = None
-    if log_bar is not None:
-        factor = emit("complex", log_bar, emit.zero(Type(real)))
-    if sign_bar is not None:  # the sign turns by the imaginary part of the trace
-        turned = emit("neg", emit("imag", emit("mul", vars[0], sign_bar)))
+    if log_adj is not None:
+        factor = emit("complex", log_adj, emit.zero(Type(real)))
+    if sign_adj is not None:  # the sign turns by the imaginary part of the trace
+        turned = emit("neg", emit("imag", emit("mul", vars[0], sign_adj)))
         part = emit("complex", emit.zero(Type(real)), emit("neg", turned))
         factor = part if factor is None else emit("add", factor, part)
     if factor is not None:

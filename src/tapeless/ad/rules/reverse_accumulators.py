@@ -18,27 +18,27 @@ def vjp_with_acc(reverse: Reverse, stm: Stm, exp: WithAcc) -> Back:
         return lambda: None
 
     def back() -> None:
-        bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
         lam = reverse.fresh(exp.lam)
-        for p, bar in zip(lam.params, bars, strict=False):
-            if bar is not None and p.type.acc not in ("add", "set"):
+        for p, adj in zip(lam.params, adjs, strict=False):
+            if adj is not None and p.type.acc not in ("add", "set"):
                 raise NotImplementedError(f"the adjoint of accumulating by {p.type.acc}")
-            reverse.sums[p] = bar
+            reverse.sums[p] = adj
         backs = reverse.forward(Body(lam.body.stms, ()))
-        for r, bar in zip(lam.body.results, bars[count:], strict=True):
-            reverse.add(r, bar)
+        for r, adj in zip(lam.body.results, adjs[count:], strict=True):
+            reverse.add(r, adj)
         reverse.backward(backs)
-        for a, p, bar in zip(exp.arrays, lam.params, bars, strict=False):
-            if bar is None:
+        for a, p, adj in zip(exp.arrays, lam.params, adjs, strict=False):
+            if adj is None:
                 continue
             if p.type.acc == "set" and reverse.active(a):
-                bar = _unwritten(reverse, exp, exp.lam.params[exp.arrays.index(a)], _array(bar))
-            reverse.add(a, bar)
+                adj = _unwritten(reverse, exp, exp.lam.params[exp.arrays.index(a)], _array(adj))
+            reverse.add(a, adj)
 
     return back
 
 
-def _unwritten(reverse: Reverse, exp: WithAcc, acc: Var, bar: Var) -> Var:
+def _unwritten(reverse: Reverse, exp: WithAcc, acc: Var, adj: Var) -> Var:
     """The adjoint with zeros where cells were set: the same updates again, of zeros."""
     lam = reverse.fresh(Lambda(exp.lam.params, exp.lam.body))
     mine = lam.params[exp.lam.params.index(acc)]
@@ -56,8 +56,8 @@ def _unwritten(reverse: Reverse, exp: WithAcc, acc: Var, bar: Var) -> Var:
         return Body(tuple(stms), body.results)
 
     body = zeroed(lam.body)
-    end = Var(f"{bar.name}", bar.type)
-    return reverse.b.bind([end], WithAcc((bar,), Lambda((mine,), Body(body.stms, ()))))[0]
+    end = Var(f"{adj.name}", adj.type)
+    return reverse.b.bind([end], WithAcc((adj,), Lambda((mine,), Body(body.stms, ()))))[0]
 
 
 def _zero_update(reverse: Reverse, stm: Stm, exp: UpdateAcc) -> list[Stm]:
@@ -74,10 +74,10 @@ def vjp_update_acc(reverse: Reverse, stm: Stm, exp: UpdateAcc) -> Back:
 
 
 def _read_back(reverse: Reverse, exp: UpdateAcc) -> None:
-    bar = reverse.sums.get(exp.acc)
-    if bar is None or not reverse.active(exp.value):
+    adj = reverse.sums.get(exp.acc)
+    if adj is None or not reverse.active(exp.value):
         return
-    part: Atom = reverse.b.index(_array(bar), unchecked(exp.axes))
+    part: Atom = reverse.b.index(_array(adj), unchecked(exp.axes))
     if part.type.shape and not exp.value.type.shape:
         part = reverse.emit.sum_over(_array(part), tuple(range(part.type.rank)))
     reverse.add(exp.value, part)

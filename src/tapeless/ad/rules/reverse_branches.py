@@ -85,11 +85,11 @@ def _again(inner: Reverse, arm: Arm, body: Body) -> list[tuple[Stm, Back]]:
     backs: list[tuple[Stm, Back]] = []
 
     def sloped(s: Stm, slopes: dict[int, Atom]) -> None:
-        bar = inner.adjoints.pop(s.vars[0], None)
-        if bar is not None and isinstance(s.exp, Apply):
+        adj = inner.adjoints.pop(s.vars[0], None)
+        if adj is not None and isinstance(s.exp, Apply):
             guarded = unbounded(s.exp.op, s.exp.args)
             for n, slope in slopes.items():
-                inner.add(s.exp.args[n], inner.emit.slope_times(slope, bar, guarded))
+                inner.add(s.exp.args[n], inner.emit.slope_times(slope, adj, guarded))
 
     read = {v for s in body.stms for v in free_in_exp(s.exp)}
     for k, s in enumerate(body.stms):
@@ -113,7 +113,7 @@ def _only_handed_on(inner: Reverse, stm: Stm, read: set[Var]) -> bool:
 
 def _back(reverse: Reverse, stm: Stm, exp: If, *given: Arm, fresh: bool = True) -> None:
     """`fresh`: the branch has run forwards, so that its names are taken."""
-    bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
+    adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
     arms = [reverse.fresh(Lambda((), arm.body)).body if fresh else arm.body for arm in given]
     free = list(dict.fromkeys(v for arm in arms for v in reverse.free(arm, ())))
     handed = [
@@ -126,20 +126,20 @@ def _back(reverse: Reverse, stm: Stm, exp: If, *given: Arm, fresh: bool = True) 
         inner = reverse.inside(accs)
         with reverse.b.region() as stms:
             backs = _again(inner, kept, arm)
-            for r, bar in zip(arm.results, bars, strict=True):
-                inner.add(r, bar)
+            for r, adj in zip(arm.results, adjs, strict=True):
+                inner.add(r, adj)
             inner.backward(backs)
             results: list[Atom] = [inner.full_adjoint(v) for v in (*scalars, *handed)]
         return Body(tuple(stms), tuple(results))
 
     def both(accs: dict[Var, Var]) -> list[Atom]:
         then, orelse = (arm_adjoint(arm, kept, accs) for arm, kept in zip(arms, given, strict=True))
-        vars = [Var(f"{v.name}_bar", v.type) for v in (*scalars, *handed)]
+        vars = [Var(f"{v.name}_adj", v.type) for v in (*scalars, *handed)]
         return list(reverse.b.bind(vars, If(exp.cond, then, orelse)))
 
     adjoints = reverse.with_accumulators(arrays, both)
-    for v, bar in zip((*scalars, *handed), adjoints, strict=True):
-        reverse.add(v, bar)
+    for v, adj in zip((*scalars, *handed), adjoints, strict=True):
+        reverse.add(v, adj)
 
 
 def _updated_by(v: Var, arms: list[Body]) -> bool:

@@ -68,9 +68,9 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
 
     def back() -> None:
         for old, new in zip(stm.vars, vars, strict=True):
-            bar = reverse.adjoints.pop(old, None)
-            if bar is not None:
-                reverse.adjoints[new] = bar
+            adj = reverse.adjoints.pop(old, None)
+            if adj is not None:
+                reverse.adjoints[new] = adj
         _backward(reverse, second, loop, way, kept, [] if way.keeps else finals)
 
     return back
@@ -201,10 +201,10 @@ def _nest(
 
 
 def _backward(reverse: Reverse, stm: Stm, exp: For, way: Way, kept: list[Var], finals: Sequence[Var] = ()) -> None:
-    bars = {k: reverse.adjoints.pop(stm.vars[k], None) for k in way.active}
-    if all(bar is None for bar in bars.values()) and not reverse.sums:
+    adjs = {k: reverse.adjoints.pop(stm.vars[k], None) for k in way.active}
+    if all(adj is None for adj in adjs.values()) and not reverse.sums:
         return
-    ends = {k: reverse.emit.zero(stm.vars[k].type) if bar is None else bar for k, bar in bars.items()}
+    ends = {k: reverse.emit.zero(stm.vars[k].type) if adj is None else adj for k, adj in adjs.items()}
 
     def run(_: dict[Var, Var]) -> list[Atom]:
         starts, sums = way.backwards(kept, ends, finals)
@@ -212,10 +212,10 @@ def _backward(reverse: Reverse, stm: Stm, exp: For, way: Way, kept: list[Var], f
 
     scalars = way.scalars
     given = reverse.with_accumulators(list(way.accs), run, way.accs)
-    for k, bar in zip(ends, given, strict=False):
-        reverse.add(exp.inits[k], bar)
-    for v, bar in zip(scalars, given[len(ends) :], strict=False):
-        reverse.add(v, bar)
+    for k, adj in zip(ends, given, strict=False):
+        reverse.add(exp.inits[k], adj)
+    for v, adj in zip(scalars, given[len(ends) :], strict=False):
+        reverse.add(v, adj)
     for k, array in zip(way.restored, given[len(ends) + len(scalars) :], strict=True):
         before = exp.inits[k]
         if isinstance(before, Var) and isinstance(array, Var):

@@ -76,25 +76,25 @@ def vjp_update(reverse: Reverse, stm: Stm, exp: Update) -> Back:
 
 
 def _hand_on(reverse: Reverse, v: Var, exp: Exp) -> None:
-    bar = reverse.adjoints.pop(v, None)
-    if bar is None:
+    adj = reverse.adjoints.pop(v, None)
+    if adj is None:
         return
     match exp:
         case Apply():
-            _apply(reverse, v, exp, bar)
+            _apply(reverse, v, exp, adj)
         case Index(array=array, axes=axes):
-            reverse.add_at(array, axes, bar)
+            reverse.add_at(array, axes, adj)
         case Update(array=array, axes=axes, value=value):
-            _update(reverse, array, axes, value, bar)
+            _update(reverse, array, axes, value, adj)
         case _:
-            _structural(reverse, exp, bar)
+            _structural(reverse, exp, adj)
 
 
-def _update(reverse: Reverse, array: Var, axes: Sequence[Axis], value: Atom, bar: Atom) -> None:
-    assert isinstance(bar, Var)
+def _update(reverse: Reverse, array: Var, axes: Sequence[Axis], value: Atom, adj: Atom) -> None:
+    assert isinstance(adj, Var)
     axes = unchecked(axes)
     if reverse.active(value):
-        part: Atom = reverse.b.index(bar, axes)
+        part: Atom = reverse.b.index(adj, axes)
         ranges = part.type.rank
         if ranges and not value.type.shape:
             assert isinstance(part, Var)
@@ -102,105 +102,105 @@ def _update(reverse: Reverse, array: Var, axes: Sequence[Axis], value: Atom, bar
         reverse.add(value, part)
     if reverse.active(array):
         kept = Type(array.type.dtype, tuple(a.length for a in axes if isinstance(a, Range)))
-        reverse.add(array, reverse.b.update(bar, axes, reverse.emit.zero(Type(kept.dtype))))
+        reverse.add(array, reverse.b.update(adj, axes, reverse.emit.zero(Type(kept.dtype))))
 
 
-def _structural(reverse: Reverse, exp: Exp, bar: Atom) -> None:
+def _structural(reverse: Reverse, exp: Exp, adj: Atom) -> None:
     """Operations that only move values."""
     emit, b = reverse.emit, reverse.b
     match exp:
         case Full(value=value) if value is not None and reverse.active(value):
-            assert isinstance(bar, Var)
-            reverse.add(value, emit.sum_over(bar, tuple(range(bar.type.rank))))
+            assert isinstance(adj, Var)
+            reverse.add(value, emit.sum_over(adj, tuple(range(adj.type.rank))))
         case ArrayLit(items=items):
-            assert isinstance(bar, Var)
+            assert isinstance(adj, Var)
             for k, item in enumerate(items):
                 if reverse.active(item):
-                    reverse.add(item, b.row(bar, i64(k)))
+                    reverse.add(item, b.row(adj, i64(k)))
         case Reshape(array=array):
-            assert isinstance(bar, Var)
-            reverse.add(array, b.reshape(bar, array.type.shape))
+            assert isinstance(adj, Var)
+            reverse.add(array, b.reshape(adj, array.type.shape))
         case Transpose(array=array, perm=perm):
-            assert isinstance(bar, Var)
-            reverse.add(array, b.transpose(bar, [perm.index(k) for k in range(len(perm))]))
+            assert isinstance(adj, Var)
+            reverse.add(array, b.transpose(adj, [perm.index(k) for k in range(len(perm))]))
         case Broadcast(array=array, shape=shape, axes=axes):
-            assert isinstance(bar, Var)
-            summed = emit.sum_over(bar, [k for k in range(len(shape)) if k not in axes])
+            assert isinstance(adj, Var)
+            summed = emit.sum_over(adj, [k for k in range(len(shape)) if k not in axes])
             kept = sorted(axes)
             if list(axes) != kept:
                 assert isinstance(summed, Var)
                 summed = b.transpose(summed, [kept.index(a) for a in axes])
             reverse.add(array, summed)
         case Copy(array=array):
-            reverse.add(array, bar)
+            reverse.add(array, adj)
         case Concat(arrays=arrays, axis=axis):
-            assert isinstance(bar, Var)
-            _concat(reverse, arrays, axis, bar)
+            assert isinstance(adj, Var)
+            _concat(reverse, arrays, axis, adj)
         case _:
             raise NotImplementedError(f"no adjoint of {type(exp).__name__}")
 
 
-def _concat(reverse: Reverse, arrays: Sequence[Var], axis: int, bar: Var) -> None:
+def _concat(reverse: Reverse, arrays: Sequence[Var], axis: int, adj: Var) -> None:
     start: Atom = i64(0)
     for a in arrays:
         length: Dim = a.type.shape[axis]
         if reverse.active(a):
-            axes = list(whole(bar.type))
+            axes = list(whole(adj.type))
             axes[axis] = Range(start, length, i64(1))
-            reverse.add(a, reverse.b.index(bar, axes))
+            reverse.add(a, reverse.b.index(adj, axes))
         start = reverse.emit("add", start, dim_atom(length))
 
 
-def _apply(reverse: Reverse, v: Var, exp: Apply, bar: Atom) -> None:
+def _apply(reverse: Reverse, v: Var, exp: Apply, adj: Atom) -> None:
     """A row of the ops table: each operand gets the slope times the adjoint."""
     emit, name, args = reverse.emit, exp.op, exp.args
     first = args[0]
     match name:
         case "identity":
-            reverse.add(first, bar)
+            reverse.add(first, adj)
         case "convert":
-            reverse.add(first, _converted(reverse, bar, first.type.dtype.is_complex, first))
+            reverse.add(first, _converted(reverse, adj, first.type.dtype.is_complex, first))
         case "select":
-            _choose(reverse, first, args[1], args[2], bar)
+            _choose(reverse, first, args[1], args[2], adj)
         case _ if name in FIRST_WINS:
-            _choose(reverse, FIRST_WINS[name](emit, first, args[1]), first, args[1], bar)
+            _choose(reverse, FIRST_WINS[name](emit, first, args[1]), first, args[1], adj)
         case "real":
-            reverse.add(first, emit("complex", bar, emit.zero(bar.type)))
+            reverse.add(first, emit("complex", adj, emit.zero(adj.type)))
         case "imag":
-            reverse.add(first, emit("complex", emit.zero(bar.type), emit("neg", bar)))
+            reverse.add(first, emit("complex", emit.zero(adj.type), emit("neg", adj)))
         case "conj":
-            reverse.add(first, emit("conj", bar))
+            reverse.add(first, emit("conj", adj))
         case "complex":
-            reverse.add(first, emit("real", bar))
+            reverse.add(first, emit("real", adj))
             if reverse.active(args[1]):
-                reverse.add(args[1], emit("neg", emit("imag", bar)))
+                reverse.add(args[1], emit("neg", emit("imag", adj)))
         case "angle" | "abs" if first.type.dtype.is_complex:
             row, parts, numbers = emit.of_parts(exp)
-            bars = {p: emit.term(row, k, v, numbers, bar) for k, p in enumerate(parts)}
-            real, imag = bars["real"], bars["imag"]
+            adjs = {p: emit.term(row, k, v, numbers, adj) for k, p in enumerate(parts)}
+            real, imag = adjs["real"], adjs["imag"]
             assert real is not None and imag is not None
             reverse.add(first, emit("complex", real, emit("neg", imag)))
         case "mul" if (own := emit.own_root(exp)) is not None:
             x, root = own
             guarded = v in reverse.chosen and root in reverse.large
-            reverse.add(x, emit.slope_times(emit("mul", root, 1.5), bar, guarded))
+            reverse.add(x, emit.slope_times(emit("mul", root, 1.5), adj, guarded))
         case _:
             for k, a in enumerate(args):
                 if reverse.active(a):
                     guarded = v in reverse.chosen and any(x in reverse.large for j, x in enumerate(args) if j != k)
-                    reverse.add(a, emit.term(name, k, v, args, bar, guarded))
+                    reverse.add(a, emit.term(name, k, v, args, adj, guarded))
 
 
-def _choose(reverse: Reverse, cond: Atom, a: Atom, b: Atom, bar: Atom) -> None:
+def _choose(reverse: Reverse, cond: Atom, a: Atom, b: Atom, adj: Atom) -> None:
     """One of two operands gets the adjoint; the other gets 0, not 0 times a slope that may be infinite."""
-    zero = reverse.emit.zero(bar.type)
+    zero = reverse.emit.zero(adj.type)
     if reverse.active(a):
-        reverse.add(a, reverse.emit("select", cond, bar, zero))
+        reverse.add(a, reverse.emit("select", cond, adj, zero))
     if reverse.active(b):
-        reverse.add(b, reverse.emit("select", cond, zero, bar))
+        reverse.add(b, reverse.emit("select", cond, zero, adj))
 
 
-def _converted(reverse: Reverse, bar: Atom, to_complex: bool, operand: Atom) -> Atom:
-    if bar.type.dtype.is_complex and not to_complex:
-        return reverse.emit.convert(reverse.emit("real", bar), operand.type.dtype)
-    return reverse.emit.convert(bar, operand.type.dtype)
+def _converted(reverse: Reverse, adj: Atom, to_complex: bool, operand: Atom) -> Atom:
+    if adj.type.dtype.is_complex and not to_complex:
+        return reverse.emit.convert(reverse.emit("real", adj), operand.type.dtype)
+    return reverse.emit.convert(adj, operand.type.dtype)

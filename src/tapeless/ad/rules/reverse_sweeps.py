@@ -51,13 +51,13 @@ def elements_back(
     width: Dim,
     arrays: Sequence[Var],
     lam: Lambda,
-    bars: Sequence[Var],
+    adjs: Sequence[Var],
     seeds: Seeds,
     there: Mapping[int, Var] = NOTHING,
 ) -> None:
     """Runs `lam` again and backwards for each element.
 
-    `bars` are further arrays to take rows of; `seeds(inner, lam, rows)` gives the adjoints of the lambda's results from these.
+    `adjs` are further arrays to take rows of; `seeds(inner, lam, rows)` gives the adjoints of the lambda's results from these.
     there: arrays of results of the lambda, by their number. Note [Results that are there]
     """
     b = reverse.b
@@ -75,36 +75,36 @@ def elements_back(
 
     def run(accs: dict[Var, Var]) -> list[Atom]:
         inner = reverse.inside(accs, swept=True)
-        bar_rows = [Var(f"{a.name}", a.type.row()) for a in bars]
-        old_rows = {p: Var(f"{p.name}_bar", p.type) for p in olds}
+        adj_rows = [Var(f"{a.name}", a.type.row()) for a in adjs]
+        old_rows = {p: Var(f"{p.name}_adj", p.type) for p in olds}
         with b.region() as stms:
             backs = inner.forward(lam.body, known) if known else forwards(inner, lam.body)
-            for r, seed in zip(lam.body.results, seeds(inner, lam, bar_rows), strict=True):
+            for r, seed in zip(lam.body.results, seeds(inner, lam, adj_rows), strict=True):
                 inner.add(r, seed)
             inner.backward(backs)
             for p in added:
-                bar = inner.adjoint(p)
-                if bar is not None:
+                adj = inner.adjoint(p)
+                if adj is not None:
                     axes = (At(lam.params[0]), *whole(p.type))
-                    b.effect(UpdateAcc(inner.accs[rows[p]], axes, bar))
+                    b.effect(UpdateAcc(inner.accs[rows[p]], axes, adj))
             sums = [inner.full_adjoint(v) for v in scalars]
             outs: list[Atom] = []
             for p in mapped:
                 grown = inner.full_adjoint(p)
                 outs.append(inner.emit.add(old_rows[p], grown) if p in old_rows else grown)
         operators = tuple(sum_operator(v.type.dtype) for v in scalars)
-        vars = [Var(f"{v.name}_bar", v.type) for v in scalars]
-        vars += [Var(f"{p.name}_bar", Type(p.type.dtype, (width, *p.type.shape))) for p in mapped]
-        inputs = (*arrays, *bars, *(_array(before[p]) for p in olds), *there.values())
-        params = (*lam.params, *bar_rows, *old_rows.values(), *known.values())
+        vars = [Var(f"{v.name}_adj", v.type) for v in scalars]
+        vars += [Var(f"{p.name}_adj", Type(p.type.dtype, (width, *p.type.shape))) for p in mapped]
+        inputs = (*arrays, *adjs, *(_array(before[p]) for p in olds), *there.values())
+        params = (*lam.params, *adj_rows, *old_rows.values(), *known.values())
         new = Sweep(width, inputs, Lambda(params, Body(tuple(stms), (*sums, *outs))), operators)
         return list(b.bind(vars, new))
 
     given = reverse.with_accumulators(list(dict.fromkeys(through)), run)
-    for v, bar in zip(scalars, given, strict=False):
-        reverse.add(v, bar)
-    for p, bar in zip(mapped, given[len(scalars) :], strict=True):
-        reverse.adjoints[rows[p]] = bar
+    for v, adj in zip(scalars, given, strict=False):
+        reverse.add(v, adj)
+    for p, adj in zip(mapped, given[len(scalars) :], strict=True):
+        reverse.adjoints[rows[p]] = adj
 
 
 def _array(a: Atom | None) -> Var:
@@ -137,26 +137,26 @@ def vjp_sweep(reverse: Reverse, stm: Stm, exp: Sweep) -> Back:
 def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
     reduced = sum(len(r.neutral) for r in exp.reduces)
     scanned = sum(len(r.neutral) for r in exp.scans)
-    bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
+    adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
     operators = [r for r in (*exp.reduces, *exp.scans) for _ in r.neutral]  # of result k
     constant: dict[int, Atom] = {}  # adjoints that every element gets
     extrema: list[tuple[int, Reduction, Atom]] = []
     products: dict[int, tuple[Atom, Others]] = {}
     rows: dict[int, Var] = {}
-    for k, bar in enumerate(bars):
-        if bar is None:
+    for k, adj in enumerate(adjs):
+        if adj is None:
             continue
         if k >= reduced + scanned:
-            rows[k] = _array(bar)
+            rows[k] = _array(adj)
         elif k >= reduced:
-            rows[k] = _summed_from_the_end(reverse, _array(bar))
+            rows[k] = _summed_from_the_end(reverse, _array(adj))
         elif is_sum(operators[k]):
-            constant[k] = bar
-            reverse.add(operators[k].neutral[0], bar)
+            constant[k] = adj
+            reverse.add(operators[k].neutral[0], adj)
         elif is_product(operators[k]):
-            products[k] = bar, others_of_sweep(reverse, exp, k, stm.vars[k])
+            products[k] = adj, others_of_sweep(reverse, exp, k, stm.vars[k])
         else:
-            extrema.append((k, operators[k], bar))
+            extrema.append((k, operators[k], adj))
     if constant or products or rows or reverse.accumulates(exp.lam.body):
 
         def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
@@ -176,18 +176,18 @@ def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
             if k >= reduced + scanned and v in reverse.there and _costly(exp.lam.body, exp.lam.body.results[k])
         }
         elements_back(reverse, exp.width, exp.arrays, exp.lam, list(rows.values()), seeds, there)
-    for k, operator, bar in extrema:
-        _extremum_back(reverse, exp, k, operator, bar, stm.vars[k])
+    for k, operator, adj in extrema:
+        _extremum_back(reverse, exp, k, operator, adj, stm.vars[k])
 
 
-def _summed_from_the_end(reverse: Reverse, bar: Var) -> Var:
+def _summed_from_the_end(reverse: Reverse, adj: Var) -> Var:
     """For a running sum: what each operand adds to."""
-    turned = _turned(reverse, bar)
-    item = Type(bar.type.dtype)
+    turned = _turned(reverse, adj)
+    item = Type(adj.type.dtype)
     i, e = Var("i", I64), Var("e", item)
-    total = Var("sum", bar.type)
+    total = Var("sum", adj.type)
     lam = Lambda((i, e), Body((), (e,)))
-    reverse.b.bind([total], Sweep(bar.type.shape[0], (turned,), lam, (), (sum_operator(item.dtype),)))
+    reverse.b.bind([total], Sweep(adj.type.shape[0], (turned,), lam, (), (sum_operator(item.dtype),)))
     return _turned(reverse, total)
 
 
@@ -198,7 +198,7 @@ def _turned(reverse: Reverse, array: Var) -> Var:
     return reverse.b.index(array, [Range(last, length, i64(-1)), *whole(array.type.row())])
 
 
-def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, bar: Atom, result: Var) -> None:
+def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, adj: Atom, result: Var) -> None:
     """The first of the winning elements gets the adjoint, and only that one is run backwards."""
     b, emit = reverse.b, reverse.emit
     where = _winner(reverse, exp, k, operator, result)
@@ -219,7 +219,7 @@ def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, ba
                 inner_rows.append((p, a, axes))
             b.bind([lam.params[0]], Apply("identity", (where,)))
             backs = forwards(inner, lam.body)
-            inner.add(lam.body.results[k], bar)
+            inner.add(lam.body.results[k], adj)
             inner.backward(backs)
             for p, a, axes in inner_rows:
                 row = inner.adjoint(p)
@@ -228,14 +228,14 @@ def _extremum_back(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, ba
             results = [inner.full_adjoint(v) for v in scalars]
         zeros = [emit.zero(v.type) for v in scalars]
         found = emit("ge", where, 0)
-        vars = [Var(f"{v.name}_bar", v.type) for v in scalars]
+        vars = [Var(f"{v.name}_adj", v.type) for v in scalars]
         return list(b.bind(vars, If(found, Body(tuple(stms), tuple(results)), Body((), tuple(zeros)))))
 
     given = reverse.with_accumulators(list(dict.fromkeys(arrays)), run)
     for v, value in zip(scalars, given, strict=True):
         reverse.add(v, value)
     if reverse.active(neutral):
-        reverse.add(neutral, emit("select", emit("lt", where, 0), bar, emit.zero(bar.type)))
+        reverse.add(neutral, emit("select", emit("lt", where, 0), adj, emit.zero(adj.type)))
 
 
 def _winner(reverse: Reverse, exp: Sweep, k: int, operator: Reduction, result: Var) -> Var:
@@ -318,10 +318,10 @@ def vjp_hist(reverse: Reverse, stm: Stm, exp: Hist) -> Back:
     reverse.put(stm)
 
     def back() -> None:
-        bar = reverse.adjoints.pop(stm.vars[0], None)
-        if bar is None:
+        adj = reverse.adjoints.pop(stm.vars[0], None)
+        if adj is None:
             return
-        array = _array(bar)
+        array = _array(adj)
         others = None if is_sum(exp.op) else others_of_hist(reverse, exp, stm.vars[0])
 
         def seeds(inner: Reverse, lam: Lambda, given: Sequence[Var]) -> list[Atom | None]:
@@ -348,8 +348,8 @@ def vjp_scatter(reverse: Reverse, stm: Stm, exp: Scatter) -> Back:
     b, emit = reverse.b, reverse.emit
 
     def back() -> None:
-        bars = [reverse.adjoints.pop(v, None) for v in stm.vars]
-        if all(bar is None for bar in bars):
+        adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        if all(adj is None for adj in adjs):
             return
         size = exp.dests[0].type.shape[0]
         writers = b.full((size,), i64(-1), DType.i64, "writer")
@@ -369,19 +369,19 @@ def vjp_scatter(reverse: Reverse, stm: Stm, exp: Scatter) -> Back:
             found = _inside(inner, key, size)
             writer = _taken(inner, last, key, found)
             wrote = inner.emit("and", found, inner.emit("eq", writer, lam.params[0]))
-            return [None, *(None if bar is None else _taken(inner, _array(bar), key, wrote) for bar in bars)]
+            return [None, *(None if adj is None else _taken(inner, _array(adj), key, wrote) for adj in adjs)]
 
         elements_back(reverse, exp.width, exp.arrays, exp.lam, [], seeds)
-        for d, bar in zip(exp.dests, bars, strict=True):
-            if bar is not None and reverse.active(d):
+        for d, adj in zip(exp.dests, adjs, strict=True):
+            if adj is not None and reverse.active(d):
                 zeroing = reverse.fresh(exp.lam)
-                item = _array(bar).type.row()
+                item = _array(adj).type.row()
                 with b.region() as stms:
                     for s in zeroing.body.stms:
                         b.add(s)
                     zero = emit.zero(item)
                 body = Body(tuple(stms), (zeroing.body.results[0], zero))
-                rest = Scatter((_array(bar),), exp.width, exp.arrays, Lambda(zeroing.params, body))
-                reverse.add(d, b.bind([Var(f"{d.name}_bar", d.type)], rest)[0])
+                rest = Scatter((_array(adj),), exp.width, exp.arrays, Lambda(zeroing.params, body))
+                reverse.add(d, b.bind([Var(f"{d.name}_adj", d.type)], rest)[0])
 
     return back

@@ -26,9 +26,9 @@ def forwards(reverse: Reverse, body: Body) -> list[tuple[Stm, Back]]:
     def back() -> None:
         for r, slope in dict(zip(body.results, slopes, strict=True)).items():
             if isinstance(r, Var) and r is not x and slope is not None:
-                bar = reverse.adjoints.pop(r, None)
-                if bar is not None:
-                    reverse.add(x, reverse.emit.slope_times(slope, bar, True))
+                adj = reverse.adjoints.pop(r, None)
+                if adj is not None:
+                    reverse.add(x, reverse.emit.slope_times(slope, adj, True))
 
     return [(body.stms[-1], back)]
 
