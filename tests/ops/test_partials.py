@@ -377,7 +377,7 @@ def test_branch_cuts_belong_to_the_side_of_the_sign_of_zero(name: str, at: compl
         assert abs(got - want) <= 1e-15 * abs(want), (on, got, want)
 
 
-# --- where the slope is a choice (Note [Choices]) ----------------------------------------------------------------
+# --- where the slope is a choice (Note [Choices] in ops/partials.py) ---------------------------------------------
 
 KINKS = [
     ("abs", (0.0,), (0.0,)), ("abs", (-0.0,), (0.0,)), ("abs", (-2.0,), (-1.0,)),

@@ -10,7 +10,7 @@ from tapeless.ops.table import LOOSE, TABLE
 
 
 def chosen_in(body: Body) -> set[Var]:
-    """Products that are operands of a choice, directly or through other rows: Note [Choices]."""
+    """Products that are operands of a choice, directly or through other rows: Note [Operands of choices]."""
     found: set[Atom] = set()
     for s in reversed(body.stms):
         if not isinstance(s.exp, Apply):
@@ -33,7 +33,7 @@ def large_in(body: Body) -> set[Var]:
 
 def loosened(body: Body) -> Body:
     """The body, which is run again for slopes only, with rows that need not be rounded like those of the program: Note
-    [Loose rows] in `ops`. Those that regions look at stay, and those that decide: their operands have to be those of the first
+    [Loose rows] in `ops.table`. Those that regions look at stay, and those that decide: their operands have to be those of the first
     run, to the last bit.
     """
     exact: set[Atom] = set()

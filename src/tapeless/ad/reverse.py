@@ -14,11 +14,11 @@ In the scope where an array is made its adjoint is a value, and adding to an ele
 that updates an array of the scope in place hands the adjoint through by value too: at that point nothing else has been
 added to it, because every other use of the array comes before.
 
-Note [Parts]
+Note [Parts of adjoints]
 An adjoint to which only parts have been added so far is zero elsewhere. When all of it gets something, the parts are added to
 that instead: no zeros, no sum of whole arrays.
 
-Note [Choices]
+Note [Operands of choices]
 `np.where(x > 0, x * np.log(x), 0.0)` computes both operands. The one that is not chosen has the adjoint 0, and infinite
 factors on the way from it to `x` must not make NaN of that: products in such operands are guarded too.
 """
@@ -63,7 +63,7 @@ MOST_PARTS = 16
 
 @dataclass(frozen=True)
 class Parts:
-    """Note [Parts]. `sum` is zero but for these cells."""
+    """Note [Parts of adjoints]. `sum` is zero but for these cells."""
 
     sum: Var
     cells: tuple[tuple[tuple[Axis, ...], Atom], ...] = ()
@@ -130,11 +130,11 @@ class Reverse:
         self.looped = False  # in the body of a loop
         self.once = False  # what is emitted runs once, on the way forwards
         self.there: set[Var] = set()  # arrays that are still there on the way back: Note [Results that are there]
-        self.chosen: set[Var] = set()  # Note [Choices]
+        self.chosen: set[Var] = set()  # Note [Operands of choices]
         self.large: set[Var] = set()
         self.forms: dict[Var, Linear] = {}  # of integers
         self.adjoints: dict[Var, Atom] = {}
-        self.parts: dict[Var, Parts] = {}  # adjoints that are zero elsewhere: Note [Parts]
+        self.parts: dict[Var, Parts] = {}  # adjoints that are zero elsewhere: Note [Parts of adjoints]
         self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
         self.sizes: set[Var] = set()  # of arrays: never negative
         self.trips: dict[int, Var] = {}  # by statement: how often a `while` goes around, where that is known

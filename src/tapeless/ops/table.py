@@ -23,7 +23,7 @@ None of them is LLVM's intrinsic of that name, which orders the zeros.
 
 Note [Loose rows]
 Derivatives are right to a few ulp. What is computed again for nothing but slopes (`ad.bodies`) need not be rounded as the
-program's own values are, so it takes the row that does with less: `quotient` for `div` (Note [Loose quotients] in `passes`),
+program's own values are, so it takes the row that does with less: `quotient` for `div` (Note [Loose quotients] in `quotients`),
 `loose_tanh` for `tanh`, which has all but a product in common with the slope `sech2`. Where the program's own
 row is there already, `cse` takes that one.
 

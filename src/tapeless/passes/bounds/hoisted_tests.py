@@ -1,4 +1,4 @@
-"""Index tests that stand before a loop instead of in it: Note [Hoisting] in `ranges.py`.
+"""Index tests that stand before a loop instead of in it: Note [Hoisting] in `index_tests`.
 
 `Loop` collects what a body asks for, in groups of accesses to one axis; `Tests` writes the statements.
 """

@@ -100,7 +100,7 @@ class Cse(Rewriter):
             return
         before = self.seen.get(key)
         if before is None and isinstance(exp, Apply) and exp.op in EXACT:
-            before = self.seen.get((EXACT[exp.op], *exp.args))  # Note [Loose rows] in `ops`
+            before = self.seen.get((EXACT[exp.op], *exp.args))  # Note [Loose rows] in `ops.table`
         if before is None:
             self.seen[key] = self.emit(stm, exp)
             self.added.append(key)
