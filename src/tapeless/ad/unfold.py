@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tapeless.ad.operators import EXTREMA, has_inverse, is_sum, single_row
+from tapeless.ad.reductions import EXTREMA, has_inverse, is_sum, single_row
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Body, Exp, For, Full, Hist, If, Lambda, Reduction, Stm, Sweep
 from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64, one_of

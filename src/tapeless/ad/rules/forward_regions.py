@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tapeless.ad.emit import differentiable, whole
 from tapeless.ad.forward import Forward, tangent_of
-from tapeless.ad.operators import EXTREMA, is_infinite, is_product, is_sum, single_row
+from tapeless.ad.reductions import EXTREMA, is_infinite, is_product, is_sum, single_row
 from tapeless.ir.core import (
     At,
     Body,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tapeless.ad.bodies import loosened
 from tapeless.ad.emit import sum_operator, whole
-from tapeless.ad.operators import is_infinite, is_product, is_sum, single_row
+from tapeless.ad.reductions import is_infinite, is_product, is_sum, single_row
 from tapeless.ad.reverse import Back, Reverse, adjoint_of
 from tapeless.ad.rules.reverse_products import Others, others_of_hist, others_of_sweep
 from tapeless.ad.rules.single import forwards

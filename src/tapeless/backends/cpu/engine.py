@@ -24,7 +24,7 @@ import llvmlite.binding as llvm
 
 from tapeless.backends.cpu import buffers, interrupts, libraries, mappings, printing, products, threads
 from tapeless.backends.llvm import host
-from tapeless.backends.llvm.interrupts import uninterrupted
+from tapeless.backends.llvm.uninterrupted import uninterrupted
 
 _lock = threading.Lock()
 _numbers = itertools.count()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tapeless.backends.llvm.library import call_libm
+from tapeless.backends.llvm.c_functions import call_libm
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
 from tapeless.ir.types import DType
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tapeless.backends.llvm.c_functions import call_complex, call_libm
 from tapeless.backends.llvm.complexformulas import FORMULAS
-from tapeless.backends.llvm.library import call_complex, call_libm
 from tapeless.backends.llvm.special import isfinite, isinf, isnan
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
 from tapeless.ir.target import Target

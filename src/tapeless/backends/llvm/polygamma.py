@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from tapeless.backends.llvm.library import call_foreign, call_libm
+from tapeless.backends.llvm.c_functions import call_foreign, call_libm
 from tapeless.backends.llvm.writer import Module, Writer, literal
 from tapeless.ir.types import DType
 from tapeless.ops.evaluations import LARGEST_ORDER

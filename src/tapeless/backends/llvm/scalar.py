@@ -1,15 +1,15 @@
 """The operations of the ops table as LLVM instructions, on integers, floats and bools.
 
 `apply` takes a row, operands and their element type, and writes the instructions that the row's spelling asks for.
-The sequences behind `Special` are in special.py, complex operands in complexmath.py, library calls in library.py.
+The sequences behind `Special` are in special.py, complex operands in complexmath.py, library calls in c_functions.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tapeless.backends.llvm.c_functions import call_foreign, call_libm
 from tapeless.backends.llvm.complexmath import apply_complex
-from tapeless.backends.llvm.library import call_foreign, call_libm
 from tapeless.backends.llvm.special import SEQUENCES, convert, fmod, power
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer
 from tapeless.ir.types import Atom, Const, DType

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tapeless.backends.llvm.library import call_libm
+from tapeless.backends.llvm.c_functions import call_libm
 from tapeless.backends.llvm.polygamma import polygamma
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
 from tapeless.ir.target import Target
