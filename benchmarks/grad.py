@@ -73,7 +73,7 @@ def run(gradient: Gradient, options: argparse.Namespace, failures: Failures) -> 
 
 def tables(results: Sequence[Measured], threads: Sequence[int], failures: Failures) -> list[report.Table]:
     table = report.Table(
-        "Gradients: milliseconds a call",
+        "Gradients: milliseconds per call",
         [
             report.Column("workload"),
             report.Column("threads"),

@@ -26,7 +26,7 @@ def bessel(small: bool = False) -> Inputs:
 
 
 def spmv(small: bool = False) -> Inputs:
-    """(start, column, value, x): compressed rows, ten entries a row, columns sorted in each row."""
+    """(start, column, value, x): compressed rows, ten entries per row, columns sorted in each row."""
     rows, per_row = (50, 5) if small else (100_000, 10)
     rng = _rng()
     start = np.arange(rows + 1) * per_row

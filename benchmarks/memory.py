@@ -41,7 +41,7 @@ TOLERANCE, PAGE = 0.1, 4096
 NOTES = (
     "Each plan in a fresh process, compiled and warmed up on a tiny problem, one thread. Arguments do not count; the "
     "gradient that is returned does.",
-    "`kept` is what the plan keeps for the way back, `predicted` all arrays at the peak; both are what `explain` says "
+    "`kept` is what the plan keeps for the backward pass, `predicted` all arrays at the peak; both are what `explain` says "
     "before the call (a `-`: not known before it runs).",
     "`measured` is the peak of the heap in a call, counted in the allocator; `resident` is what the system gave "
     "the process, which comes in pages.",

@@ -66,7 +66,7 @@ def tables(results: Sequence[Measured], threads: Sequence[int], failures: Failur
 def speed_table(results: Sequence[Measured], threads: Sequence[int]) -> report.Table:
     ratio = report.at_most(1.1, 1.4)
     table = report.Table(
-        "Compiled functions: milliseconds a call",
+        "Compiled functions: milliseconds per call",
         [
             report.Column("workload"),
             report.Column("threads"),

@@ -136,7 +136,7 @@ WORKLOADS = (
     ),
     Workload(
         "spmv",
-        "CSR times vector, 1e5 rows, 10 a row",
+        "CSR times vector, 1e5 rows, 10 per row",
         CFunction((I64, INTS, INTS, FLOATS, FLOATS, FLOATS), _pack_spmv),
         atol=1e-12,
     ),

@@ -1,5 +1,5 @@
 /* Loss of a stacked LSTM with diagonal weights, and its gradient by the weights and the extra parameters.
- * Keeps gates and states of each step and layer, so that the way back needs no exponential. */
+ * Keeps gates and states of each step and layer, so that the backward pass needs no exponential. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

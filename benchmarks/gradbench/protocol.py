@@ -1,4 +1,4 @@
-"""The protocol: one JSON object a line, one reply to each message.
+"""The protocol: one JSON object per line, one reply to each message.
 
 `Tool.reply` takes a message and gives its reply. A function is repeated until the time that was asked for is over;
 parsing, conversion and compilation lie outside the runs that count.

@@ -379,7 +379,7 @@ def test_hist_types() -> None:
     same(tp.hist(np.add, 0, np.zeros(2), keys, np.ones(2, int)), np.array([2.0, 0.0]))
     same(tp.hist(lambda a, b: 1, 0.0, 2, keys, np.ones(2, np.float32)), np.array([1, 0], np.float32))
     for ne in (0.5, np.inf, np.float64(-np.inf)):
-        with pytest.raises(TypeError, match="neutral element .* is no int64"):
+        with pytest.raises(TypeError, match="neutral element .* is not of type int64"):
             tp.hist(max, ne, 2, keys, np.ones(2, int))
     with pytest.raises(TypeError, match="values of type float64 do not fit a destination of type int64"):
         tp.hist(np.add, 0, np.zeros(2, int), keys, np.ones(2))

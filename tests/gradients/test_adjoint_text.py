@@ -1,4 +1,4 @@
-"""The adjoint of tiny programs as Core, one a construct: for people to read when a rule changes."""
+"""The adjoint of tiny programs as Core, one per construct: for people to read when a rule changes."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def refused(code: str, reason: str, run, error: type[Exception] = tp.CompileErro
 @pytest.mark.parametrize(
     "argument, kind",
     [(3, "an int"), (True, "a bool"), (np.arange(3), "array of int64"), (np.array([True]), "array of bool"),
-     (np.int32(3), "int32"), ("a", "the text 'a'"), (None, "None"), ({"x": 1.0, "n": 3}, "an int")],
+     (np.int32(3), "int32"), ("a", "the string 'a'"), (None, "None"), ({"x": 1.0, "n": 3}, "an int")],
 )  # fmt: skip
 def test_argument_without_derivatives(argument, kind) -> None:
     def f(x):
@@ -105,7 +105,7 @@ def test_argument_by_keyword_has_no_number() -> None:
         (squares, "a 1-dimensional array of float64"),
         (pair, "a tuple of 2"),
         (named, "a dict"),
-        (lambda x: "text", "the text 'text'"),
+        (lambda x: "text", "the string 'text'"),
         (lambda x: None, "None"),
         (lambda x: len(x), "an int"),
         (lambda x: x[0] > 1, "a bool"),

@@ -394,7 +394,7 @@ def test_drjit_53_derivatives_through_several_iterations() -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_loop_of_any_length_keeps_what_it_needs(n) -> None:
-    """The logistic map; JAX's scan keeps 16 bytes a step."""
+    """The logistic map; JAX's scan keeps 16 bytes per step."""
 
     def f(r, n):
         x = 0.3

@@ -1,4 +1,4 @@
-"""Costly results of maps that are still there on the way back: Note [Results that are there] of `ad.rules.reverse_sweeps`."""
+"""Costly results of maps that are still there in the backward pass: Note [Results that are there] of `ad.rules.reverse_sweeps`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The Core text of tiny programs, one a construct: what the front end makes of it, for people to read when it changes."""
+"""The Core text of tiny programs, one per construct: what the front end makes of it, for people to read when it changes."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ def test_shuffle_shows_dependence_on_order():
 
 
 def block_sums(width=8, barrier=True):
-    """Sums of `width` elements each, by a tree in shared memory: one block an iteration of the grid."""
+    """Sums of `width` elements each, by a tree in shared memory: one block per iteration of the grid."""
     n, x, y = Var("blocks", I64), param("x"), param("y", written=True)
     shared = Buffer("part", DType.f64, Space.shared, width)
     b, t, base, at, e = Var("b", I64), Var("t", I64), Var("base", I64), Var("at", I64), Var("e", F64)

@@ -140,7 +140,7 @@ def test_a_position_that_is_known_before() -> None:
 @pytest.mark.parametrize(
     "update",
     [
-        "update_acc acc[i] = e",  # one cell an iteration
+        "update_acc acc[i] = e",  # one cell per iteration
         "p: i64 = mul 2 i\nupdate_acc acc[i] = e\nupdate_acc acc[p] = e",
         "p: i64 = add i k\nupdate_acc acc[i] = e\nupdate_acc acc[p] = e",
         "p: i64 = add i 1\nupdate_acc acc[i] = e\nupdate_acc acc[p!] = e",

@@ -91,7 +91,7 @@ def while_loop(x, n):
 
 
 class Meter(Evaluator):
-    """The interpreter, with an eye on the arrays that loops keep for the way back."""
+    """The interpreter, with an eye on the arrays that loops keep for the backward pass."""
 
     peak = 0
 
@@ -195,7 +195,7 @@ def test_sizes_decide_at_run_time() -> None:
     for size in (1, 2, 4, 16, 40):
         x = np.linspace(0.1, 0.9, size)
         same(derived(x, 20), stored(x, 20), 1e-11, f"{size} elements")
-    with pytest.raises(tp.RecoveryError, match="needs 16032 bytes at least, .* is 2000"):
+    with pytest.raises(tp.RecoveryError, match="needs at least 16032 bytes, .* is 2000"):
         derived(np.linspace(0.1, 0.9, 1000), 20)
 
 
@@ -207,7 +207,7 @@ def test_too_small_a_budget_says_what_it_takes() -> None:
         tp.grad(sine, memory="40B")(0.5, 100)
     problem = caught.value
     assert problem.code == "TP305"
-    assert "needs 48 bytes at least, and the memory budget is 40" in str(problem)
+    assert "needs at least 48 bytes, and the memory budget is 40" in str(problem)
     assert problem.file == __file__ and problem.line == sine.__code__.co_firstlineno + 1
 
 
@@ -233,7 +233,7 @@ def test_no_memory_at_all() -> None:
 
 def test_the_interpreter_raises_it_too() -> None:
     traced = trace(tp.grad(sine, memory="40B").python, (0.5, 100))
-    with pytest.raises(tp.RecoveryError, match="needs 48 bytes at least"):
+    with pytest.raises(tp.RecoveryError, match="needs at least 48 bytes"):
         Evaluator().function(traced.core, parameters_of(traced, leaves_of((0.5, 100))))
 
 

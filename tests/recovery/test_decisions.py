@@ -74,7 +74,7 @@ def test_a_number_that_is_needed_is_stored() -> None:
 
 
 def test_several_comparisons_take_no_more_than_the_value() -> None:
-    """Nine truth values a cell, or one number."""
+    """Nine truth values per cell, or one number."""
 
     def f(v, n):
         for i in range(n):

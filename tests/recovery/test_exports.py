@@ -20,7 +20,7 @@ def layered(w, start, steps):
 
 
 def reaching_back(w, start, steps):
-    """Reads a row that was put back in an earlier iteration of the way back: the array itself is needed."""
+    """Reads a row that was put back in an earlier iteration of the backward pass: the array itself is needed."""
     state = np.empty(w.shape)
     state[:] = start[0::2]
     total = 0.0
@@ -39,7 +39,7 @@ def given():
 
 def test_inner_loops_run_once_forwards():
     text = tp.grad(layered).ir(*given(), stage="optimized")
-    assert text.count("tanh") == 2  # on the way, and for the slopes on the way back
+    assert text.count("tanh") == 2  # on the way, and for the slopes in the backward pass
     assert "cell: store, total: none" in text
 
 

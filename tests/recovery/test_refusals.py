@@ -203,7 +203,7 @@ def drift(run) -> list[str]:
 def test_an_inversion_that_does_not_come_back_warns() -> None:
     (text,) = drift(lambda: tp.grad(contracting, (0, 1), recover="invert")(0.3, 1.1, 100))
     assert re.search(
-        r"running backwards, 'x' did not come back to its first value: off by [0-9.e+-]+, relatively", text
+        r"running backwards, 'x' did not come back to its first value: the relative error is [0-9.e+-]+", text
     )
     assert f"{__file__}:{contracting.__code__.co_firstlineno + 1}" in text
 
@@ -282,7 +282,7 @@ def test_drift_of_an_array() -> None:
 
 
 def test_drift_to_what_is_no_number() -> None:
-    """1 / 0 on the way back: a NaN is not close to anything."""
+    """1 / 0 in the backward pass: a NaN is not close to anything."""
 
     def vanish(x, a, n):
         for i in range(n):

@@ -40,7 +40,7 @@ def explained(name: str) -> Report:
 
 def way_back(report: Report) -> str:
     text = str(report)
-    return text[text.index("on the way back") : text.index("\ncopies")]
+    return text[text.index("backward pass (") : text.index("\ncopies")]
 
 
 def recovery_of(report: Report, line: int = 0) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Reverse mode: a body forwards, then its adjoint backwards, as Core again.
 
-`vjp_body` emits both into a builder. Each statement gives, when it is emitted, what to do on the way back: rules are
+`vjp_body` emits both into a builder. Each statement gives, when it is emitted, what to do in the backward pass: rules are
 in modules of their own, and register themselves with `adjoint_of`.
 
 Note [Scopes]
@@ -110,7 +110,7 @@ AnyRule = TypeVar("AnyRule", bound=Rule)
 
 
 def adjoint_of(*nodes: type) -> Callable[[AnyRule], AnyRule]:
-    """Registers a rule: it emits the statement, and gives what to do on the way back."""
+    """Registers a rule: it emits the statement, and gives what to do in the backward pass."""
 
     def register(rule: AnyRule) -> AnyRule:
         RULES.update(dict.fromkeys(nodes, rule))
@@ -128,8 +128,8 @@ class Reverse:
         self.nested = False  # in a loop: fewer ways to choose from, because each is made anew in each way around
         self.swept = False  # in a sweep
         self.looped = False  # in the body of a loop
-        self.once = False  # what is emitted runs once, on the way forwards
-        self.there: set[Var] = set()  # arrays that are still there on the way back: Note [Results that are there]
+        self.once = False  # what is emitted runs once, in the forward pass
+        self.there: set[Var] = set()  # arrays that are still there in the backward pass: Note [Results that are there]
         self.chosen: set[Var] = set()  # Note [Operands of choices]
         self.large: set[Var] = set()
         self.forms: dict[Var, Linear] = {}  # of integers
@@ -159,7 +159,7 @@ class Reverse:
         return inner
 
     def sharers(self, body: Body) -> int:
-        """How many statements of a body keep something for the way back at a time: of a branch, those of one arm."""
+        """How many statements of a body keep something for the backward pass at a time: of a branch, those of one arm."""
         found = 0
         for s in body.stms:
             if isinstance(s.exp, For | While):
@@ -283,7 +283,7 @@ class Reverse:
     # -- statements
 
     def forward(self, body: Body, known: Mapping[Var, Var] = NOTHING) -> list[tuple[Stm, Back]]:
-        """Emits the statements; what to do on the way back. The values of some may be `known`."""
+        """Emits the statements; what to do in the backward pass. The values of some may be `known`."""
         backs: list[tuple[Stm, Back]] = []
         self.chosen |= chosen_in(body)
         self.large |= large_in(body) if self.chosen else set()

@@ -353,7 +353,7 @@ class _Custom:
 class custom_vjp(_Custom):
     """A function whose adjoint is given by hand: `f.defvjp(fwd, bwd)`.
 
-    `fwd(*args)` returns (result, residuals); `bwd(residuals, adjoint)` returns a tuple of one adjoint an argument, None
+    `fwd(*args)` returns (result, residuals); `bwd(residuals, adjoint)` returns a tuple of one adjoint per argument, None
     for zeros. Arguments at `nondiff_argnums` are passed to `bwd` first.
     """
 

@@ -386,7 +386,7 @@ def _exact(what: str, ne: Any, dtype: DType) -> Any:
     if not np.can_cast(np.result_type(ne, dtype), dtype, "same_kind"):
         with np.errstate(invalid="ignore"):
             if not np.array_equal(np.asarray(np.asarray(ne).astype(dtype)), ne):
-                raise TypeError(f"{what}: the neutral element {ne!r} is no {dtype}, the type of the values")
+                raise TypeError(f"{what}: the neutral element {ne!r} is not of type {dtype}, the type of the values")
     return ne
 
 

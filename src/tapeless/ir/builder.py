@@ -118,7 +118,7 @@ class Builder:
         return self.let(Type(dtype, tuple(shape)), Full(tuple(shape), value), name)
 
     def keep(self, shape: Sequence[Dim], dtype: DType, name: str) -> Var:
-        """Room for what a loop keeps of the value `name` for the way back."""
+        """Room for what a loop keeps of the value `name` for the backward pass."""
         return self.let(Type(dtype, tuple(shape)), Full(tuple(shape), None, kept=True), f"{name}_kept")
 
     def iota(self, length: Dim, name: str = "iota") -> Var:

@@ -151,7 +151,7 @@ class Iota:
 class Full:
     """An array filled with a scalar; `value` None leaves it uninitialised (every cell is written before it is read).
 
-    `kept`: loops keep values in it for the way back.
+    `kept`: loops keep values in it for the backward pass.
     """
 
     shape: tuple[Dim, ...]

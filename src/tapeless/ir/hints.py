@@ -20,7 +20,7 @@ from tapeless.ir.text import NAME
 
 
 class How(StrEnum):
-    """How a carried value is there on the way back: `ad.recovery.plan`."""
+    """How a carried value is there in the backward pass: `ad.recovery.plan`."""
 
     none = "none"
     live = "live"

@@ -327,7 +327,7 @@ class Parser(OperandParser):
         return At(start)
 
     def string(self) -> str:
-        return str(json.loads(self.take("string", "a text in quotes")))
+        return str(json.loads(self.take("string", "a string in quotes")))
 
     def print_part(self) -> str | int:
         return self.string() if self.here.kind == "string" else self.integer()

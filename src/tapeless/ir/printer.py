@@ -4,7 +4,7 @@ Takes any node, also one that `verify` would reject. Gives text in which each va
 Relies on nothing but the nodes: what cannot be known without the ops table (types of results) is always printed.
 
     function ::= def f[sizes](x: type, ...) -> type writes x, ... {option: true, ...}     then a body
-    body     ::= stm... in results        stm, one a line or divided by ;  ::= v: type, ... = exp  | exp
+    body     ::= stm... in results        stm, one per line or divided by ;  ::= v: type, ... = exp  | exp
     results  ::= atom | (atom, ...)
     type     ::= dtype | [dim]type | acc<op, type>
     exp      ::= op atom ...                                a row of the ops table

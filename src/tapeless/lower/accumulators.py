@@ -1,4 +1,4 @@
-"""Lowering of accumulators: arrays that parallel iterations add to, one private copy a chunk where that is needed."""
+"""Lowering of accumulators: arrays that parallel iterations add to, one private copy per chunk where that is needed."""
 
 from __future__ import annotations
 

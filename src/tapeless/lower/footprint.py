@@ -10,7 +10,7 @@ Of a loop the first and the last iteration are looked at: what is linear in its 
 (i % 3, i * (n - i), i == n // 2) is not known in loops of more than `EACH` iterations; in shorter ones all of them are
 looked at. Of a choice by something unknown it is the larger.
 What iterations hand on is unknown inside, and afterwards. Both arms of an undecided branch are looked at, and
-the larger of each array goes on. Arrays of an element of a parallel loop are there once a thread.
+the larger of each array goes on. Arrays of an element of a parallel loop are there once per thread.
 """
 
 from __future__ import annotations

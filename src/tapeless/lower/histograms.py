@@ -1,4 +1,4 @@
-"""Lowering of histograms and scatters: a private histogram a chunk where that pays, scatters in order."""
+"""Lowering of histograms and scatters: a private histogram per chunk where that pays, scatters in order."""
 
 from __future__ import annotations
 

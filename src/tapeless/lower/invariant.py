@@ -1,8 +1,8 @@
-"""What all elements of a sweep would make alike is made once a chunk.
+"""What all elements of a sweep would make alike is made once per chunk.
 
 Takes the lambda of a sweep; gives the statements to run first and the lambda without them.
 
-Note [Once a chunk]
+Note [Once per chunk]
 An array that does not depend on the element is made before the loop over the elements. The optimiser has left it in
 the lambda where the sweep may have no elements (Note [What may run unasked] in `passes/tidy/hoist.py`); a chunk knows whether
 it has some. Each thread makes its own: nobody waits for another one, and the array comes from the thread's own cache.
@@ -22,8 +22,8 @@ MADE = (Sweep, Copy)  # what is worth it
 MOVED = (Apply, Broadcast, Copy, Full, Index, Iota, Reshape, Sweep, Transpose)
 
 
-def once_a_chunk(lam: Lambda) -> tuple[list[Stm], Lambda]:
-    """Note [Once a chunk]."""
+def once_per_chunk(lam: Lambda) -> tuple[list[Stm], Lambda]:
+    """Note [Once per chunk]."""
     if not _may_have_some(lam):
         return [], lam
     first: list[Stm] = []

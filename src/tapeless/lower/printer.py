@@ -1,4 +1,4 @@
-"""Loop IR as text for people: one statement a line, unique names, index arithmetic folded into the brackets.
+"""Loop IR as text for people: one statement per line, unique names, index arithmetic folded into the brackets.
 
 Takes a program, verified or not, and gives `print_program` and `Printer`, which names things for error messages.
 Relies on the ops table for infix symbols only, so that a broken program still prints.

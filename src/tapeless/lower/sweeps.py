@@ -1,4 +1,4 @@
-"""Lowering of sweeps: one loop, cut into one chunk a thread when it is worth it.
+"""Lowering of sweeps: one loop, cut into one chunk per thread when it is worth it.
 
 The outermost sweep of a region is cut; sweeps inside it are plain loops, which LLVM vectorises. Each chunk reduces
 into values of its own, which are then combined in order, so an operator only has to be associative.
@@ -25,7 +25,7 @@ from tapeless.lower import loopir
 from tapeless.lower.accumulators import with_private, worth_private
 from tapeless.lower.code import ONE, ZERO, Loc
 from tapeless.lower.control import assign_together
-from tapeless.lower.invariant import once_a_chunk
+from tapeless.lower.invariant import once_per_chunk
 from tapeless.lower.lowerer import Lowerer, lowers
 from tapeless.lower.work import pieces_of, share, work_of, worth_cutting
 from tapeless.passes.analysis.distances import owns_rows
@@ -89,7 +89,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     accs = [a for a in free_in_lambda(exp.lam) if a in lo.accs and lo.accs[a].op != "set" and not owns_rows(exp.lam, a)]
 
     def chunk(start: Atom, stop: Atom, totals: list[Total], lam: Lambda) -> None:
-        first, each = once_a_chunk(lam)
+        first, each = once_per_chunk(lam)
         if first:
             run = partial(lo.scoped, lambda: elements(start, stop, totals, first, each))
             lo.code.branch(lo.code.compare("lt", start, stop), run)
@@ -118,7 +118,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         _bind(lo, vars[:reduced], totals)
         return
     lo.note("parallel on threads")
-    work = once_a_chunk(exp.lam)[1].body
+    work = once_per_chunk(exp.lam)[1].body
     pieces = pieces_of(lo, n, exp.lam, work)
     if accs:
         pieces = worth_private(lo, accs, pieces, work_of(lo, n, exp.lam, work))
@@ -179,7 +179,7 @@ def _cut(
     lam: Lambda,
     accs: Sequence[Var],
 ) -> None:
-    """One chunk a thread; partial results in memory, combined in order afterwards."""
+    """One chunk per thread; partial results in memory, combined in order afterwards."""
     code = lo.code
     partial: list[list[Loc]] = []
     for r in exp.reduces:
@@ -316,7 +316,7 @@ def _independent(body: Sequence[loopir.Stm], outs: set[loopir.Buffer]) -> bool:
 
 
 def _grid(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
-    """One GPU thread an element."""
+    """One GPU thread per element."""
     code = lo.code
     lo.parallel = True
     with code.loop(n, tag=loopir.Tag.grid) as i:

@@ -1,4 +1,4 @@
-"""Whether a sweep is worth cutting into one chunk a thread: a rough count of its scalar operations."""
+"""Whether a sweep is worth cutting into one chunk per thread: a rough count of its scalar operations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
 
 
 def pieces_of(lo: Lowerer, n: Atom, lam: Lambda, body: Body, more: int = 0) -> Atom:
-    """How many chunks: one a thread, or one when the work is small."""
+    """How many chunks: one per thread, or one when the work is small."""
     return pieces_for(lo, n, work_of(lo, n, lam, body, more))
 
 

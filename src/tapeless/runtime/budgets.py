@@ -1,4 +1,4 @@
-"""What a memory budget leaves for the way back of loops, call by call.
+"""What a memory budget leaves for the backward pass of loops, call by call.
 
 A function whose derivatives have a budget has a hidden argument: the bytes that loops may keep. `Budget` finds it before a
 call, from the outline of the program, whose footprint depends on the plans that the rest of the budget
@@ -121,7 +121,7 @@ class Budget:
     def _error(self, found: Refused) -> RecoveryError:
         span = self.where() if found.site is None else self.sites[found.site].span
         return RecoveryError(
-            f"the way back needs {found.need} bytes at least, and the memory budget is {self.memory}",
+            f"the backward pass needs at least {found.need} bytes, and the memory budget is {self.memory}",
             code="TP305",
             file=span.file,
             line=span.line,

@@ -408,7 +408,7 @@ def gradient(console: Console) -> bool:
         memory = [size(reports[-1].memory_bytes), size(reports[-1].peak_bytes)]
         table.add_row(text, *memory, duration(taken), f"{taken / seconds:.1f} x", compare(found[-1:], found[:1])[0])
     console.print(table)
-    note(console, "Without a limit, .explain(u, steps) says how the values come back that the way back needs:")
+    note(console, "Without a limit, .explain(u, steps) says how the values come back that the backward pass needs:")
     lines = [line for plan in reports[0].plans for line in recovery_lines(plan)]
     console.print("\n".join(lines), markup=False, highlight=False)
     direction = 1e-5 * np.cos(np.linspace(0.0, 7.0, cells))

@@ -34,8 +34,8 @@ WHY: dict[str, str] = {
     How.none: "its derivative does not use it",
     How.closed: "it follows from the loop's index",
     How.live: "no cell that is read is written again, so the final array serves",
-    How.undo: "cells that are overwritten are logged, and put back on the way",
-    How.decisions: "only comparisons look at it: what they said is kept, a byte each",
+    How.undo: "cells that are overwritten are logged, and put back in the backward pass",
+    How.decisions: "only comparisons look at it: what they said is kept, one byte per comparison",
     How.store: "its value at the start of each iteration is stored",
     How.invert: "iterations are solved backwards for their starting values",
     How.recompute: "for each iteration, the loop runs again from its start",
@@ -136,7 +136,7 @@ def _loop_text(loop: Recovered) -> str:
             inside = loop.memory_bytes - loop.trips * loop.slot_bytes
         rest = f", {size_text(inside)} of it for loops inside" if inside > 0 else ""
         return f"{text}, keeps {size_text(loop.memory_bytes)}{rest}"
-    return f"{text}, {size_text(loop.state_bytes)} a state" if loop.state_bytes else text
+    return f"{text}, {size_text(loop.state_bytes)} per state" if loop.state_bytes else text
 
 
 def _runs(count: float) -> str:

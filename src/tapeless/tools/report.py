@@ -94,7 +94,7 @@ class CopyMade:
 class Report:
     """Printed by `f.explain`, and returned by it.
 
-    Of gradients: `memory_bytes` is what loops keep for the way back, `peak_bytes` all arrays of the call when most of
+    Of gradients: `memory_bytes` is what loops keep for the backward pass, `peak_bytes` all arrays of the call when most of
     them are there, without its arguments. None where that is not known before the call.
     """
 
@@ -191,13 +191,13 @@ def loop_text(loop: Loop, lanes: bool = True) -> str:
 def kept_text(report: Report) -> str:
     kept, peak = report.memory_bytes, report.peak_bytes
     if kept is None:
-        return "how much is kept shows when it runs"
+        return "how much is kept is known only when it runs"
     text = f"{size_text(kept)} kept" if kept else "nothing kept"
     return f"{text}; {size_text(peak)} at the peak, with adjoints, temporary arrays and results" if peak else text
 
 
 def copy_texts(report: Report) -> list[str]:
-    """One line for copies of one kind at one place: the way back repeats code."""
+    """One line for copies of one kind at one place: the backward pass repeats code."""
     return list(dict.fromkeys(map(str, report.copies)))
 
 
@@ -259,7 +259,7 @@ def _plain(report: Report) -> str:
     if report.loops:
         out += ["", "loops", *dict.fromkeys(f"  {loop_text(x, lanes=False)}" for x in report.loops)]
     if report.plans:
-        out += ["", f"on the way back ({kept_text(report)})"]
+        out += ["", f"backward pass ({kept_text(report)})"]
         out += [line for plan in report.plans for line in recovery_lines(plan)]
     copies = copy_texts(report)
     wrapped = [x for c in copies for x in textwrap.wrap(f"  {c}", WIDTH, subsequent_indent="    ")]
@@ -322,7 +322,7 @@ def _rich(report: Report) -> Group:
                 table.add_row(str(line.number), source, Text(operations_text(line)), bytes_text(line), how)
         parts += ["", table]
     if report.plans:
-        parts += ["", Text(f"on the way back ({kept_text(report)})", style="bold")]
+        parts += ["", Text(f"backward pass ({kept_text(report)})", style="bold")]
         parts += [Text(line) for plan in report.plans for line in recovery_lines(plan)]
     notes = [f"copy, {c}" for c in copy_texts(report)] or ["no copies inserted"]
     parts += ["", *(Text(n, style="magenta" if report.copies else "dim") for n in notes)]
@@ -389,7 +389,7 @@ def _content(report: Report) -> str:
         tables.append(f"<table><tr>{heads}</tr>\n" + "\n".join(rows) + "\n</table>")
     copies = "".join(f"<li>{_e(c)}</li>" for c in copy_texts(report))
     plans = "\n".join(line for plan in report.plans for line in recovery_lines(plan))
-    title = f"On the way back ({kept_text(report)})"
+    title = f"Backward pass ({kept_text(report)})"
     return CONTENT.format(
         plans=f"<h2>{_e(title)}</h2><pre>{_e(plans)}</pre>" if plans else "",
         title=_e(report.function),

@@ -60,7 +60,7 @@ def jacobian_like(name: str, forward: bool | None) -> Callable[[Context, Argumen
         keywords = dict(keywords)
         sparse = keywords.pop("sparse", None)
         if sparse is not None and constant(ctx, name, "sparse", sparse):
-            ctx.fail("TP303", "sparse Jacobians are not there yet", "leave sparse out for a dense one.")
+            ctx.fail("TP303", "sparse Jacobians are not supported yet", "leave sparse out for a dense one.")
         function, options = function_and_options(ctx, name, args, keywords)
         has_aux = bool(options.get("has_aux", False))
 

@@ -61,5 +61,5 @@ def snapshots(reverse: Reverse, plain: Kept, share: Atom) -> tuple[Snapshots, At
 
 def _test(reverse: Reverse, fits: Atom, least: Atom, share: Atom) -> None:
     """Stops where nothing fits."""
-    message = "the way back of this loop needs {0} bytes at least, and its share of the memory budget is {1}"
+    message = "the backward pass of this loop needs at least {0} bytes, and its share of the memory budget is {1}"
     reverse.b.effect(Check(fits, "RecoveryError", message, (least, share)))

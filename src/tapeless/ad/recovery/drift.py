@@ -5,7 +5,7 @@ rounding, which may grow. `compare_inputs` looks at the last ones it finds, `ad.
 an `InversionDrift`, a warning.
 
 Note [Drift]
-How far a number is off, relatively to its first value; to its last one where that is 0. A cell of an array counts by the larger
+How far a number is off, relative to its first value; to its last one where that is 0. A cell of an array counts by the larger
 of both, and not less than `FAINT` of the largest cell: zeros that rounding has left beside large cells are no loss.
 """
 
@@ -23,9 +23,9 @@ FAINT = 1e-6
 
 
 def compare_inputs(emit: Emit, p: Var, start: Atom, end: Atom, last: Atom, span: Span) -> None:
-    """Warns where the way back began at `last`, and did not end at the initial value `start`."""
+    """Warns where the backward pass began at `last`, and did not end at the initial value `start`."""
     drift = _of_array(emit, start, end, last) if p.type.shape else _of_number(emit, start, end, last)
-    text = f"running backwards, '{p.name}' did not come back to its first value: off by {{0}}, relatively"
+    text = f"running backwards, '{p.name}' did not come back to its first value: the relative error is {{0}}"
     warn(emit, drift, const(TOLERANCE[p.type.dtype], DType.f64), text, span)
 
 

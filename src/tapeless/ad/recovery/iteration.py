@@ -34,7 +34,7 @@ class Region:
     body: Body
     again: tuple[Atom, ...]  # results of the iteration run again
     forward: Body  # its part that is run again, with tests and output
-    restored: Mapping[Var, Var] = field(default_factory=dict)  # arrays that its way back leaves as they were
+    restored: Mapping[Var, Var] = field(default_factory=dict)  # arrays that its backward pass leaves as they were
 
     @property
     def live(self) -> Body:
@@ -42,7 +42,7 @@ class Region:
 
     @property
     def needed(self) -> set[int]:
-        """The numbers of the carried values whose contents at the start the way back reads."""
+        """The numbers of the carried values whose contents at the start the backward pass reads."""
         _, vars = live_part(self.body)
         return {k for k, p in enumerate(self.params) if p in vars}
 

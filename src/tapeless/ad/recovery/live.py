@@ -1,4 +1,4 @@
-"""Arrays that a loop fills: what the way back reads of them is still there at the end.
+"""Arrays that a loop fills: what the backward pass reads of them is still there at the end.
 
 `is_live` takes a loop, its iteration backwards and a carried array; says whether the final array may stand for each of
 its versions. `frozen` puts it in their place.
@@ -110,7 +110,7 @@ def _writes(body: Body, root: Var, result: Atom) -> list[tuple[Axis, ...]]:
     return found
 
 
-# -- the way back without the versions
+# -- the backward pass without the versions
 
 
 def _without(body: Body, root: Var) -> tuple[Body, dict[Var, Var]]:

@@ -1,4 +1,4 @@
-"""Decisions instead of values: what a comparison said, where the way back needs a carried value for nothing else.
+"""Decisions instead of values: what a comparison said, where the backward pass needs a carried value for nothing else.
 
 `decide` takes an iteration backwards and the carried values that would be kept for it; gives `Decisions`: truth values
 computed forwards, and the iteration that reads them. None where that does not take fewer bytes.
@@ -10,7 +10,7 @@ goes, and it is read from an array with an axis for each sweep around it. Number
 hard: what they come from is kept, and the search starts again without it. A cut may lie in sweeps and `with_acc`, not in branches
 and loops, which count as one operation. All that leads to it is known at the start of the iteration, so the forward
 loop computes it too: its body becomes the forward part of the iteration run again, which does the same, and after that
-the part of the way back that leads to cuts.
+the part of the backward pass that leads to cuts.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Decisions:
 
 def decide(region: Region, kept: Mapping[Var, Sequence[Type]], logged: Collection[Var]) -> Decisions | None:
     """`kept` are the region's parameters that would be kept, with what that takes; `logged` those of them that are
-    updated again on the way back if they are.
+    updated again in the backward pass if they are.
     """
     again = tuple(r for p, r in zip(region.params, region.again, strict=True) if p in logged)
     whole, _ = live_part(Body(region.body.stms, (*region.body.results, *again)))

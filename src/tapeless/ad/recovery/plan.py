@@ -8,8 +8,8 @@ a `Plan`. The choice is made here only, and written into the loop's `hints` for 
     live        an array each of whose cells is written once, before it is read: the final one serves (`ad.recovery.live`)
     undo        what iterations overwrite in place is logged, and put back on the way (`ad.recovery.by.undo`)
     invert      the iteration is solved for the values at its start (`ad.recovery.by.invert`)
-    decisions   what its comparisons said, one slot an iteration (`ad.recovery.masks`)
-    store       one slot an iteration
+    decisions   what its comparisons said, one slot per iteration (`ad.recovery.masks`)
+    store       one slot per iteration
     checkpoint  some states, and running again between them (`ad.recovery.by.strips`, `ad.recovery.by.treeverse`)
     recompute   running again from the start, for each iteration
 """
@@ -48,7 +48,9 @@ class Plan:
     records: dict[Var, list[Atom]] = field(default_factory=dict)
     tops: dict[Var, list[Var]] = field(default_factory=dict)  # what the body leaves of their stacks
     inverse: Inverse | None = None
-    exports: list[tuple[Var, Var]] = field(default_factory=list)  # of the forward body, and as the way back knows them
+    exports: list[tuple[Var, Var]] = field(
+        default_factory=list
+    )  # of the forward body, and as the backward pass knows them
     decisions: Decisions | None = None
     decided: list[Atom] = field(default_factory=list)  # the variables of the forward body that they are
     trips: list[tuple[Var, Var, int]] = field(default_factory=list)  # of a `while`: the log and the step that have them

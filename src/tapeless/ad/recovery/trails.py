@@ -1,10 +1,10 @@
-"""Compares all values that a loop finds on its way back with those of its forward run, without keeping them.
+"""Compares all values that a loop finds in its backward pass with those of its forward run, without keeping them.
 
 A `Trail` belongs to one carried value of a loop that is inverted (`ad.recovery.by.invert`). Both runs add to a few integers; where these differ
 by more than rounding explains, an `InversionDrift` is left, a warning.
 
 Note [Trails]
-A loop that expands and then contracts loses its digits on the way back and finds them again: at the inputs nothing
+A loop that expands and then contracts loses its digits in the backward pass and finds them again: at the inputs nothing
 shows. So both runs add up, over all iterations k and cells c, the integers
     w(k, c) * pattern(size of the cell after iteration k)
 modulo 2^64. The bit pattern of a positive float, read as an integer, is its logarithm but for a factor of up to 2 in the slope, and w
@@ -129,7 +129,7 @@ class Trail:
         cells = emit("mul", emit.convert(steps, DType.f64), self._cells(emit))
         limit = emit("mul", emit("sqrt", emit("maximum", cells, 1.0)), TOLERANCE[self.value.type.dtype])
         text = f"running backwards, '{self.value.name}' did not come back to the values it had on the way: "
-        warn(emit, drift, limit, text + "off by about {0}, relatively", span)
+        warn(emit, drift, limit, text + "the relative error is about {0}", span)
 
     def _cells(self, emit: Emit) -> Atom:
         """That count in an iteration."""
@@ -181,7 +181,7 @@ def _reduced(
 
 
 def _sizes(emit: Emit, x: Atom) -> list[Atom]:
-    """Positive numbers that change by as much as the value does, relatively to its size."""
+    """Positive numbers that change by as much as the value does, relative to its size."""
     size = size_of(emit, x)
     if not x.type.dtype.is_complex:
         return [size]

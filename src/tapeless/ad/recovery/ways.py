@@ -40,7 +40,7 @@ class Way(ABC):
 
     @property
     def keeps(self) -> bool:
-        """Whether the forward loop leaves anything for the way back."""
+        """Whether the forward loop leaves anything for the backward pass."""
         return False
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Way(ABC):
 
     @property
     def steps(self) -> Atom:
-        """How often the way back goes around."""
+        """How often the backward pass goes around."""
         return dim_atom(trips(self.reverse, self.exp.bound))
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Way(ABC):
 
     @abstractmethod
     def backwards(self, kept: Sequence[Var], ends: Mapping[int, Atom], finals: Sequence[Var] = ()) -> Found:
-        """Emits the way back. `finals`: the loop's results, where they have other names here."""
+        """Emits the backward pass. `finals`: the loop's results, where they have other names here."""
 
     def countdown(
         self,

@@ -2,11 +2,11 @@
 
 Note [Kept values]
 Running an arm again costs the most where it divides or calls functions. Such scalars, and the slopes there, are results
-of the branch on the way forwards, 0 where the other arm is taken, and are not computed again. Those that the way back
+of the branch in the forward pass, 0 where the other arm is taken, and are not computed again. Those that the backward pass
 does not need are dead code.
 
 Note [Branches in branches]
-An arm that is run again holds other branches. One whose results the arm only hands on need not run again: its own way back
+An arm that is run again holds other branches. One whose results the arm only hands on need not run again: its own backward pass
 runs the arm that was taken. Else each level of a nest would hold a copy of all levels below, and a chain of `elif` would grow
 with the square of its length.
 """

@@ -129,7 +129,7 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
 
 
 def _with_known_trips(plain: Kept) -> Kept | None:
-    """Logs of `while` loops say how often these went around: on the way back they need not be counted."""
+    """Logs of `while` loops say how often these went around: in the backward pass they need not be counted."""
     reverse, exp, closed = plain.reverse, plain.exp, plain.plan.closed
     if plain.plan.decisions is not None:
         return None
@@ -192,7 +192,7 @@ def _nest(
     wish: Recovery,
     inner: Recovery,
 ) -> Kept:
-    """The loop as a nest whose outermost level keeps a state a strip."""
+    """The loop as a nest whose outermost level keeps a state per strip."""
     nest = strips(reverse.b, exp, lengths, Hints(inner), reverse.activate)
     region = make_region(reverse.sharing(), nest, accs)
     levels = plan_loop(reverse, nest, region, Recovery(How.store), stm.span)

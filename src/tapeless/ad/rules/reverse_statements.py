@@ -1,6 +1,6 @@
 """Reverse mode of statements without regions: rows of the ops table, and operations that move values.
 
-On the way back the adjoint of a variable is handed on to the operands of what it is.
+In the backward pass the adjoint of a variable is handed on to the operands of what it is.
 """
 
 from __future__ import annotations

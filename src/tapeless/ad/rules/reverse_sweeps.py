@@ -6,9 +6,9 @@ adjoints of scalars of outside are summed, those of arrays of outside are accumu
 (`ad.unfold`).
 
 Note [Results that are there]
-A map of costly results (exp, tanh, ...) that was run forwards once has left them in an array. On the way back its elements are
+A map of costly results (exp, tanh, ...) that was run forwards once has left them in an array. In the backward pass its elements are
 taken from there: reading one is cheaper than computing it again. That holds for what a function computes outside of
-loops and lambdas, and for the rows of that; what is run again on the way back makes no array of it.
+loops and lambdas, and for the rows of that; what is run again in the backward pass makes no array of it.
 """
 
 from __future__ import annotations

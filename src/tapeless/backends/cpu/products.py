@@ -31,7 +31,7 @@ SINGLE: dict[str, str | int] = {"T": "float", "I": "i32", "vT": "v8f32", "ALIGN"
           "LEAST": "0x3810000000000000", "SHIFT": 64}  # fmt: skip
 DOUBLE: dict[str, str | int] = {"T": "double", "I": "i64", "vT": "v8f64", "ALIGN": 8, "MANTISSA": 52, "BIAS": 1023,
           "LEAST": "0x0010000000000000", "SHIFT": 512}  # fmt: skip
-KINDS = {"sgemm": (SINGLE, 1), "dgemm": (DOUBLE, 1), "cgemm": (SINGLE, 2), "zgemm": (DOUBLE, 2)}  # numbers an element
+KINDS = {"sgemm": (SINGLE, 1), "dgemm": (DOUBLE, 1), "cgemm": (SINGLE, 2), "zgemm": (DOUBLE, 2)}  # numbers per element
 
 ROUTINES = """
 ; Is a number in this row tiny? Comparisons take no longer on those, and see none where they count as zero.

@@ -26,7 +26,7 @@ _local = threading.local()
 
 
 def _machine() -> Any:
-    """One target machine a thread: making one takes a millisecond, and they are not safe to share."""
+    """One target machine per thread: making one takes a millisecond, and they are not safe to share."""
     if not hasattr(_local, "machine"):
         _local.machine = host.machine()
     return _local.machine

@@ -4,7 +4,7 @@
 
 Note [Pieces]
 LLVM's register allocator and loop passes take more than linear time in the size of a function, and derivatives of
-derivatives, or with several ways back through a loop, are large. Programs of more than `LARGE` statements are cut from
+derivatives, or with several backward passes through a loop, are large. Programs of more than `LARGE` statements are cut from
 the inside out, so that each piece holds at least `PIECE` statements beside the pieces in it; and their loops are not
 unrolled, nor written in two forms (tails.py). Small programs stay whole. A parallel loop with pieces in it does not mark its accesses: it is too large to be
 a vector loop. What is left of a block after that may still be long: more than two `RUN`s of statements are written as a

@@ -155,7 +155,7 @@ def text(ctx: Context, name: str, value: Value | None, default: str = "") -> str
         return default
     if isinstance(value, Static) and isinstance(value.value, str):
         return value.value
-    ctx.fail("TP104", f"{name} must be a text known at compile time")
+    ctx.fail("TP104", f"{name} must be a string known at compile time")
 
 
 def dtype(ctx: Context, value: Value | None) -> DType | None:

@@ -18,7 +18,7 @@ from tapeless.ir.types import Atom, Const, Dim, DType, Type
 
 
 def _items(ctx: Context, array: Array, subscript: Value) -> list[Item]:
-    """One item an axis, with new axes in between; an Ellipsis filled up."""
+    """One item per axis, with new axes in between; an Ellipsis filled up."""
     raw = list(subscript.items) if isinstance(subscript, Sequence_) and subscript.kind == "tuple" else [subscript]
     items: list[Item] = []
     ellipsis = False

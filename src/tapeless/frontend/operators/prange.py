@@ -36,7 +36,7 @@ def op_loop(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
     a = bound_arguments(ctx, "tp.loop", args, keywords, ("iterable", "recover"))
     recover = a.get("recover", Static("auto"))
     if not (isinstance(recover, Static) and isinstance(recover.value, str)):
-        ctx.fail("TP104", "tp.loop: recover must be a constant text")
+        ctx.fail("TP104", "tp.loop: recover must be a constant string")
     wish = wish_of(recover.value)
     if wish is None:
         ctx.fail("TP112", f"tp.loop: {unknown(recover.value)}")

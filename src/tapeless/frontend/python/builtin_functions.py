@@ -314,6 +314,6 @@ def print_values(ctx: Context, args: Sequence[Value]) -> None:
                 ctx.fail(
                     "TP101",
                     f"{type_text(value)} cannot be printed from compiled code",
-                    "print numbers, arrays and texts.",
+                    "print numbers, arrays and strings.",
                 )
     ctx.b.effect(Print(tuple(parts), tuple(atoms)))

@@ -49,7 +49,7 @@ def _constant_text(ctx: Context, node: ast.expr) -> str:
         return value.value
     if isinstance(value, Scalar) and isinstance(value.atom, Const):
         return str(value.atom.value)
-    ctx.fail("TP101", "the message must be a constant text", "write it as a plain string.")
+    ctx.fail("TP101", "the message must be a constant string", "write it as a plain string.")
 
 
 def _escape(text: str) -> str:

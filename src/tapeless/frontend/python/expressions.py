@@ -61,7 +61,7 @@ def _attribute(ctx: Context, node: ast.Attribute) -> Value:
 
 @expression(ast.JoinedStr)
 def _joined(ctx: Context, node: ast.JoinedStr) -> Value:
-    ctx.fail("TP101", "f-strings cannot be compiled", "use a constant text, or print the values one by one.")
+    ctx.fail("TP101", "f-strings cannot be compiled", "use a constant string, or print the values one by one.")
 
 
 def _constant_of(ctx: Context, value: Any) -> Value:

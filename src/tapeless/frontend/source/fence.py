@@ -27,7 +27,7 @@ REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.ImportFrom: ("'import' statements", "import at the top of the file."),
     ast.Global: ("'global' statements", "pass the value as an argument and return it."),
     ast.Nonlocal: ("'nonlocal' statements", "pass the value as an argument and return it."),
-    ast.Delete: ("'del' statements", "leave the name: arrays are freed after their last use."),
+    ast.Delete: ("'del' statements", "keep the name: arrays are freed after their last use."),
     ast.Set: ("sets", "use an array or a tuple."),
     ast.SetComp: ("set comprehensions", "use an array."),
     ast.DictComp: ("dict comprehensions", "write the dict out."),

@@ -317,7 +317,7 @@ def object_text(known: object) -> str:
         case bool() | int() | float() | complex():
             return f"the number {known!r}"
         case str():
-            return f"the text {known!r}"
+            return f"the string {known!r}"
         case types.ModuleType():
             return f"the module '{name}'"
         case type():

@@ -32,7 +32,7 @@ HINTS: dict[str, str] = {
     "iter": "use a for loop.",
     "next": "use a for loop.",
     "set": "use an array or a tuple.",
-    "str": "texts cannot be made at run time.",
+    "str": "strings cannot be made at run time.",
     "input": "read before the call, and pass the values in.",
     "open": "read before the call and write after it.",
     "breakpoint": "step through the plain function instead: f.python(...) runs it as Python does.",

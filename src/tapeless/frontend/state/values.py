@@ -170,7 +170,7 @@ class RangeValue:
 
 @dataclass(frozen=True)
 class Planned:
-    """tp.loop(...): what to go over, and how the values of the loop shall come back on the way back."""
+    """tp.loop(...): what to go over, and how the values of the loop shall come back in the backward pass."""
 
     iterable: Value
     wish: Recovery

@@ -75,7 +75,7 @@ class Footprint:
 
 
 class Footprints:
-    """Footprints of expressions with regions are kept: a nest is walked once, not once a level."""
+    """Footprints of expressions with regions are kept: a nest is walked once, not once per level."""
 
     def __init__(self) -> None:
         self.known: dict[int, tuple[Exp, Footprint]] = {}

@@ -9,7 +9,7 @@ ending, and a library routine that fails on its operands fails only if its resul
 
 Note [Taken arrays]
 Two names for one array are free as long as nobody writes it; once somebody does, there must be a copy. So a pass does
-not make one fresh array out of two, nor make it once instead of once an iteration, if it is *taken*: consumed, or
+not make one fresh array out of two, nor make it once instead of once per iteration, if it is *taken*: consumed, or
 handed on to where it may be (carried by a loop, a result of the function), directly or through a view.
 """
 

@@ -12,7 +12,7 @@ The consumer must be in the producer's region. Note [Entering]
 
 Note [Entering]
 A sweep enters a lambda that runs once, that of `with_acc`, to be fused there: with a sweep that reads its rows, or
-beside one that reads an array in common and does all costly work of it again, as the way back of a sum does. What
+beside one that reads an array in common and does all costly work of it again, as the backward pass of a sum does. What
 others use of it leaves the lambda as a result; arrays that another sweep may take in stay where that one is. A sweep
 that may fail enters only where the accumulators are new: nobody sees half of their updates.
 

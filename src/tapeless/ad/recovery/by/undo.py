@@ -71,10 +71,10 @@ class Log:
         self._learn(body, steps)
         self.body = id(body)
         self.names = Substitution({})
-        self.read: dict[int, Sequence[Var]] = {}  # on the way back: their arrays
+        self.read: dict[int, Sequence[Var]] = {}  # in the backward pass: their arrays
 
     def _learn(self, body: Body, steps: Sequence[Step]) -> None:
-        """Which statements can run again on the way back, so that their results need not be recorded."""
+        """Which statements can run again in the backward pass, so that their results need not be recorded."""
         found = self.again.setdefault(id(body), [])
         for stm in body.stms:
             if isinstance(stm.exp, Apply) and not any(a in self.local for a in stm.exp.args):

@@ -1,4 +1,4 @@
-"""What does not depend on the element of a sweep: made once a chunk, where nobody can tell the difference."""
+"""What does not depend on the element of a sweep: made once per chunk, where nobody can tell the difference."""
 
 import numpy as np
 import pytest
