@@ -80,8 +80,20 @@ def write(ctx: Context, array: Array, value: Atom) -> None:
     ctx.state.cells[cell] = _written(ctx, ctx.state.cells[cell], array.view, value)
 
 
+def note_point(ctx: Context, array: Array) -> None:
+    """A view without axes was made of it, which is the number that is there now: writes that it would miss are refused."""
+    if not ctx.inside_prelude:
+        ctx.points.setdefault(array.cell, ctx.span.line)
+
+
 def before_write(ctx: Context, cell: Cell) -> None:
     """Refuses a write whose target is not certain, and marks the references that would miss it."""
+    if cell in ctx.points:
+        ctx.fail(
+            "TP105",
+            f"'{cell.name}' is written after line {ctx.points[cell]} made a view of one of its elements, which compiled code does not follow",
+            "take the element itself there: x[0] instead of x[0, ...], x.reshape(()) or np.squeeze(x).",
+        )
     if cell.readonly:
         ctx.fail("TP115", cell.readonly, "copy the array (.copy()) before writing to it.")
     fixed = sorted(c.name for c in cell.may_be if c.argument or c.readonly)
@@ -142,6 +154,7 @@ def reshape(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
     """A view where NumPy gives one, else a copy. Where that depends on run-time sizes the result cannot be written."""
     target = array.type.with_shape(shape)
     if not array.type.shape or not shape:
+        note_point(ctx, array)
         return ctx.new_cell(ctx.b.reshape(read(ctx, array), shape), array.cell.name)
     try:
         in_place = layout.regrouped(*_strides(ctx, array), [ctx.canon(d) for d in shape]) is not None

@@ -11,7 +11,7 @@ from itertools import pairwise
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arguments import array, axes, axis, integer, known, numeric, vector
 from tapeless.frontend.data.arrays import broadcast_to as broadcast_value
-from tapeless.frontend.data.arrays import cast, in_order, make_array, read, reshape, separate, transpose
+from tapeless.frontend.data.arrays import cast, in_order, make_array, note_point, read, reshape, separate, transpose
 from tapeless.frontend.data.atoms import apply, same_size
 from tapeless.frontend.data.dimensions import dim_of, total_size
 from tapeless.frontend.data.dimensions import shape_of as shape_argument
@@ -122,7 +122,10 @@ def squeeze(ctx: Context, a: Value, axis: Value | None = None) -> Value:
             ctx.shape_error("TP201", message)
         if isinstance(size, Var):
             ctx.check(apply(ctx, "eq", size, i64(1)), "ShapeError", message)
-    return get_item(ctx, value, Sequence_(tuple(weak(0) if k in away else WHOLE for k in range(len(dims)))))
+    found = get_item(ctx, value, Sequence_(tuple(weak(0) if k in away else WHOLE for k in range(len(dims)))))
+    if isinstance(found, Scalar):
+        note_point(ctx, value)
+    return found
 
 
 @known("np.expand_dims")

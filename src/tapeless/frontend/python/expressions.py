@@ -10,7 +10,7 @@ from typing import Any
 
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arguments import array, settled
-from tapeless.frontend.data.arrays import as_numeric, elementwise
+from tapeless.frontend.data.arrays import as_numeric, elementwise, note_point
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.python_operators import binary_values, compare_values, static_key, truth_of
 from tapeless.frontend.python.assignment import assign
@@ -209,7 +209,11 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
 def subscript(ctx: Context, base: Value, index: Value) -> Value:
     match base:
         case Array():
-            return get_item(ctx, base, index)
+            found = get_item(ctx, base, index)
+            items = index.items if isinstance(index, Sequence_) else (index,)
+            if isinstance(found, Scalar) and any(isinstance(i, Static) and i.value is Ellipsis for i in items):
+                note_point(ctx, base)
+            return found
         case Sequence_(kind="dict"):
             key = static_key(ctx, index)
             if key not in base.keys:

@@ -135,6 +135,7 @@ class Context:
     calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
     written_cells: set[Cell] = field(default_factory=set)
     read_cells: set[Cell] = field(default_factory=set)
+    points: dict[Cell, int] = field(default_factory=dict)  # of which a view without axes was made, and the line
     apart: set[tuple[Cell, Cell]] = field(default_factory=set)  # Note [Shared arrays] in transforms/sharing.py
     found: dict[types.FunctionType, tuple[Source, ast.FunctionDef | ast.Lambda]] = field(default_factory=dict)
     compiled: set[ast.AST] = field(default_factory=set)  # functions that have been, at a call
