@@ -14,10 +14,6 @@ In the scope where an array is made its adjoint is a value, and adding to an ele
 that updates an array of the scope in place hands the adjoint through by value too: at that point nothing else has been
 added to it, because every other use of the array comes before.
 
-Note [Parts of adjoints]
-An adjoint to which only parts have been added so far is zero elsewhere. When all of it gets something, the parts are added to
-that instead: no zeros, no sum of whole arrays.
-
 Note [Operands of choices]
 `np.where(x > 0, x * np.log(x), 0.0)` computes both operands. The one that is not chosen has the adjoint 0, and infinite
 factors on the way from it to `x` must not make NaN of that: products in such operands are guarded too.
@@ -26,11 +22,12 @@ factors on the way from it to `x` must not make NaN of that: products in such op
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from tapeless.ad.activity import useful, varied
+from tapeless.ad.adjoints import Adjoints
 from tapeless.ad.bodies import chosen_in, large_in, quiet, sizes_in
 from tapeless.ad.emit import Emit, differentiable, unchecked, whole
 from tapeless.ad.policy import DEFAULT, Policy
@@ -58,15 +55,6 @@ from tapeless.symbolic.linear import Linear
 
 Back = Callable[[], None]
 NOTHING: Mapping[Var, Var] = {}
-MOST_PARTS = 16
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Note [Parts of adjoints]. `sum` is zero but for these cells."""
-
-    sum: Var
-    cells: tuple[tuple[tuple[Axis, ...], Atom], ...] = ()
 
 
 def vjp_body(
@@ -86,13 +74,13 @@ def vjp_body(
     active = varied(body, wrt) & useful(body, wanted)
     body = unfold(body, active, last and policy.memory is None)
     active = varied(body, wrt) & useful(body, wanted)
-    reverse = Reverse(b, active, debug_nans, policy)
-    reverse.sizes = sizes_in(body)
-    reverse.once = True
+    budget: Atom | None = None
     if policy.memory is not None:
-        reverse.budget = i64(policy.memory) if policy.room is None else reverse.emit("add", policy.room, policy.more)
+        budget = i64(policy.memory) if policy.room is None else Emit(b)("add", policy.room, policy.more)
+    reverse = Reverse(b, active, Scope(policy, debug_nans, budget, once=True))
+    reverse.sizes = sizes_in(body)
     backs = reverse.forward(body)
-    reverse.once = False
+    reverse.scope = replace(reverse.scope, once=False)
     for r, seed in zip(body.results, seeds, strict=True):
         if seed is not None and isinstance(r, Var):
             reverse.add(r, seed)
@@ -119,44 +107,56 @@ def adjoint_of(*nodes: type) -> Callable[[AnyRule], AnyRule]:
     return register
 
 
+@dataclass(frozen=True)
+class Scope:
+    """Where a region stands, and what it may use."""
+
+    policy: Policy = DEFAULT
+    debug_nans: bool = False
+    budget: Atom | None = None  # bytes for what is kept
+    sharers: int = 0  # loops that share it
+    nested: bool = False  # in a loop: fewer ways to choose from, because each is made anew in each way around
+    swept: bool = False  # in a sweep
+    looped: bool = False  # in the body of a loop
+    once: bool = False  # what is emitted runs once, in the forward pass
+    accs: Mapping[Var, Var] = field(default_factory=dict)  # arrays of outside: their accumulators
+    trips: Mapping[int, Var] = field(default_factory=dict)  # by statement: how often a `while` goes around, if known
+
+    def inside(self, accs: Mapping[Var, Var], swept: bool) -> Scope:
+        accs = {**self.accs, **accs}
+        return replace(self, swept=self.swept or swept, looped=False, once=False, accs=accs, trips={})
+
+
 class Reverse:
-    def __init__(self, b: Builder, active: set[Var], debug_nans: bool = False, policy: Policy = DEFAULT) -> None:
-        self.b, self.emit, self._active, self.debug_nans = b, Emit(b), active, debug_nans
-        self.policy = policy
-        self.budget: Atom | None = None  # bytes for what is kept
-        self.loops = 0  # that share it
-        self.nested = False  # in a loop: fewer ways to choose from, because each is made anew in each way around
-        self.swept = False  # in a sweep
-        self.looped = False  # in the body of a loop
-        self.once = False  # what is emitted runs once, in the forward pass
+    """Emits the code of a scope, forwards and backwards."""
+
+    def __init__(self, b: Builder, active: set[Var], scope: Scope) -> None:
+        self.b, self.emit, self._active, self.scope = b, Emit(b), active, scope
+        self.adjoints = Adjoints(self.emit)
         self.there: set[Var] = set()  # arrays that are still there in the backward pass: Note [Results that are there]
         self.chosen: set[Var] = set()  # Note [Operands of choices]
         self.large: set[Var] = set()
         self.forms: dict[Var, Linear] = {}  # of integers
-        self.adjoints: dict[Var, Atom] = {}
-        self.parts: dict[Var, Parts] = {}  # adjoints that are zero elsewhere: Note [Parts of adjoints]
-        self.accs: dict[Var, Var] = {}  # arrays of outside: their accumulators
         self.sizes: set[Var] = set()  # of arrays: never negative
-        self.trips: dict[int, Var] = {}  # by statement: how often a `while` goes around, where that is known
         self.restored: dict[Var, Var] = {}  # arrays that have been put back on the way: Note [Put back]
         self.sums: dict[Var, Atom | None] = {}  # accumulators of the program: adjoints of the arrays they end as
 
     def inside(self, accs: Mapping[Var, Var], swept: bool = False) -> Reverse:
         """For a region, whose adjoints start from nothing. `swept`: that of a sweep."""
-        inner = Reverse(self.b, self._active, self.debug_nans, self.policy)
-        inner.accs = {**self.accs, **accs}
-        inner.sums, inner.sizes, inner.budget, inner.loops = self.sums, self.sizes, self.budget, self.loops
-        inner.forms, inner.nested, inner.swept = self.forms, self.nested, self.swept or swept
+        return self._in(self.scope.inside(accs, swept))
+
+    def _in(self, scope: Scope) -> Reverse:
+        inner = Reverse(self.b, self._active, scope)
+        inner.sums, inner.sizes, inner.forms = self.sums, self.sizes, self.forms
         return inner
 
     def sharing(self) -> Reverse:
         """For loops inside a loop: they have half of what is left of its share."""
-        if self.budget is None:
+        scope = self.scope.inside({}, False)
+        if scope.budget is None:
             return self
-        inner = self.inside({})
-        inner.budget, inner.loops = self.emit("floordiv", self.budget, 2 * max(1, self.loops)), 1
-        inner.nested = True
-        return inner
+        budget = self.emit("floordiv", scope.budget, 2 * max(1, scope.sharers))
+        return self._in(replace(scope, budget=budget, sharers=1, nested=True))
 
     def sharers(self, body: Body) -> int:
         """How many statements of a body keep something for the backward pass at a time: of a branch, those of one arm."""
@@ -191,27 +191,17 @@ class Reverse:
         return self.adjoints.get(v)
 
     def full_adjoint(self, v: Var) -> Atom:
-        found = self.adjoints.get(v)
-        return self.emit.zero(v.type) if found is None else found
+        return self.adjoints.full(v)
 
     def add(self, v: Atom, value: Atom | None) -> None:
         if not isinstance(v, Var) or v not in self._active or value is None:
             return
-        if self.debug_nans:
+        if self.scope.debug_nans:
             self._test(value)
-        if v in self.accs:
-            self.b.effect(UpdateAcc(self.accs[v], whole(v.type), value))
-            return
-        before = self.adjoints.get(v)
-        parts = self.parts.pop(v, None)
-        if before is None:
-            self.adjoints[v] = value
-        elif parts is not None and parts.sum is before and isinstance(value, Var):
-            for axes, cells in parts.cells:
-                value = self.emit.add_at(value, axes, cells)
-            self.adjoints[v] = value
+        if v in self.scope.accs:
+            self.b.effect(UpdateAcc(self.scope.accs[v], whole(v.type), value))
         else:
-            self.adjoints[v] = self.emit.add(before, value)
+            self.adjoints.add(v, value)
 
     def add_scaled(self, v: Atom, factor: Atom, x: Atom) -> None:
         if self.active(v):
@@ -221,17 +211,12 @@ class Reverse:
         """Adds to the adjoint of an array at some of its cells."""
         if v not in self._active:
             return
-        if self.debug_nans:
+        if self.scope.debug_nans:
             self._test(value)
-        if v in self.accs:
-            self.b.effect(UpdateAcc(self.accs[v], unchecked(axes), value))
-            return
-        array = self.full_adjoint(v)
-        assert isinstance(array, Var)
-        parts = self.parts.pop(v, None) if v in self.adjoints else Parts(array)
-        self.adjoints[v] = total = self.emit.add_at(array, axes, value)
-        if parts is not None and parts.sum is array and len(parts.cells) < MOST_PARTS:
-            self.parts[v] = Parts(total, (*parts.cells, (tuple(axes), value)))
+        if v in self.scope.accs:
+            self.b.effect(UpdateAcc(self.scope.accs[v], unchecked(axes), value))
+        else:
+            self.adjoints.add_at(v, axes, value)
 
     def _test(self, value: Atom) -> None:
         """For debug_nans: an adjoint that this line makes must be a number. Backwards, the first one that is not is
@@ -263,7 +248,7 @@ class Reverse:
         """Runs `make` with accumulators for the adjoints of arrays that have none yet (`accs`, if they have names
         already); what it gives.
         """
-        missing = [a for a in arrays if a not in self.accs]
+        missing = [a for a in arrays if a not in self.scope.accs]
         if not missing:
             return list(make({}))
         starts = [self.full_adjoint(a) for a in missing]
@@ -277,7 +262,7 @@ class Reverse:
         ends = [Var(f"{a.name}_adj", a.type) for a in missing]
         self.b.bind([*ends, *made.values()], WithAcc(tuple(s for s in starts if isinstance(s, Var)), lam))
         for a, end in zip(missing, ends, strict=True):
-            self.adjoints[a] = end
+            self.adjoints.put(a, end)
         return [made.get(r, r) if isinstance(r, Var) else r for r in results]
 
     # -- statements
@@ -287,9 +272,10 @@ class Reverse:
         backs: list[tuple[Stm, Back]] = []
         self.chosen |= chosen_in(body)
         self.large |= large_in(body) if self.chosen else set()
-        if self.budget is not None:
-            self.budget = self.emit("floordiv", self.budget, max(1, self.loops))
-            self.loops = self.sharers(body)
+        scope = self.scope
+        if scope.budget is not None:
+            budget = self.emit("floordiv", scope.budget, max(1, scope.sharers))
+            self.scope = replace(scope, budget=budget, sharers=self.sharers(body))
         for stm in body.stms:
             value = known.get(stm.vars[0]) if stm.vars else None
             run = self.stm if value is None else partial(self.known, value)

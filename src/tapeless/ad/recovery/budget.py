@@ -17,9 +17,9 @@ from tapeless.ir.types import Atom, dim_atom
 
 def share_of(reverse: Reverse, exp: For | While) -> Atom:
     """What one of the loops of a body may take of the budget: half of its share, where there are loops in it."""
-    assert reverse.budget is not None
+    assert reverse.scope.budget is not None
     parts = 2 if reverse.sharers(exp.body) else 1
-    return reverse.emit("floordiv", reverse.budget, parts * max(1, reverse.loops))
+    return reverse.emit("floordiv", reverse.scope.budget, parts * max(1, reverse.scope.sharers))
 
 
 def within(reverse: Reverse, way: Kept, share: Atom | None, inside: Atom | None = None) -> Kept:

@@ -7,7 +7,7 @@ backwards. What its live part reads of those values decides what has to come bac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tapeless.ad.bodies import quiet
 from tapeless.ad.emit import sum_operator
@@ -66,7 +66,9 @@ class Region:
 def accumulators_of(reverse: Reverse, exp: For) -> dict[Var, Var]:
     """For the adjoints of arrays of outside that have none yet."""
     arrays = [v for v in reverse.free(exp.body, (exp.index, *exp.params)) if v.type.shape]
-    return {a: Var(f"{a.name}_acc", Type(a.type.dtype, a.type.shape, "add")) for a in arrays if a not in reverse.accs}
+    return {
+        a: Var(f"{a.name}_acc", Type(a.type.dtype, a.type.shape, "add")) for a in arrays if a not in reverse.scope.accs
+    }
 
 
 def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var], trips: Mapping[int, Var] = NOTHING) -> Region:
@@ -77,8 +79,8 @@ def make_region(reverse: Reverse, exp: For, accs: Mapping[Var, Var], trips: Mapp
     ends = {k: Var(f"{p.name}_adj", p.type) for k, p in enumerate(params) if reverse.active(p)}
     scalars = [v for v in reverse.free(lam.body, lam.params) if not v.type.shape]
     inner = reverse.inside(accs)
-    inner.looped = True
-    inner.trips = {id(lam.body.stms[k]): v for k, v in trips.items()}
+    known = {id(lam.body.stms[k]): v for k, v in trips.items()}
+    inner.scope = replace(inner.scope, looped=True, trips=known)
     with b.region() as stms:
         backs = inner.forward(lam.body)
         forward = Body(tuple(stms), lam.body.results)

@@ -175,7 +175,7 @@ def _log(reverse: Reverse, exp: For, body: Body, p: Var, counted: bool) -> Log |
         return None
     log = Log(body, steps, set(exp.params), exp.index, lambda bound: trips(reverse, bound))
     if log.uneven():
-        if not counted and (reverse.swept or _small(p.type)):
+        if not counted and (reverse.scope.swept or _small(p.type)):
             return None
         first = trace_updates(exp.body, exp.body.results[exp.params.index(p)], p) or ()
         log.stack(counts(reverse, exp, first, Log(exp.body, first, set(exp.params), exp.index, log.size).uneven()))

@@ -201,7 +201,7 @@ def vjp_custom(reverse: Reverse, stm: Stm, exp: Library) -> Back:
     backward = rule.backward
 
     def back() -> None:
-        adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        adjs = [reverse.adjoints.take(v) for v in stm.vars]
         if all(adj is None for adj in adjs):
             return
         given = [
@@ -224,7 +224,7 @@ def _transposed(reverse: Reverse, stm: Stm, rule: Rule, args: Sequence[Atom], ou
     tangent = rule.tangent
 
     def back() -> None:
-        adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        adjs = [reverse.adjoints.take(v) for v in stm.vars]
         if all(adj is None for adj in adjs):
             return
         moving = [a for a in args if differentiable(a.type)]

@@ -18,7 +18,7 @@ def vjp_with_acc(reverse: Reverse, stm: Stm, exp: WithAcc) -> Back:
         return lambda: None
 
     def back() -> None:
-        adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        adjs = [reverse.adjoints.take(v) for v in stm.vars]
         lam = reverse.fresh(exp.lam)
         for p, adj in zip(lam.params, adjs, strict=False):
             if adj is not None and p.type.acc not in ("add", "set"):

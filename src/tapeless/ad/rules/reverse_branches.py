@@ -85,7 +85,7 @@ def _again(inner: Reverse, arm: Arm, body: Body) -> list[tuple[Stm, Back]]:
     backs: list[tuple[Stm, Back]] = []
 
     def sloped(s: Stm, slopes: dict[int, Atom]) -> None:
-        adj = inner.adjoints.pop(s.vars[0], None)
+        adj = inner.adjoints.take(s.vars[0])
         if adj is not None and isinstance(s.exp, Apply):
             guarded = unbounded(s.exp.op, s.exp.args)
             for n, slope in slopes.items():
@@ -113,11 +113,11 @@ def _only_handed_on(inner: Reverse, stm: Stm, read: set[Var]) -> bool:
 
 def _back(reverse: Reverse, stm: Stm, exp: If, *given: Arm, fresh: bool = True) -> None:
     """`fresh`: the branch has run forwards, so that its names are taken."""
-    adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
+    adjs = [reverse.adjoints.take(v) for v in stm.vars]
     arms = [reverse.fresh(Lambda((), arm.body)).body if fresh else arm.body for arm in given]
     free = list(dict.fromkeys(v for arm in arms for v in reverse.free(arm, ())))
     handed = [
-        v for v in free if v.type.shape and v not in reverse.accs and _updated_by(v, arms)
+        v for v in free if v.type.shape and v not in reverse.scope.accs and _updated_by(v, arms)
     ]  # Note [Adjoints by value]
     scalars = [v for v in free if not v.type.shape]
     arrays = [v for v in free if v.type.shape and v not in handed]

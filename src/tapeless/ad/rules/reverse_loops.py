@@ -43,8 +43,8 @@ def vjp_for(reverse: Reverse, stm: Stm, exp: For) -> Back:
 def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
     """The trips are counted, unless they are known; then it is a loop of so many."""
     b = reverse.b
-    if id(stm) in reverse.trips:
-        known = For(Var("i", I64), reverse.trips[id(stm)], exp.params, exp.inits, exp.body, exp.hints)
+    if id(stm) in reverse.scope.trips:
+        known = For(Var("i", I64), reverse.scope.trips[id(stm)], exp.params, exp.inits, exp.body, exp.hints)
         return vjp_for(reverse, stm, known)
     count, trips = Var("count", I64), Var("trips", I64)
     reverse.sizes.add(trips)
@@ -68,9 +68,9 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
 
     def back() -> None:
         for old, new in zip(stm.vars, vars, strict=True):
-            adj = reverse.adjoints.pop(old, None)
+            adj = reverse.adjoints.take(old)
             if adj is not None:
-                reverse.adjoints[new] = adj
+                reverse.adjoints.put(new, adj)
         _backward(reverse, second, loop, way, kept, [] if way.keeps else finals)
 
     return back
@@ -78,7 +78,7 @@ def vjp_while(reverse: Reverse, stm: Stm, exp: While) -> Back:
 
 def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
     """Where checkpoints are asked for, without a budget, they are taken while the loop runs: `ad.recovery.by.online`."""
-    if reverse.policy.wish(exp.hints) != Recovery(How.checkpoint) or reverse.budget is not None:
+    if reverse.scope.policy.wish(exp.hints) != Recovery(How.checkpoint) or reverse.scope.budget is not None:
         return None
     again = reverse.fresh(Lambda(exp.params, exp.body))
     loop = For(Var("i", I64), trips, again.params, exp.inits, again.body, exp.hints)
@@ -94,7 +94,7 @@ def _online(reverse: Reverse, stm: Stm, exp: While, trips: Var) -> Back | None:
 
 def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     """How the loop runs, both ways."""
-    wish = reverse.policy.wish(exp.hints)
+    wish = reverse.scope.policy.wish(exp.hints)
     accs = accumulators_of(reverse, exp)
     region = make_region(reverse.sharing(), exp, accs)
     whole_loop = wish.kind in (How.checkpoint, How.recompute) or wish.number is not None
@@ -103,7 +103,7 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
     plain = Kept(reverse, stm, exp, region, plan, accs)
     if not plan.keeps:
         return plain
-    share = None if reverse.budget is None else share_of(reverse, exp)
+    share = None if reverse.scope.budget is None else share_of(reverse, exp)
     match wish:
         case Recovery(kind=How.keep):
             return _with_known_trips(plain) or plain
@@ -112,7 +112,7 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
             return _smaller(kept, plain, closed)
         case Recovery(kind=How.auto):
             assert share is not None
-            cut = None if reverse.nested else abreast(plain, share) or _cut(reverse, stm, exp, plan, accs, 2)
+            cut = None if reverse.scope.nested else abreast(plain, share) or _cut(reverse, stm, exp, plan, accs, 2)
             return choices(reverse, plain, cut, share)
         case Recovery(kind=How.recompute):
             return Again(reverse, stm, exp, region, plan, accs)
@@ -201,7 +201,7 @@ def _nest(
 
 
 def _backward(reverse: Reverse, stm: Stm, exp: For, way: Way, kept: list[Var], finals: Sequence[Var] = ()) -> None:
-    adjs = {k: reverse.adjoints.pop(stm.vars[k], None) for k in way.active}
+    adjs = {k: reverse.adjoints.take(stm.vars[k]) for k in way.active}
     if all(adj is None for adj in adjs.values()) and not reverse.sums:
         return
     ends = {k: reverse.emit.zero(stm.vars[k].type) if adj is None else adj for k, adj in adjs.items()}

@@ -62,7 +62,7 @@ def vjp_moved(reverse: Reverse, stm: Stm, exp: Exp) -> Back:
 def vjp_update(reverse: Reverse, stm: Stm, exp: Update) -> Back:
     """Where the array has been put back to how it was after the update, the update is put back too."""
     v, b = stm.vars[0], reverse.b
-    old = b.index(exp.array, unchecked(exp.axes), "old") if reverse.looped else None
+    old = b.index(exp.array, unchecked(exp.axes), "old") if reverse.scope.looped else None
     b.add(stm)
     if not reverse.active(v):
         return nothing
@@ -76,7 +76,7 @@ def vjp_update(reverse: Reverse, stm: Stm, exp: Update) -> Back:
 
 
 def _hand_on(reverse: Reverse, v: Var, exp: Exp) -> None:
-    adj = reverse.adjoints.pop(v, None)
+    adj = reverse.adjoints.take(v)
     if adj is None:
         return
     match exp:

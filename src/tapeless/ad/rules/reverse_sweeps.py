@@ -66,7 +66,7 @@ def elements_back(
     free = reverse.free(lam.body, lam.params)
     scalars = [v for v in free if not v.type.shape]
     rows = {p: a for p, a in zip(lam.params[1:], arrays, strict=True) if reverse.active(a)}
-    mapped = [p for p, a in rows.items() if a not in reverse.accs and a not in free]
+    mapped = [p for p, a in rows.items() if a not in reverse.scope.accs and a not in free]
     added = [p for p in rows if p not in mapped]
     through = [v for v in free if v.type.shape] + [rows[p] for p in added if rows[p] not in free]
     before = {p: reverse.adjoints.get(rows[p]) for p in mapped}
@@ -86,7 +86,7 @@ def elements_back(
                 adj = inner.adjoint(p)
                 if adj is not None:
                     axes = (At(lam.params[0]), *whole(p.type))
-                    b.effect(UpdateAcc(inner.accs[rows[p]], axes, adj))
+                    b.effect(UpdateAcc(inner.scope.accs[rows[p]], axes, adj))
             sums = [inner.full_adjoint(v) for v in scalars]
             outs: list[Atom] = []
             for p in mapped:
@@ -104,7 +104,7 @@ def elements_back(
     for v, adj in zip(scalars, given, strict=False):
         reverse.add(v, adj)
     for p, adj in zip(mapped, given[len(scalars) :], strict=True):
-        reverse.adjoints[rows[p]] = adj
+        reverse.adjoints.put(rows[p], adj)
 
 
 def _array(a: Atom | None) -> Var:
@@ -129,7 +129,7 @@ def _costly(body: Body, result: Atom) -> bool:
 @adjoint_of(Sweep)
 def vjp_sweep(reverse: Reverse, stm: Stm, exp: Sweep) -> Back:
     reverse.put(stm)
-    if reverse.once:
+    if reverse.scope.once:
         reverse.there.update(stm.vars)
     return lambda: _sweep_back(reverse, stm, exp)
 
@@ -137,7 +137,7 @@ def vjp_sweep(reverse: Reverse, stm: Stm, exp: Sweep) -> Back:
 def _sweep_back(reverse: Reverse, stm: Stm, exp: Sweep) -> None:
     reduced = sum(len(r.neutral) for r in exp.reduces)
     scanned = sum(len(r.neutral) for r in exp.scans)
-    adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
+    adjs = [reverse.adjoints.take(v) for v in stm.vars]
     operators = [r for r in (*exp.reduces, *exp.scans) for _ in r.neutral]  # of result k
     constant: dict[int, Atom] = {}  # adjoints that every element gets
     extrema: list[tuple[int, Reduction, Atom]] = []
@@ -318,7 +318,7 @@ def vjp_hist(reverse: Reverse, stm: Stm, exp: Hist) -> Back:
     reverse.put(stm)
 
     def back() -> None:
-        adj = reverse.adjoints.pop(stm.vars[0], None)
+        adj = reverse.adjoints.take(stm.vars[0])
         if adj is None:
             return
         array = _array(adj)
@@ -348,7 +348,7 @@ def vjp_scatter(reverse: Reverse, stm: Stm, exp: Scatter) -> Back:
     b, emit = reverse.b, reverse.emit
 
     def back() -> None:
-        adjs = [reverse.adjoints.pop(v, None) for v in stm.vars]
+        adjs = [reverse.adjoints.take(v) for v in stm.vars]
         if all(adj is None for adj in adjs):
             return
         size = exp.dests[0].type.shape[0]

@@ -26,7 +26,7 @@ def forwards(reverse: Reverse, body: Body) -> list[tuple[Stm, Back]]:
     def back() -> None:
         for r, slope in dict(zip(body.results, slopes, strict=True)).items():
             if isinstance(r, Var) and r is not x and slope is not None:
-                adj = reverse.adjoints.pop(r, None)
+                adj = reverse.adjoints.take(r)
                 if adj is not None:
                     reverse.add(x, reverse.emit.slope_times(slope, adj, True))
 
@@ -38,7 +38,7 @@ def _only_input(reverse: Reverse, body: Body) -> Var | None:
     loops = [s.exp for s in all_stms(body) if isinstance(s.exp, For | While) and any(map(reverse.active, s.vars))]
     if (
         not loops
-        or any(reverse.policy.wish(loop.hints).kind != How.auto for loop in loops)
+        or any(reverse.scope.policy.wish(loop.hints).kind != How.auto for loop in loops)
         or reverse.accumulates(body)
     ):
         return None
