@@ -13,7 +13,7 @@ by lane.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from tapeless.ad.activity import varied
 from tapeless.ad.emit import Emit, differentiable, unchecked, whole
@@ -24,6 +24,7 @@ from tapeless.ir.core import (
     Body,
     Stm,
 )
+from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Dim, Type, Var
 
 
@@ -36,20 +37,8 @@ def jvp_body(
     return body.results, tuple(forward.tangent(r) for r in body.results)
 
 
-Rule = Callable[["Forward", Stm, Any], None]
-RULES: dict[type, Rule] = {}  # by node; filled by the modules of rules
-
-AnyRule = TypeVar("AnyRule", bound=Rule)
-
-
-def tangent_of(*nodes: type) -> Callable[[AnyRule], AnyRule]:
-    """Registers a rule: it emits the statement, and sets the tangents of what it makes."""
-
-    def register(rule: AnyRule) -> AnyRule:
-        RULES.update(dict.fromkeys(nodes, rule))
-        return rule
-
-    return register
+RULES: Rules[type, Callable[[Forward, Stm, Any], None]] = Rules()
+tangent_of = RULES.of  # a rule emits the statement, and sets the tangents of what it makes
 
 
 class Forward:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from tapeless.ad.activity import useful, varied
 from tapeless.ad.adjoints import Adjoints
@@ -49,6 +49,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Type, Var, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, regions
 from tapeless.symbolic.linear import Linear
@@ -88,23 +89,9 @@ def vjp_body(
     return body.results, tuple(reverse.adjoint(v) for v in wrt)
 
 
-Rule = Callable[["Reverse", Stm, Any], Back]
-RULES: dict[
-    type, Rule
-] = {}  # by node, for statements that have to do with the derivative; filled by the modules of rules
+RULES: Rules[type, Callable[[Reverse, Stm, Any], Back]] = Rules()  # for statements that have to do with the derivative
+adjoint_of = RULES.of  # a rule emits the statement, and gives what to do in the backward pass
 REGIONS = (Sweep, Hist, Scatter, For, While, If)
-
-AnyRule = TypeVar("AnyRule", bound=Rule)
-
-
-def adjoint_of(*nodes: type) -> Callable[[AnyRule], AnyRule]:
-    """Registers a rule: it emits the statement, and gives what to do in the backward pass."""
-
-    def register(rule: AnyRule) -> AnyRule:
-        RULES.update(dict.fromkeys(nodes, rule))
-        return rule
-
-    return register
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from tapeless.ir.core import (
     ArrayLit,
@@ -42,6 +42,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.rules import Rules
 from tapeless.ir.target import Target
 from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
@@ -85,24 +86,13 @@ class Acc:
 
 
 Rule = Callable[["Lowerer", tuple[Var, ...], Any], None]
-RULES: dict[type, Rule] = {}  # by node of Core; filled by the modules of rules
-
-AnyRule = TypeVar("AnyRule", bound=Rule)
-
-
-def lowers(*nodes: type) -> Callable[[AnyRule], AnyRule]:
-    """Registers a rule: it emits code that makes the variables."""
-
-    def register(rule: AnyRule) -> AnyRule:
-        RULES.update(dict.fromkeys(nodes, rule))
-        return rule
-
-    return register
+RULES: Rules[type, Rule] = Rules()
+lowers = RULES.of  # a rule emits code that makes the variables
 
 
 class Lowerer:
-    def __init__(self, function: Function, target: Target = Target.cpu) -> None:
-        self.function, self.target = function, target
+    def __init__(self, function: Function, target: Target, rules: Mapping[type, Rule]) -> None:
+        self.function, self.target, self.rules = function, target, rules
         self.code = Code()
         self.scalars: dict[Var, Atom] = {}
         self.arrays: dict[Var, Loc] = {}
@@ -283,7 +273,7 @@ class Lowerer:
         before = self.code.span
         if stm.span.line:
             self.code.span = stm.span
-        RULES[type(stm.exp)](self, stm.vars, stm.exp)
+        self.rules[type(stm.exp)](self, stm.vars, stm.exp)
         self.code.span = before
 
     def inline(self, lam: Lambda, args: Sequence[Atom | Loc]) -> list[Atom]:

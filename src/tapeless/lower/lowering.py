@@ -1,7 +1,6 @@
 """Core to Loop IR.
 
-Takes Core in which every consumption is legal (`passes.check.consumption`); gives a `Program` and how to call it. The modules of rules are imported
-here, so that their tables are full.
+Takes Core in which every consumption is legal (`passes.check.consumption`); gives a `Program` and how to call it.
 """
 
 from __future__ import annotations
@@ -12,13 +11,11 @@ from dataclasses import dataclass, field
 from tapeless.ir.core import Atom, Function
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Type, Var
-from tapeless.lower import accumulators, arrays, control, histograms, libraries, plain, sweeps
 from tapeless.lower.code import Loc
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
 from tapeless.lower.lowerer import Lowerer, Note
 from tapeless.lower.memory import place_allocations
-
-RULES = (accumulators, arrays, control, histograms, libraries, plain, sweeps)
+from tapeless.lower.rules import RULES
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
 
     alone: it will run on one thread, so that there are no parallel loops.
     """
-    lo = Lowerer(function, target)
+    lo = Lowerer(function, target, RULES)
     lo.alone = alone
     code = lo.code
     sizes = {s: s for s in function.sizes}

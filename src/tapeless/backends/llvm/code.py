@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from tapeless.backends.llvm import flushing
 from tapeless.backends.llvm.in_place import extrema_in_place
 from tapeless.backends.llvm.pieces import Piece, Pieces, Table
 from tapeless.backends.llvm.uses import Block, Counts, alias_classes
 from tapeless.backends.llvm.writer import MEMORY, REGISTER, Module, Value, Writer, constant
+from tapeless.ir.rules import Rules
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.lower.loopir import (
@@ -92,19 +93,8 @@ class Group:
 
 
 Rule = Callable[[Any, Any], None]  # of the code, which a target may have a class of its own for, and of the statement
-RULES: dict[type, Rule] = {}  # by node of Loop IR; filled by the modules of rules
-
-AnyRule = TypeVar("AnyRule", bound=Rule)
-
-
-def emits(*nodes: type) -> Callable[[AnyRule], AnyRule]:
-    """Registers a rule: it writes the statement."""
-
-    def register(rule: AnyRule) -> AnyRule:
-        RULES.update(dict.fromkeys(nodes, rule))
-        return rule
-
-    return register
+RULES: Rules[type, Rule] = Rules()
+emits = RULES.of  # a rule writes the statement
 
 
 class Code:

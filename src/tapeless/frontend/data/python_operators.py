@@ -14,6 +14,7 @@ from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import as_numeric, elementwise
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Const, DType
 
 
@@ -28,17 +29,8 @@ def static_key(ctx: Context, value: Value) -> Any:
 
 
 Rule = TypeVar("Rule", bound=Callable[[Context, Value, Value], Value])
-BINARY: dict[str, Callable[[Context, Value, Value], Value]] = {}
-
-
-def binary_rule(name: str) -> Callable[[Rule], Rule]:
-    """Registers what an operator does."""
-
-    def decorate(rule: Rule) -> Rule:
-        BINARY[name] = rule
-        return rule
-
-    return decorate
+BINARY: Rules[str, Callable[[Context, Value, Value], Value]] = Rules()
+binary_rule = BINARY.of
 
 
 def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:

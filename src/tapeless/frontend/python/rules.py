@@ -8,37 +8,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from tapeless.frontend.python.flow import NEXT, Flow
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Sequence_, Value
+from tapeless.ir.rules import Rules
 
-Evaluation = TypeVar("Evaluation", bound=Callable[[Context, Any], Value])
-Execution = TypeVar("Execution", bound=Callable[[Context, Any], Flow | None])
-
-EXPRESSIONS: dict[type[ast.expr], Callable[[Context, Any], Value]] = {}
-STATEMENTS: dict[type[ast.stmt], Callable[[Context, Any], Flow | None]] = {}  # None: what follows runs
-
-
-def expression(*kinds: type[ast.expr]) -> Callable[[Evaluation], Evaluation]:
-    """Registers the rule of these expressions."""
-
-    def decorate(rule: Evaluation) -> Evaluation:
-        EXPRESSIONS.update(dict.fromkeys(kinds, rule))
-        return rule
-
-    return decorate
-
-
-def statement(*kinds: type[ast.stmt]) -> Callable[[Execution], Execution]:
-    """Registers the rule of these statements."""
-
-    def decorate(rule: Execution) -> Execution:
-        STATEMENTS.update(dict.fromkeys(kinds, rule))
-        return rule
-
-    return decorate
+EXPRESSIONS: Rules[type[ast.expr], Callable[[Context, Any], Value]] = Rules()
+STATEMENTS: Rules[type[ast.stmt], Callable[[Context, Any], Flow | None]] = Rules()  # None: what follows runs
+expression, statement = EXPRESSIONS.of, STATEMENTS.of
 
 
 def evaluate(ctx: Context, node: ast.expr) -> Value:

@@ -14,13 +14,14 @@ import operator as python_operators
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from tapeless.frontend.source.marks import peek
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Builtin, Value
+from tapeless.ir.rules import Rules
 
 Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
 
@@ -73,31 +74,12 @@ def resolve(name: str) -> object | None:
 
 # -- what is found by its object
 
-OPERATORS: dict[str, Handler] = {}  # by the mark `__tapeless__` of the function
-BOUND: dict[type, Callable[[Any, str], Handler | None]] = {}  # methods of objects, by the type of the object
-
-
-def operator(name: str) -> Callable[[Handler], Handler]:
-    """Registers an operator of the package."""
-
-    def decorate(handler: Handler) -> Handler:
-        OPERATORS[name] = handler
-        return handler
-
-    return decorate
-
-
-Finder = TypeVar("Finder", bound=Callable[[Any, str], Handler | None])
-
-
-def bound_to(kind: type) -> Callable[[Finder], Finder]:
-    """Registers what finds the handler of a method of objects of this type: it takes the object and the name."""
-
-    def decorate(find: Finder) -> Finder:
-        BOUND[kind] = find
-        return find
-
-    return decorate
+OPERATORS: Rules[str, Handler] = Rules()  # by the mark `__tapeless__` of the function
+operator = OPERATORS.of
+BOUND: Rules[type, Callable[[Any, str], Handler | None]] = (
+    Rules()
+)  # finds methods of objects, by the type of the object
+bound_to = BOUND.of  # it takes the object and the name
 
 
 def find_handler(obj: Any) -> Handler | None:
@@ -125,17 +107,8 @@ def call_numpy(ctx: Context, name: str, args: list[Value]) -> Value:
 # -- calls of a value
 
 Call = Callable[[Context, Any, list[Value], dict[str, Value]], Value]
-CALLED: dict[type, Call] = {}  # by the class of the value
-
-
-def called(kind: type) -> Callable[[Call], Call]:
-    """Registers how values of this class are called."""
-
-    def decorate(rule: Call) -> Call:
-        CALLED[kind] = rule
-        return rule
-
-    return decorate
+CALLED: Rules[type, Call] = Rules()  # by the class of the value
+called = CALLED.of
 
 
 def call_value(
