@@ -26,45 +26,43 @@ from tapeless.testing.sized import function, module
 
 COUNT = 10**12
 
-BODIES = (
+SUMS = (  # which threads may share
     ["s += (i % 7) * 0.5"],
-    ["s = max(s, i * 0.5)"],
-    ["s = s * 0.999 + i"],
     ["if i % 3 == 0:", "    s += 1.0", "else:", "    s -= x"],
-    ["k ^= i * 5"],
-    ["k = k * 3 + i"],
     ["s += a[i % 16]"],
     ["a[i & 15] += x"],
-    ["k += 1 if a[i % 16] > s else 2"],
     ["s += np.sin(i * x)"],
     ["s += x / (i + 1)"],
+)
+RECURRENCES = (
+    ["s = max(s, i * 0.5)"],
+    ["s = s * 0.999 + i"],
+    ["k ^= i * 5"],
+    ["k = k * 3 + i"],
+    ["k += 1 if a[i % 16] > s else 2"],
     ["s, t = t + 0.1, s * x"],
 )
 
-HEADS = (
-    ["for i in range(n):"],
-    ["for i in range(0, n, 3):"],
-    ["for i in range(n, 0, -1):"],
-    ["i = 0", "while i < n and s < 1e300:", "    i += 1"],
-    ["for j in range(n):", "    for i in range(n):"],
-    ["for j in range(n):", "    for i in range(m):"],
-    ["for j in range(n):", "    for i in range(16):"],
-    ["for j in tp.prange(n):", "    for i in range(j, n):"],
+# How the loop begins; the body follows as deep as the last line says.
+IN_ORDER = (
+    ["for i in range(n):", "    "],
+    ["for i in range(0, n, 3):", "    "],
+    ["for i in range(n, 0, -1):", "    "],
+    ["i = 0", "while i < n and s < 1e300:", "    i += 1", "    "],
+    ["for j in range(n):", "    for i in range(n):", "        "],
+    ["for j in range(n):", "    for i in range(m):", "        "],
+    ["for j in range(n):", "    for i in range(16):", "        "],
 )
+ON_THREADS = (["for j in tp.prange(n):", "    for i in range(j, n):", "        "],)
 
 
 def texts() -> Iterator[tuple[str, str]]:
     """Names and texts of modules with a function f(x, a, n, m)."""
-    for head, body in itertools.product(HEADS, BODIES):
-        threads = "prange" in head[0]
-        if threads and any(word in body[0] for word in ("max", "s * 0.999", "k * 3", "> s", "s, t", "^")):
-            continue  # not a sum that threads could share
-        indent = " " * (len(head[-1]) - len(head[-1].lstrip()) + (0 if head[-1].endswith("+= 1") else 4))
+    shapes = itertools.product(IN_ORDER, (*SUMS, *RECURRENCES)), itertools.product(ON_THREADS, SUMS)
+    for (*head, indent), body in itertools.chain(*shapes):
         lines = ["s, t, k = 0.0, 1.0, 0", *head, *(indent + line for line in body), "return s + t + k + a[0]"]
-        yield (
-            f"{' '.join(line.strip() for line in head)} {' '.join(line.strip() for line in body)}",
-            function("x, a, n, m", lines, before="import tapeless as tp\n"),
-        )
+        name = " ".join(line.strip() for line in (*head, *body))
+        yield name, function("x, a, n, m", lines, before="import tapeless as tp\n")
 
 
 def answer(run: Callable[[], object]) -> float | None:
