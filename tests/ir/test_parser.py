@@ -21,6 +21,10 @@ from tapeless.ir.types import BOOL, F64, I64, DType, Type, Var, const, i64
 from tapeless.ir.walk import all_stms
 
 EVERY_NODE = r"""
+def g.jvp(p: [n]f64, q: f64) -> [n]f64 rule {arguments: 2, forward: "g.forward"}
+  check true ValueError "so"
+  in p
+
 def every.<locals>.f(x: [n]f64, a: [n][3]f64, k: i64, c: bool, w: f64) -> (f64, [m]i64, [n]f64) writes x {exact: true}
   u: f64 = add w 1.0
   v: f32 = convert u
@@ -75,6 +79,8 @@ def every.<locals>.f(x: [n]f64, a: [n][3]f64, k: i64, c: bool, w: f64) -> (f64, 
   low: [n][n]f64 = @cholesky prod {lower: true, tries: 3, how: "a, \"b\": {c}"}
   check c IndexError "index {0} is outside of {1}" k n
   print ("k = ", 0, "\n") k
+  more: [n]f64 = call g.jvp n x_2 w {effects: true}
+  none: [n]f64 = call g.jvp n more w {inverse: true}
   in (z, counts, x_2)
 """
 
@@ -230,7 +236,7 @@ def test_sibling_regions_may_use_a_name_again():
         ("def f(x: f64) -> f64\n  y: f64 = sin x", "line 2: expected the end of the statement, found the end"),
         ("def f(x: f64) -> f64\n  y: f64 = sin x )\n  in y", r"line 2: expected the end of the statement, found \)"),
         ("def f(x: f64) -> i64\n  in x", "line 1: the results of the body have other types"),
-        ("def f(x: f64) -> f64\n  in x\n  y", "line 3: expected the end of the function, found y"),
+        ("def f(x: f64) -> f64\n  in x\n  y", "line 3: expected def, found y"),
         ("def f(x: f64) -> f64 writes z\n  in x", "line 1: z is not bound here"),
         ("def f(x: f64) -> f64\n  y: f64 = $\n  in x", r"line 2: cannot read '\$'"),
         ("def f(x: f64) -> f64\n  y: f64 = loop (s: f64 = x) do\n  in x", "line 2: expected while, found do"),

@@ -4,6 +4,7 @@ The modules of rules register themselves when they are imported, here: whoever i
 """
 
 from tapeless.ad.rules import (
+    calls,
     forward_regions,
     forward_statements,
     library,
@@ -15,6 +16,6 @@ from tapeless.ad.rules import (
 )
 
 __all__ = [
-    "forward_regions", "forward_statements", "library", "reverse_accumulators", "reverse_branches", "reverse_loops",
+    "calls", "forward_regions", "forward_statements", "library", "reverse_accumulators", "reverse_branches", "reverse_loops",
     "reverse_statements", "reverse_sweeps",
 ]  # fmt: skip

@@ -1,11 +1,10 @@
-"""What rules of reverse mode ask of bodies: a copy to be run again, which values a choice leaves out, which are sizes."""
+"""What rules of reverse mode ask of bodies: which values a choice leaves out, which are sizes, which may be rounded otherwise."""
 
 from __future__ import annotations
 
-from tapeless.ad.emit import unchecked
-from tapeless.ir.core import Apply, Body, Check, Index, Lambda, Print, Stm, Update, UpdateAcc
+from tapeless.ir.core import Apply, Body, Stm
 from tapeless.ir.types import Atom, DType, Var
-from tapeless.ir.walk import all_stms, free_in_body, map_exp, type_vars
+from tapeless.ir.walk import all_stms, free_in_body, type_vars
 from tapeless.ops.table import LOOSE, TABLE
 
 
@@ -61,29 +60,3 @@ def sizes_in(body: Body) -> set[Var]:
     """Variables that are sizes of arrays."""
     vars = [*free_in_body(body), *(v for s in all_stms(body) for v in s.vars)]
     return {d for v in vars for d in type_vars(v.type)}
-
-
-def quiet(body: Body) -> Body:
-    """The body without tests and output of the user: for code that runs a second time."""
-    return Body(tuple(_quiet(s) for s in body.stms if not _heard(s)), body.results)
-
-
-def _heard(stm: Stm) -> bool:
-    """Tests of budgets (`ad.recovery.budget`) are not the user's."""
-    return isinstance(stm.exp, Print) or (isinstance(stm.exp, Check) and stm.exp.error != "RecoveryError")
-
-
-def _quiet(stm: Stm) -> Stm:
-    exp = stm.exp
-    match exp:
-        case Index(array=array, axes=axes):
-            exp = Index(array, unchecked(axes))
-        case Update(array=array, axes=axes, value=value):
-            exp = Update(array, unchecked(axes), value)
-        case UpdateAcc(acc=acc, axes=axes, value=value):
-            exp = UpdateAcc(acc, unchecked(axes), value)
-        case Apply():
-            pass
-        case _:
-            exp = map_exp(exp, lambda a: a, quiet, lambda lam: Lambda(lam.params, quiet(lam.body)))
-    return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)

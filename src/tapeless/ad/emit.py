@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.ir.builder import Builder, full_axes
-from tapeless.ir.core import Apply, At, Axis, Body, Lambda, Reduction, Sweep
+from tapeless.ir.core import Apply, Axis, Body, Lambda, Reduction, Sweep
+from tapeless.ir.quiet import unchecked
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, one_of, zero_of
 from tapeless.ops.partials import PARTIALS
 from tapeless.ops.table import INEXACT, unbounded
@@ -205,11 +206,6 @@ class Emit:
         if array.type.rank == 1:
             return self.sum_rows(array)
         return self.b.map(array.type.shape[0], [array], lambda _, r: (self._sum_last(r),), "sum")[0]
-
-
-def unchecked(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The same positions, which the original program has tested already."""
-    return tuple(At(a.index, a.wrap) if isinstance(a, At) else a for a in axes)
 
 
 def whole(type: Type) -> tuple[Axis, ...]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tapeless.ad.activity import varied
-from tapeless.ad.emit import Emit, differentiable, unchecked, whole
+from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import (
     At,
@@ -24,15 +24,17 @@ from tapeless.ir.core import (
     Body,
     Stm,
 )
+from tapeless.ir.quiet import unchecked
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Dim, Type, Var
 
 
 def jvp_body(
-    b: Builder, body: Body, tangents: Mapping[Var, Atom], lanes: tuple[Dim, ...] = ()
+    b: Builder, body: Body, tangents: Mapping[Var, Atom], lanes: tuple[Dim, ...] = (), guarded: bool = False
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Emits the body; its results and their tangents, None for those that do not vary. `lanes`: Note [Lanes]."""
     forward = Forward(b, dict(tangents), varied(body, tangents), lanes)
+    forward.guarded = guarded
     forward.run(body)
     return body.results, tuple(forward.tangent(r) for r in body.results)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tapeless.ir.calls import Functions
 from tapeless.ir.core import Body, Function, Lambda, Stm
 from tapeless.ir.walk import free_in_lambda, type_vars
 from tapeless.passes import pipeline
@@ -15,21 +16,22 @@ from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import PREPARING, Pipeline
 
 
-def prepared(lam: Lambda) -> Lambda:
-    """The same, in the form that derivatives are taken of."""
-    f = _standing_alone(lam)
+def prepared(lam: Lambda, functions: Functions | None = None) -> Lambda:
+    """The same, in the form that derivatives are taken of. `functions` are those of the program."""
+    f = _standing_alone(lam, functions)
     if pipeline.VERIFY:
         verify(f)
     return Lambda(lam.params, Pipeline(verify=pipeline.VERIFY).run(PREPARING, f).body)
 
 
-def checked(stms: Sequence[Stm]) -> None:
+def checked(stms: Sequence[Stm], functions: Functions) -> None:
     """What a derivative emitted is legal Core, or an error names the statement, before passes work on it."""
     if pipeline.VERIFY:
-        verify(_standing_alone(Lambda((), Body(tuple(stms), ()))))
+        verify(_standing_alone(Lambda((), Body(tuple(stms), ())), functions))
 
 
-def _standing_alone(lam: Lambda) -> Function:
+def _standing_alone(lam: Lambda, functions: Functions | None) -> Function:
     outside = (*free_in_lambda(lam), *lam.params)
     sizes = dict.fromkeys(d for v in outside for d in type_vars(v.type))
-    return Function("region", tuple(sizes), tuple(v for v in outside if v not in sizes), lam.body)
+    f = Function("region", tuple(sizes), tuple(v for v in outside if v not in sizes), lam.body)
+    return functions.program(f) if functions is not None and pipeline.VERIFY else f

@@ -398,6 +398,7 @@ def _finish(
     results.extend(ctx.state.cells[cell] for _, cell in written)
     body = Body(tuple(ctx.b.stms), tuple(results))
     core = Function(name, tuple(ctx.sizes), tuple(everything), body, tuple(k for k, _ in written))
+    core = ctx.b.functions.program(core)
     watches = list(ctx.watches.values())
     memory = None if budget is None else (budget.first, budget.smallest)
     numbers = {cell: k for k, cell in all_cells}

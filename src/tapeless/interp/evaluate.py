@@ -46,6 +46,7 @@ from tapeless.interp.values import (
     store,
     uninitialised,
 )
+from tapeless.ir.calls import operands_of
 from tapeless.ir.core import (
     Apply,
     Arranging,
@@ -54,6 +55,7 @@ from tapeless.ir.core import (
     Axis,
     Body,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -77,6 +79,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.quiet import quiet
 from tapeless.ir.span import Span
 from tapeless.ir.types import Atom, Const, Dim, DType, Var
 from tapeless.ops.library import LIBRARY
@@ -101,6 +104,7 @@ class Evaluator:
 
     def __init__(self, consume: bool = False, order: str = "forward") -> None:
         self.env: dict[Var, Value] = {}
+        self.functions: dict[str, Function] = {}
         self.judge = consume
         self.consumed: dict[int, tuple[weakref.ref[Array], Stm]] = {}
         self.stm: Stm | None = None  # the innermost statement being evaluated
@@ -121,6 +125,7 @@ class Evaluator:
             bind_sizes(param, value.shape, lengths)
         if missing := [size for size in function.sizes if size not in lengths]:
             raise IllTyped(f"{missing} are sizes of {function.name} and in no shape of its parameters")
+        self.functions = {f.name: f for f in function.calls}
         self.bind(function.sizes, [np.int64(lengths[size]) for size in function.sizes])
         self.bind(function.params, values)
         return tuple(fresh(r) for r in self.body(function.body))
@@ -268,6 +273,10 @@ class Evaluator:
                 return []
             case Library(name, args, attrs):
                 return [fresh(v) for v in LIBRARY[name].numpy([self.readable(a) for a in args], dict(attrs))]
+            case Call(name, args, effects):
+                f = self.functions[name]
+                lam = Lambda(operands_of(f), f.body if effects else quiet(f.body))
+                return [fresh(v) for v in self.call(lam, [self.get(a) for a in args])]
             case exp:
                 return [self.rearrange(exp, stm.vars[0].type.dtype)]
 

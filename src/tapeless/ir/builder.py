@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tapeless.ir.calls import Functions, in_place_of, result_types
 from tapeless.ir.core import (
     Apply,
     ArrayLit,
@@ -16,6 +17,7 @@ from tapeless.ir.core import (
     Axis,
     Body,
     Broadcast,
+    Call,
     Concat,
     Copy,
     Exp,
@@ -46,10 +48,14 @@ def fresh(name: str, type: Type) -> Var:
 
 
 class Builder:
-    """Collects the statements of the region under construction. `span` is put on each statement."""
+    """Collects the statements of the region under construction. `span` is put on each statement.
 
-    def __init__(self, span: Span = NOWHERE) -> None:
+    `functions` are those of the program that it writes.
+    """
+
+    def __init__(self, span: Span = NOWHERE, functions: Functions | None = None) -> None:
         self.span = span
+        self.functions = Functions() if functions is None else functions
         self.again = False  # what is made now is differentiated once more
         self._scopes: list[list[Stm]] = [[]]
         self.made = 0  # how many statements, those of regions that were given up included
@@ -166,7 +172,20 @@ class Builder:
 
     def inline(self, lam: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         """The body of a lambda here, with names of its own; its results."""
-        body = apply_lambda(lam, args)
+        return self._here(apply_lambda(lam, args))
+
+    def call(
+        self, name: str, args: Sequence[Atom], effects: bool, types: Sequence[Type] | None = None
+    ) -> tuple[Var, ...]:
+        """Calls a function of the program. `types`: those of its results, if it is not complete yet."""
+        found = result_types(self.functions[name], args) if types is None else types
+        return self.bind([Var("c", t) for t in found], Call(name, tuple(args), effects))
+
+    def inline_call(self, name: str, args: Sequence[Atom], effects: bool) -> tuple[Atom, ...]:
+        """The body of a function here; its results."""
+        return self._here(in_place_of(self.functions[name], args, effects))
+
+    def _here(self, body: Body) -> tuple[Atom, ...]:
         self.stms.extend(body.stms)
         self.made += len(body.stms)
         return body.results

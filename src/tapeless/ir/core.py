@@ -14,6 +14,7 @@
              | hist op ne dests n lam a... | scatter dests n lam a...        consume dests
              | with_acc (a, ...) lam | update_acc acc [axis, ...] = atom     Note [Accumulators]
              | library(atom, ...)                     matmul, sort, solve, cholesky, ...
+             | call f(atom, ...)                      a function of the program: Note [Calls]
              | check atom | print atom...             effects, kept in order
     axis   ::= at(atom) | span(start, length, step)
     body   ::= stm... in (atom, ...)          lam ::= \\p... -> body
@@ -30,6 +31,11 @@ Note [Accumulators]
 `with_acc` turns arrays into write-only accumulators for the time of its lambda; `update_acc` combines into a cell.
 An accumulator cannot be read, its operator is commutative (or each cell is written once: `set`), so updates
 are effects without order and a lambda may use an accumulator of an outer scope freely.
+
+Note [Calls]
+A program is its entry with the functions that it calls, directly or through others, in `Function.calls`, each by a name of its own. A
+function that is called writes no parameter, and sees its parameters only. It may have derivatives of its own (`Rule`), which are
+functions of the program too. Such a function and its rules may name each other; apart from that, calls make no circle.
 """
 
 from __future__ import annotations
@@ -273,6 +279,16 @@ class Library:
 
 
 @dataclass(frozen=True)
+class Call:
+    """Note [Calls]. The arguments are the function's sizes, then its parameters. `inverse`: run backwards."""
+
+    function: str
+    args: tuple[Atom, ...]
+    effects: bool  # whether it tests or prints something; without, the function runs silently
+    inverse: bool = False
+
+
+@dataclass(frozen=True)
 class Check:
     """Raises `error` (a class name of builtins or of tapeless.errors) unless `cond`. `{0}` in the message is
     args[0].
@@ -294,9 +310,25 @@ class Print:
 
 # What makes or rearranges one array without looking at what is in it.
 Arranging = Iota | Full | ArrayLit | Reshape | Transpose | Broadcast | Concat | Copy
-Plain = Apply | Index | Update | UpdateAcc | Library | Check | Print | Arranging
+Plain = Apply | Index | Update | UpdateAcc | Library | Call | Check | Print | Arranging
 WithRegions = If | For | While | Sweep | Hist | Scatter | WithAcc
 Exp = Plain | WithRegions  # a match over all of them ends in `assert_never`, so that mypy finds what a new one lacks
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Functions that are the derivative of another one. Its first parameters are its arguments; the others, if there are any, are what
+    it uses of outside.
+
+    forward:  takes all of these; gives the results, then residuals
+    backward: takes residuals and adjoints of the results, then what is used of outside; gives adjoints of the arguments
+    tangent:  takes the arguments, their tangents, then what is used of outside; gives results and their tangents
+    """
+
+    arguments: int
+    forward: str = ""
+    backward: str = ""
+    tangent: str = ""
 
 
 @dataclass(frozen=True)
@@ -304,7 +336,7 @@ class Function:
     """`sizes` are the symbolic dimensions of the parameters, known before the body runs.
 
     The last `len(written)` results are the final values of the parameters at the positions `written`: the body writes
-    them.
+    them. `calls` is the rest of the program, where this is its entry.
     """
 
     name: str
@@ -313,6 +345,8 @@ class Function:
     body: Body
     written: tuple[int, ...] = ()
     options: tuple[tuple[str, bool], ...] = field(default=())
+    calls: tuple[Function, ...] = ()
+    rule: Rule | None = None
 
     @property
     def result_types(self) -> tuple[Type, ...]:
@@ -320,8 +354,8 @@ class Function:
 
 
 __all__ = [
-    "Apply", "Arranging", "ArrayLit", "At", "Atom", "Axis", "Body", "Broadcast", "Check", "Concat", "Copy", "DType", "Dim", "Exp",
+    "Apply", "Arranging", "ArrayLit", "At", "Atom", "Axis", "Body", "Broadcast", "Call", "Check", "Concat", "Copy", "DType", "Dim", "Exp",
     "For", "Full", "Function", "Hist", "If", "Index", "Iota", "Lambda", "Library", "Plain", "Print", "Range", "Reduction",
-    "Reshape", "Scatter", "Span", "Stm", "Sweep", "Transpose", "Type", "Update", "UpdateAcc", "Var", "While", "WithAcc",
+    "Reshape", "Rule", "Scatter", "Span", "Stm", "Sweep", "Transpose", "Type", "Update", "UpdateAcc", "Var", "While", "WithAcc",
     "WithRegions",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from tapeless.ir.core import (
@@ -17,6 +18,7 @@ from tapeless.ir.core import (
     Axis,
     Body,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -34,6 +36,7 @@ from tapeless.ir.core import (
     Range,
     Reduction,
     Reshape,
+    Rule,
     Scatter,
     Stm,
     Sweep,
@@ -55,13 +58,15 @@ T = TypeVar("T")
 
 
 def parse_function(text: str) -> Function:
+    """The last function of the text, with those before it as the rest of its program."""
     parser = Parser(text)
+    found: list[Function] = []
     parser.skip_lines()
-    function = parser.function()
-    parser.skip_lines()
-    if parser.here.kind != "end":
-        raise parser.unexpected("the end of the function")
-    return function
+    while not found or parser.here.kind != "end":
+        parser.scopes = [{}]
+        found.append(parser.function())
+        parser.skip_lines()
+    return replace(found[-1], calls=tuple(found[:-1]))
 
 
 class Parser(OperandParser):
@@ -85,10 +90,18 @@ class Parser(OperandParser):
             while self.accept(","):
                 written.append(self.position_of(params))
         options = tuple((key, bool(value)) for key, value in self.attributes())
+        rule = self.rule() if self.accept("rule") else None
         body = self.body()
         if [self.resolve(w) for w in result_words] != [r.type for r in body.results]:
             raise self.error("the results of the body have other types than the function", start)
-        return Function(name, tuple(sizes), params, body, tuple(written), options)
+        return Function(name, tuple(sizes), params, body, tuple(written), options, rule=rule)
+
+    def rule(self) -> Rule:
+        token, words = self.here, dict(self.attributes())
+        try:
+            return Rule(**words)  # type: ignore[arg-type]
+        except TypeError:
+            raise self.error("cannot read this rule", token) from None
 
     def position_of(self, params: Sequence[Var]) -> int:
         token = self.here
@@ -191,6 +204,9 @@ class Parser(OperandParser):
             case "check":
                 cond, error, message = self.atom(), self.take("name", "the name of an error"), self.string()
                 return Check(cond, error, message, self.atoms())
+            case "call":
+                name, args, words = self.take("name"), self.atoms(), dict(self.attributes())
+                return Call(name, args, bool(words.get("effects")), bool(words.get("inverse")))
             case "print":
                 return Print(self.listed(self.print_part, "(", ")"), self.atoms())
         return Apply(head, self.atoms())

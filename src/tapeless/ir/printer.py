@@ -3,12 +3,14 @@
 Takes any node, also one that `verify` would reject. Gives text in which each variable has a name of its own.
 Relies on nothing but the nodes: what cannot be known without the ops table (types of results) is always printed.
 
-    function ::= def f[sizes](x: type, ...) -> type writes x, ... {option: true, ...}     then a body
+    program  ::= function...               the entry last
+    function ::= def f[sizes](x: type, ...) -> type writes x, ... {option: true, ...} rule {forward: "g", ...}   then a body
     body     ::= stm... in results        stm, one per line or divided by ;  ::= v: type, ... = exp  | exp
     results  ::= atom | (atom, ...)
     type     ::= dtype | [dim]type | acc<op, type>
     exp      ::= op atom ...                                a row of the ops table
                | @name atom ... {attribute: value, ...}     a library operation
+               | call f atom ... {effects: true}            a function of the program
                | if atom then body else body
                | loop (p: type = atom, ...) for i < atom do {hints} body
                | loop (p: type = atom, ...) while body do {hints} body
@@ -39,6 +41,7 @@ from tapeless.ir.core import (
     Axis,
     Body,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -75,7 +78,8 @@ SMALL = 4  # statements of a region that may share a line
 
 
 def print_function(f: Function, spans: bool = False) -> str:
-    return Printer(spans).function(f)
+    """The whole program that it is the entry of."""
+    return "\n".join(Printer(spans).function(part) for part in (*f.calls, f))
 
 
 def print_body(body: Body, spans: bool = False) -> str:
@@ -108,7 +112,8 @@ class Printer:
         names = dict(enumerate(map(self.name, f.params)))
         writes = " writes " + ", ".join(names.get(p, str(p)) for p in f.written) if f.written else ""
         options = " " + _attributes(f.options) if f.options else ""
-        return f"def {readable(f.name, FUNCTION)}{sizes}({params}) -> {results}{writes}{options}\n{body}\n"
+        rule = " rule " + _attributes([(k, v) for k, v in vars(f.rule).items() if v]) if f.rule else ""
+        return f"def {readable(f.name, FUNCTION)}{sizes}({params}) -> {results}{writes}{options}{rule}\n{body}\n"
 
     def body(self, body: Body, indent: int) -> str:
         if self.only_heads:
@@ -177,6 +182,10 @@ class Printer:
                 return " ".join([op, *map(self.atom, args)])
             case Library(op, args, attrs):
                 return " ".join(["@" + op, *map(self.atom, args), *([_attributes(attrs)] if attrs else [])])
+            case Call(function, args, effects, inverse):
+                facts = [(word, True) for word, holds in (("effects", effects), ("inverse", inverse)) if holds]
+                text = " ".join(["call", readable(function, FUNCTION), *map(self.atom, args)])
+                return f"{text} {_attributes(facts)}" if facts else text
             case If(cond, then, orelse):
                 return f"if {self.atom(cond)} then{region(then)}else{region(orelse)}".rstrip()
             case For(index, bound, params, inits, body, hints):

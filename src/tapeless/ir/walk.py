@@ -16,6 +16,7 @@ from tapeless.ir.core import (
     Axis,
     Body,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -129,6 +130,8 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return UpdateAcc(var(acc), tuple(axis(a) for a in axes), atom(value))
         case Library(name, args, attrs):
             return Library(name, atoms(args), attrs)
+        case Call(name, args, effects, inverse):
+            return Call(name, atoms(args), effects, inverse)
         case Check(cond, error, message, args):
             return Check(atom(cond), error, message, atoms(args))
         case Print(parts, args):

@@ -1,6 +1,6 @@
 """The order of the passes over Core: the compiler's policy, in one place.
 
-`Pipeline.run` takes one of the lists below and a verified function, and gives one that computes the same. Relies on a pass giving the
+`Pipeline.run` takes one of the lists below and a verified program, and gives one that computes the same. Relies on a pass giving the
 same object back when it has nothing to do: a pass is not run again on what it left alone, in whichever list it stands.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import is_not
 from time import perf_counter
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from tapeless.passes.accumulators.tiles import write_tiles
 from tapeless.passes.bounds.ranges import eliminate_checks
 from tapeless.passes.bounds.version import version_loops
 from tapeless.passes.check.verify import verify as check_function
+from tapeless.passes.inline import inline
 from tapeless.passes.parallel.fuse import fuse
 from tapeless.passes.parallel.parallelise import parallelise_derivable, parallelise_marked
 from tapeless.passes.products.product_sums import sum_products_first
@@ -40,11 +42,12 @@ ROUNDS = 4  # so many times at most is a list gone through that is repeated
 
 @dataclass(frozen=True)
 class Pass:
-    """`name` is what times are recorded under. Run for these targets only."""
+    """`name` is what times are recorded under. Run for these targets only, on each function of a program or on it as a `whole`."""
 
     name: str
     run: Callable[[Function], Function]
     targets: frozenset[Target] = frozenset(Target)
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ TIDY = Repeated("tidy", _TIDYING)
 # The last time, before lowering: see Note [Branches as selections] in `simplify`.
 TIDY_FINALLY = Repeated("tidy finally", (Pass("simplify", partial(simplify, speculate=True)), *_TIDYING[1:]))
 
+INLINE = Pass("inline", partial(inline, everything=True), whole=True)
 OWN_CELLS = Pass("own cells", own_cells)
 CHECKS, NO_CHECKS = Pass("ranges", eliminate_checks), Pass("unchecked", partial(eliminate_checks, unsafe=True))
 FUSE, PRODUCTS = Pass("fuse", fuse), Pass("recognise", recognise_products)
@@ -88,8 +92,9 @@ PREPARING: tuple[Step, ...] = (
 )
 
 
-# Before a function is lowered: prove parallel loops, drop tests of indices, fuse, find products, polish.
+# Before a function is lowered: put small functions in place of their calls, prove parallel loops, drop tests of indices, fuse, find products, polish.
 FINISHING: tuple[Step, ...] = (
+    INLINE,
     TIDY,
     Pass("parallelise", parallelise_marked),
     CHECKS,
@@ -116,7 +121,7 @@ class Pipeline:
     times: dict[str, float] = field(default_factory=dict)
     target: Target = Target.cpu
     verify: bool = VERIFY
-    left_alone: dict[Pass, Function] = field(default_factory=dict)  # the last function a pass had nothing to do with
+    left_alone: dict[tuple[Pass, str], Function] = field(default_factory=dict)  # what a pass had nothing to do with
 
     def run(self, steps: Sequence[Step], function: Function) -> Function:
         for step in steps:
@@ -131,14 +136,23 @@ class Pipeline:
                 break
         return function
 
-    def _pass(self, step: Pass, function: Function) -> Function:
-        if self.target not in step.targets or self.left_alone.get(step) is function:
+    def _pass(self, step: Pass, program: Function) -> Function:
+        if self.target not in step.targets:
+            return program
+        calls = program.calls if step.whole else tuple(self._one(step, f) for f in program.calls)
+        new = self._one(step, program)
+        if not step.whole and any(map(is_not, calls, program.calls)):
+            new = replace(new, calls=calls)
+        if new is not program and self.verify:
+            self._timed("verify", check_function, new)
+        return new
+
+    def _one(self, step: Pass, function: Function) -> Function:
+        if self.left_alone.get((step, function.name)) is function:
             return function
         new = self._timed(step.name, step.run, function)
         if new is function:
-            self.left_alone[step] = function
-        elif self.verify:
-            self._timed("verify", check_function, new)
+            self.left_alone[step, function.name] = function
         return new
 
     def _timed(self, name: str, run: Callable[[Function], Result], function: Function) -> Result:

@@ -49,7 +49,7 @@ class _Open:
 
     rules: Any
     kinds: tuple[Any, ...]
-    number: int
+    name: str
     out: Value
     types: tuple[Type, ...]
 
@@ -70,7 +70,7 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     kinds = (kept, *map(_kind, given))
     same = _own_rule(ctx, rules, kinds)
     if same is not None:
-        return _results(ctx, custom.call(ctx.b, same.number, atoms, same.types), same.out)
+        return _results(ctx, custom.call(ctx.b, same.name, atoms, same.types), same.out)
 
     def placed(values: Sequence[Value]) -> list[Value]:
         """All arguments, with these in place of the differentiable ones."""
@@ -83,14 +83,14 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     values = _together(given, [v for _, v in names])
     out, lam = _traced(ctx, params, lambda: call_value(ctx, function, placed(values)), rules.function.__name__)
     out, lam = _with_sizes(ctx, out, lam, atoms)
-    number = custom.new_number()
+    name = ctx.b.functions.reserve(rules.function.__name__)
     rule: Parts = (None, None, None)
     if sum(r.rules is rules for r in ctx.rules) < DEEPEST:
-        with _being_made(ctx, _Open(rules, kinds, number, out, lam.result_types)):
+        with _being_made(ctx, _Open(rules, kinds, name, out, lam.result_types)):
             trace = _with_bwd if rules.bwd is not None else _with_jvp
             rule = trace(ctx, rules, kept, given, placed, out, leaves_of(out))
-    ctx.completed.append(custom.complete(number, lam, rule))
-    return _results(ctx, custom.call(ctx.b, number, atoms, lam.result_types), out)
+    outside = custom.complete(ctx.b.functions, name, lam, *rule)
+    return _results(ctx, custom.call(ctx.b, name, outside.around(atoms)), out)
 
 
 def _with_sizes(ctx: Context, out: Value, lam: Lambda, args: Sequence[Atom]) -> tuple[Value, Lambda]:

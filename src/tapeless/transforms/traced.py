@@ -14,7 +14,6 @@ from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ad.forward import jvp_body
 from tapeless.ad.policy import DEFAULT, NoRecovery, Policy
 from tapeless.ad.reverse import vjp_body
-from tapeless.ad.rules.custom import inlined
 from tapeless.ad.transform import checked, prepared
 from tapeless.frontend.data.arguments import numeric
 from tapeless.frontend.data.arrays import read
@@ -180,7 +179,7 @@ def trace(
     keep_apart(ctx, references, ctx.read_cells, ctx.written_cells)
     ctx.state, ctx.written_cells, ctx.read_cells = state, written, seen | ctx.read_cells
     ctx.transforms -= 1
-    lam = prepared(Lambda(tuple(params), Body(tuple(stms), tuple(atoms))))
+    lam = prepared(Lambda(tuple(params), Body(tuple(stms), tuple(atoms))), ctx.b.functions)
     return Traced(ctx, lam, params, inputs, result, leaves, policy)
 
 
@@ -213,7 +212,7 @@ def results_of(traced: Traced, atoms: Sequence[Atom], leaves: Sequence[Value] | 
 
 
 def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
-    """What `run` emits; outside of all transforms, functions with rules that are left become themselves."""
+    """What `run` emits, put here."""
     before, ctx.b.again = ctx.b.again, ctx.transforms > 0
     try:
         with ctx.b.region() as stms:
@@ -224,8 +223,8 @@ def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
         ctx.no_recovery(problem.reason, problem.span, problem.hint)
     finally:
         ctx.b.again = before
-    checked(stms)
-    for s in stms if ctx.transforms else inlined(Body(tuple(stms), ())).stms:
+    checked(stms, ctx.b.functions)
+    for s in stms:
         ctx.b.add(s)
     return found
 

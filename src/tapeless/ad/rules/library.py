@@ -18,7 +18,6 @@ from tapeless.ad.emit import Emit
 from tapeless.ad.forward import Forward, tangent_of
 from tapeless.ad.reverse import Back, Reverse, adjoint_of, nothing
 from tapeless.ad.rules.cofactors import cofactors
-from tapeless.ad.rules.custom import jvp_custom, vjp_custom
 from tapeless.ir.core import At, Body, Library, Stm
 from tapeless.ir.types import Atom, DType, Type, Var, const, dim_atom, zero_of
 
@@ -132,9 +131,6 @@ def _var(a: Atom | None) -> Var:
 
 @tangent_of(Library)
 def jvp_library(forward: Forward, stm: Stm, exp: Library) -> None:
-    if exp.name == "custom":
-        jvp_custom(forward, stm, exp)
-        return
     forward.b.add(stm)
     t = [forward.tangent(a) for a in exp.args]
     if not any(x is not None for x in t):
@@ -187,8 +183,6 @@ def _gather(emit: Emit, array: Var, order: Var) -> Var:
 
 @adjoint_of(Library)
 def vjp_library(reverse: Reverse, stm: Stm, exp: Library) -> Back:
-    if exp.name == "custom":
-        return vjp_custom(reverse, stm, exp)
     reverse.b.add(stm)
     if not any(reverse.active(v) for v in stm.vars):
         return nothing

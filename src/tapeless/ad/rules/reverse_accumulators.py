@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tapeless.ad.emit import unchecked
 from tapeless.ad.reverse import Back, Reverse, adjoint_of
 from tapeless.ir.core import Body, Lambda, Stm, UpdateAcc, WithAcc
+from tapeless.ir.quiet import unchecked
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import map_exp
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tapeless.ad.bodies import quiet
 from tapeless.ad.reverse import Back, Reverse, adjoint_of, with_span
 from tapeless.ir.core import Apply, Body, If, Lambda, Stm
+from tapeless.ir.quiet import quiet
 from tapeless.ir.types import Atom, Const, Var, zero_of
 from tapeless.ir.walk import free_in_exp
 from tapeless.ops.table import CHEAP, TABLE, unbounded

@@ -144,7 +144,6 @@ class Context:
     inside_prelude: int = 0
     transforms: int = 0  # derivatives that are being taken of what is traced now
     rules: list[Any] = field(default_factory=list)  # of functions with derivatives of their own, being traced
-    completed: list[Any] = field(default_factory=list)  # of those: they are needed until the trace ends
     numbers: Iterator[int] = field(default_factory=itertools.count)
     sources: dict[str, Source] = field(default_factory=dict)
 

@@ -26,6 +26,7 @@ from tapeless.ir.core import (
     At,
     Body,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -171,7 +172,7 @@ def consumed_by(exp: Exp) -> Sequence[Var]:
             return [a for p, a, r in carried if isinstance(a, Var) and a.type.shape and r is not p]
         case Apply() | Index() | UpdateAcc() | Library() | Check() | Print() | Iota() | Full() | ArrayLit() | Reshape():
             return ()
-        case Transpose() | Broadcast() | Concat() | Copy() | Sweep() | If():
+        case Transpose() | Broadcast() | Concat() | Copy() | Call() | Sweep() | If():
             return ()
         case _:
             assert_never(exp)
@@ -235,9 +236,9 @@ class Memory:
             case WithAcc(arrays, lam):
                 self.share_all(vars, (*arrays, *lam.body.results))
                 self.share_all(lam.params, arrays)
-            case (
-                Apply() | Iota() | Full() | ArrayLit() | Concat() | Copy() | UpdateAcc() | Library() | Check() | Print()
-            ):
+            case Apply() | Iota() | Full() | ArrayLit() | Concat() | Copy():
+                pass
+            case UpdateAcc() | Library() | Call() | Check() | Print():
                 pass
             case _:
                 assert_never(exp)

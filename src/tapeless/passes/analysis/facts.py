@@ -3,8 +3,8 @@
 Takes expressions or a function; gives answers that err on the safe side. Relies on a verified program.
 
 Note [Effects]
-`check`, `print` and `update_acc` are effects, and so is an index or an update that tests its position: Python raises
-IndexError whether or not the element is used. Everything else is there for its results only. A `while` counts as
+`check`, `print` and `update_acc` are effects, so is an index or an update that tests its position, since Python raises
+IndexError whether or not the element is used, and so is a call of a function with effects. Everything else is there for its results only. A `while` counts as
 ending, and a library routine that fails on its operands fails only if its result is wanted.
 
 Note [Taken arrays]
@@ -25,6 +25,7 @@ from tapeless.ir.core import (
     Axis,
     Body,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -62,12 +63,17 @@ def is_effect(exp: Exp) -> bool:
         return False
     if isinstance(exp, Index | Update):
         return any(isinstance(a, At) and a.check for a in exp.axes)
-    return isinstance(exp, Check | Print | UpdateAcc)
+    return isinstance(exp, Check | Print | UpdateAcc) or (isinstance(exp, Call) and exp.effects)
+
+
+def has_effects(body: Body) -> bool:
+    """Does a function with this body test or print something?"""
+    return any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc) for s in all_stms(body))
 
 
 def may_fail(stm: Stm) -> bool:
     """Does it test or print something, in its regions too? What comes later may rely on the test."""
-    return any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc) for s in all_stms(Body((stm,), ())))
+    return has_effects(Body((stm,), ()))
 
 
 def is_view(exp: Exp) -> bool:
@@ -173,9 +179,9 @@ class Taken:
                 self.hand_on(vars[len(arrays) :], lam.body.results)
                 self.body(lam.body)
                 self.mark(arrays)
-            case (
-                Apply() | Iota() | Full() | ArrayLit() | Concat() | Copy() | UpdateAcc() | Library() | Check() | Print()
-            ):
+            case Apply() | Iota() | Full() | ArrayLit() | Concat() | Copy():
+                pass
+            case UpdateAcc() | Library() | Call() | Check() | Print():
                 pass
             case _:
                 assert_never(exp)

@@ -17,6 +17,7 @@ from tapeless.ir.core import (
     At,
     Atom,
     Body,
+    Call,
     Copy,
     For,
     Hist,
@@ -140,7 +141,7 @@ class _Names:
                 (self.parts if part else self.whole).update(v for v in stm.vars if v.type.shape)
             case Reshape(array=array) | Transpose(array=array) if array in self:
                 (self.parts if array in self.parts else self.whole).update(stm.vars)
-            case Sweep() | Copy() | Library():
+            case Sweep() | Copy() | Library() | Call():
                 pass  # these make new arrays
             case _ if self.used(stm):
                 self.whole.update(v for v in stm.vars if v.type.shape)

@@ -30,6 +30,7 @@ from tapeless.ir.core import (
     Axis,
     Body,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -130,7 +131,7 @@ def _consumed(exp: Exp) -> tuple[Var, ...]:
             return tuple(a for arm in (then, orelse) for s in arm.stms for a in _consumed(s.exp))
         case Apply() | Index() | UpdateAcc() | Library() | Check() | Print() | Iota() | Full() | ArrayLit() | Reshape():
             return ()
-        case Transpose() | Broadcast() | Concat() | Copy() | Sweep():
+        case Transpose() | Broadcast() | Concat() | Copy() | Call() | Sweep():
             return ()
         case _:
             assert_never(exp)

@@ -24,6 +24,7 @@ from tapeless.ir.core import (
     At,
     Axis,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -107,6 +108,8 @@ def simple_result_types(exp: Plain, bound: Sequence[Type]) -> tuple[Type, ...]:
                 all(isinstance(p, str) or 0 <= p < len(args) for p in parts), f"it prints more than {len(args)} values"
             )
             return ()
+        case Call():
+            return tuple(bound)  # the verifier has the functions
         case _:
             return (arranged_type(exp, bound),)
 

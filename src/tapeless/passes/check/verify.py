@@ -6,13 +6,15 @@ are bound once and before their use, types and counts. Whether an array is used 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import NoReturn
 
+from tapeless.ir.calls import operands_of, result_types
 from tapeless.ir.core import (
     Body,
+    Call,
     For,
     Function,
     Hist,
@@ -28,7 +30,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.printer import Printer
 from tapeless.ir.types import BOOL, I64, Atom, Dim, Type, Var
-from tapeless.ir.walk import operands, type_vars
+from tapeless.ir.walk import Substitution, operands, type_vars
 from tapeless.ops.table import TABLE
 from tapeless.passes.check import typerules
 from tapeless.passes.check.typerules import Illegal, require, require_array, require_dims, require_fit, same_dim
@@ -41,14 +43,19 @@ class InvalidCore(AssertionError):
 
 
 def verify(f: Function) -> None:
-    Verifier(f).function()
+    """The whole program that it is the entry of."""
+    table = {g.name: g for g in f.calls}
+    if len(table) < len(f.calls):
+        raise InvalidCore(f"{f.name}: two functions of the program have the same name")
+    for g in (*f.calls, f):
+        Verifier(g, table).function()
 
 
 class Verifier:
     """`scope` holds the names seen here (`visible` in order), `bound` all names so far, `stms` where we are."""
 
-    def __init__(self, f: Function) -> None:
-        self.f = f
+    def __init__(self, f: Function, table: Mapping[str, Function]) -> None:
+        self.f, self.table = f, table
         self.scope: set[Var] = set()
         self.visible: list[Var] = []
         self.bound: set[Var] = set()
@@ -66,6 +73,8 @@ class Verifier:
                 require(not p.type.acc, f"the parameter {p.name} is an accumulator")
             results = self.body(f.body)
             self.written(results)
+            for name in (f.rule.forward, f.rule.backward, f.rule.tangent) if f.rule else ():
+                require(not name or name in self.table, f"the program has no function {name}")
         except Illegal as problem:
             self.fail(str(problem))
 
@@ -185,8 +194,25 @@ class Verifier:
                 return [d.type for d in dests]
             case WithAcc(arrays, lam):
                 return [*(a.type for a in arrays), *self.accumulated(arrays, lam)]
+            case Call(name, args, _, inverse):
+                return self.called(name, args, inverse)
             case exp:
                 return typerules.simple_result_types(exp, bound)
+
+    def called(self, name: str, args: Sequence[Atom], inverse: bool) -> Sequence[Type]:
+        require(name in self.table, f"the program has no function {name}")
+        f = self.table[name]
+        require(not inverse, f"{name} has no inverse")
+        require(not f.written, f"{name} writes its parameters")
+        wanted = operands_of(f)
+        require(len(args) == len(wanted), f"{len(args)} arguments for the {len(wanted)} of {name}")
+        known = Substitution(dict(zip(wanted, args, strict=True)))
+        self.require_all([a.type for a in args], [known.type(p.type) for p in wanted], f"argument of {name}")
+        results = result_types(f, args)
+        for t in results:
+            for d in type_vars(t):
+                require(d in self.scope, f"the size {d!r} of a result is known in {name} only")
+        return results
 
     def carried(self, params: Sequence[Var], inits: Sequence[Atom], results: Sequence[Type]) -> Sequence[Type]:
         types = [p.type for p in params]

@@ -24,6 +24,7 @@ from tapeless.ir.core import (
     At,
     Body,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -59,7 +60,7 @@ from tapeless.passes.analysis.facts import taken_arrays
 BUDGET = 200  # statements in the regions of one expression that is compared with others
 EXACT = {loose: row for row, loose in LOOSE.items()}
 # What makes an array, and so is merged only if nobody takes the array.
-MAKERS = (Iota, Full, ArrayLit, Concat, Library)
+MAKERS = (Iota, Full, ArrayLit, Concat, Library, Call)
 VIEWS = (Reshape, Transpose, Broadcast)
 
 
@@ -308,6 +309,8 @@ def _attributes(exp: Exp) -> tuple[Hashable, ...]:
             return (len(items),)
         case Library(name, _, attrs):
             return name, attrs
+        case Call(name, _, _, inverse):
+            return name, inverse
         case For(params=params) | While(params=params):
             return (len(params),)
         case Sweep(width, arrays, _, reduces, scans):

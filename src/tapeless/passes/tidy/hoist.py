@@ -25,6 +25,7 @@ from tapeless.ir.core import (
     ArrayLit,
     Body,
     Broadcast,
+    Call,
     Concat,
     Exp,
     For,
@@ -223,7 +224,7 @@ class Hoister:
                 return value is not None and self.is_read_only(stm)
             case Iota() | ArrayLit() | Concat() | Library():
                 return self.is_read_only(stm)
-            case Sweep() | For() | If():
+            case Sweep() | For() | If() | Call():
                 return not effect and self.is_read_only(stm)
         return not effect and self.may_run_unasked(stm)
 

@@ -23,6 +23,7 @@ from tapeless.ir.core import (
     ArrayLit,
     Body,
     Broadcast,
+    Call,
     Check,
     Concat,
     Copy,
@@ -210,7 +211,7 @@ class Simplifier(Rewriter):
     def copy(self, stm: Stm, exp: Copy) -> None:
         """A copy of an array that was made in this region and has no other use is that array."""
         array = exp.array
-        fresh = isinstance(self.defs.get(array), Full | ArrayLit | Iota | Concat | Copy | Sweep | Library)
+        fresh = isinstance(self.defs.get(array), Full | ArrayLit | Iota | Concat | Copy | Sweep | Library | Call)
         if fresh and self.only_here(array, stm.exp):
             self.alias(stm.vars[0], array)
         else:

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tapeless.ad.bodies import quiet
 from tapeless.ad.recovery.by.strips import ceil_div, part, root_above, strips
 from tapeless.ad.recovery.iteration import Region, make_region, state_of
 from tapeless.ad.recovery.kept import Kept
@@ -30,6 +29,7 @@ from tapeless.ad.recovery.ways import Found
 from tapeless.ad.reverse import Reverse
 from tapeless.ir.core import Apply, At, Body, For, If, Index, Lambda
 from tapeless.ir.hints import Hints, How, Recovery
+from tapeless.ir.quiet import quiet
 from tapeless.ir.types import I64, Atom, Var, i64
 from tapeless.ir.walk import all_stms, free_in_lambda
 from tapeless.passes.tidy.dce import live_part

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tapeless.ad.bodies import quiet
 from tapeless.ad.emit import Emit
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import (
@@ -32,6 +31,7 @@ from tapeless.ir.core import (
     Update,
     UpdateAcc,
 )
+from tapeless.ir.quiet import quiet
 from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_exp, free_in_lambda, type_vars
 from tapeless.ops.op import Inverse
