@@ -24,7 +24,7 @@ import numpy as np
 from tapeless.ir.types import Atom, Const, Var
 from tapeless.lower.loopir import Alloc, Assign, Buffer, Check, Declare, For, Free, Give, If, Let, Load, Stm, Tag, While
 from tapeless.lower.lowering import Lowered
-from tapeless.lower.printer import children, walk
+from tapeless.lower.walk import children, walk
 from tapeless.ops.table import TABLE
 
 FOLLOWED = 10_000  # iterations of a loop that counts, which are worth running before the call

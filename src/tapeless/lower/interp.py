@@ -53,8 +53,8 @@ from tapeless.lower.loopir import (
     Tag,
     While,
 )
-from tapeless.lower.printer import buffers, children, walk
 from tapeless.lower.verify import Blame
+from tapeless.lower.walk import buffers, children, walk
 from tapeless.ops.table import TABLE
 
 Array = npt.NDArray[Any]

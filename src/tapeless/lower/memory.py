@@ -27,7 +27,7 @@ from tapeless.lower.loopir import (
     Stm,
     While,
 )
-from tapeless.lower.printer import buffers, children
+from tapeless.lower.walk import buffers, children
 
 
 def place_allocations(body: tuple[Stm, ...]) -> tuple[Stm, ...]:

@@ -10,7 +10,6 @@ An exact `let` that is only ever part of an index is written where it is used an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import assert_never
 
 from tapeless.ir.types import Const, Var
@@ -41,6 +40,7 @@ from tapeless.lower.loopir import (
     Swap,
     While,
 )
+from tapeless.lower.walk import binds, buffers, operands, walk
 from tapeless.ops.table import TABLE
 
 _WIDTH = 120
@@ -52,73 +52,6 @@ _PLAIN = (DType.bool, DType.i64, DType.f64, DType.c128)  # constants of these ty
 
 def print_program(program: Program, fold: bool = True) -> str:
     return Printer(program, fold).program()
-
-
-# --- walking -----------------------------------------------------------------------------------------------------
-
-
-def children(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
-    """The blocks inside a statement, in the order in which they run."""
-    match stm:
-        case For(body=body):
-            return (body,)
-        case While(test=test, body=body):
-            return test, body
-        case If(then=then, orelse=orelse):
-            return then, orelse
-        case _:
-            return ()
-
-
-def buffers(stm: Stm) -> tuple[Buffer, ...]:
-    """The buffers that a statement itself names, those in its blocks apart."""
-    match stm:
-        case Load() | Store() | Atomic() | Alloc() | Free() | Give():
-            return (stm.buffer,)
-        case Swap(a, b):
-            return a, b
-        case Call(args=args):
-            return tuple(arg.buffer for arg in args if isinstance(arg, Pointer))
-        case Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print():
-            return ()
-        case _:
-            assert_never(stm)
-
-
-def operands(stm: Stm) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
-    """The atoms that a statement uses as positions or sizes, and the others."""
-    match stm:
-        case Let(args=args) | Print(args=args):
-            return (), args
-        case Load(index=index):
-            return (index,), ()
-        case Store(index=index, value=value) | Atomic(index=index, value=value):
-            return (index,), (value,)
-        case Declare(init=value) | Assign(value=value) | Return(value=value):
-            return (), (value,)
-        case For(lo=lo, hi=hi):
-            return (), (lo, hi)
-        case While(cond=cond) | If(cond=cond):
-            return (), (cond,)
-        case Alloc(size=size):
-            return (size,), ()
-        case Check(cond=cond, args=args):
-            return (), (cond, *args)
-        case Call(args=mixed):
-            offsets = tuple(arg.offset for arg in mixed if isinstance(arg, Pointer))
-            return offsets, tuple(arg for arg in mixed if not isinstance(arg, Pointer))
-        case Free() | Swap() | Give() | Barrier():
-            return (), ()
-        case _:
-            assert_never(stm)
-
-
-def walk(stms: tuple[Stm, ...]) -> Iterator[Stm]:
-    """All statements, each before those inside it."""
-    for stm in stms:
-        yield stm
-        for block in children(stm):
-            yield from walk(block)
 
 
 # --- folding -----------------------------------------------------------------------------------------------------
@@ -165,14 +98,9 @@ class Printer:
         for stm in walk(program.body):
             for buffer in buffers(stm):
                 self.name(buffer)
-            match stm:
-                case Let(var=var) | Load(var=var) | Declare(var=var) | For(var=var):
-                    if var not in self._folded:
-                        self.name(var)
-                case Call(result=Var() as var):
+            for var in binds(stm):
+                if var not in self._folded:
                     self.name(var)
-                case _:
-                    pass
 
     def name(self, thing: Var | Buffer) -> str:
         if thing not in self._names:

@@ -46,7 +46,8 @@ from tapeless.lower.loopir import (
     Tag,
     While,
 )
-from tapeless.lower.printer import Printer, buffers, children
+from tapeless.lower.printer import Printer
+from tapeless.lower.walk import buffers, children
 from tapeless.ops.table import TABLE
 
 CHECK_ARGS = 3

@@ -30,7 +30,7 @@ from tapeless.ir.walk import regions
 from tapeless.lower import loopir
 from tapeless.lower.footprint import footprint, outline
 from tapeless.lower.lowering import Lowered
-from tapeless.lower.printer import children
+from tapeless.lower.walk import children
 from tapeless.ops.table import op as row
 from tapeless.runtime.compile import Compiled
 from tapeless.runtime.deep import with_room

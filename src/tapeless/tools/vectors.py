@@ -20,7 +20,7 @@ from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.code import MARK
 from tapeless.backends.llvm.emit import emit
 from tapeless.lower.loopir import For, Program, Stm, While
-from tapeless.lower.printer import children
+from tapeless.lower.walk import children
 
 FUNCTION = re.compile(r"^define .*?\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 LABEL = re.compile(r'^(?:([\w.$-]+)|"([^"]*)"):')

@@ -18,7 +18,7 @@ from typing import Any
 from tapeless.backends.llvm import flushing
 from tapeless.backends.llvm.in_place import extrema_in_place
 from tapeless.backends.llvm.pieces import Piece, Pieces, Table
-from tapeless.backends.llvm.uses import Block, Counts, alias_classes
+from tapeless.backends.llvm.uses import Counts, alias_classes
 from tapeless.backends.llvm.writer import MEMORY, REGISTER, Module, Value, Writer, constant
 from tapeless.ir.rules import Rules
 from tapeless.ir.target import Target
@@ -31,6 +31,7 @@ from tapeless.lower.loopir import (
     Space,
     Stm,
 )
+from tapeless.lower.walk import Block
 
 MARK = "tapeless.loop"  # for `Shared.mark`
 MAX_SCOPES = 128

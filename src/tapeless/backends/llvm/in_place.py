@@ -11,9 +11,9 @@ where arrays do not fit into the nearest cache.
 
 from __future__ import annotations
 
-from tapeless.backends.llvm.uses import Block
 from tapeless.ir.types import Atom, Var
 from tapeless.lower.loopir import Let, Load, Store
+from tapeless.lower.walk import Block
 from tapeless.ops.op import Nan
 from tapeless.ops.table import TABLE
 

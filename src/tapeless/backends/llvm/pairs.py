@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tapeless.backends.llvm.code import Code
-from tapeless.backends.llvm.uses import Block
 from tapeless.ir.types import F64, Atom, Const, Var
 from tapeless.lower.loopir import Assign, Declare, Let, Load, Store
+from tapeless.lower.walk import Block
 
 PAIR = "<2 x double>"
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tapeless.backends.llvm.uses import Block, Counts, binds, inner_blocks, operands, walk
+from tapeless.backends.llvm.uses import Counts
 from tapeless.ir.types import Var
 from tapeless.lower.loopir import For, Give, If, Return, Stm, Tag, While
+from tapeless.lower.walk import Block, binds, children, reads, walk
 
 LARGE = 2400
 PIECE = 180
@@ -68,7 +69,7 @@ class Pieces:
         weights: list[int] = []
         for stm in block:
             before = len(self.chosen) + len(self.runs)
-            inner = sum(map(self._rest, inner_blocks(stm)))
+            inner = sum(map(self._rest, children(stm)))
             if len(self.chosen) + len(self.runs) > before:
                 self.cut.add(id(stm))
             counts = Counts((stm,), self.chosen) if inner >= PIECE and _may_leave(stm) else None
@@ -86,19 +87,19 @@ def _runs(block: Block, weights: Sequence[int], known: Mapping[int, Counts]) -> 
     last: dict[Var, int] = {}  # where a scalar is read last
     gives: set[int] = set()
     for k, stm in enumerate(block):
-        if inner_blocks(stm):
+        if children(stm):
             counts = known.get(id(stm)) or Counts((stm,), known)
             last.update(dict.fromkeys(counts.free, k))
             gives.update([k] if counts.gives else [])
         else:
-            last.update((a, k) for a in operands(stm) if isinstance(a, Var))
+            last.update(dict.fromkeys(reads(stm), k))
             gives.update([k] if isinstance(stm, Give | Return) else [])
     runs: list[Run] = []
     start = weight = 0
     for k in range(len(block) + 1):
         stays = k == len(block) or k in gives
         if weight >= RUN or (stays and weight >= PIECE):
-            bound = [v for s in block[start:k] if (v := binds(s)) is not None and not isinstance(s, For)]
+            bound = [v for s in block[start:k] if not isinstance(s, For) for v in binds(s)]
             runs.append(Run(start, k, tuple(v for v in bound if last.get(v, -1) >= k)))
             start, weight = k, 0
         if stays:

@@ -27,11 +27,12 @@ from tapeless.backends.llvm import host, optimize, stopping
 from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.rules import RULES
-from tapeless.backends.llvm.uses import Block, Counts, inner_blocks, walk
+from tapeless.backends.llvm.uses import Counts
 from tapeless.backends.llvm.writer import MEMORY, Bounds, Machine, Module, Writer, symbol
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.lower.loopir import Alloc, Barrier, Buffer, For, Program, Space, Tag
+from tapeless.lower.walk import Block, children, walk
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
@@ -78,7 +79,7 @@ def _grids(block: Block) -> list[For]:
         if isinstance(stm, For) and stm.tag == Tag.grid:
             found.append(stm)
         else:
-            for inner in inner_blocks(stm):
+            for inner in children(stm):
                 found += _grids(inner)
     return found
 

@@ -1,4 +1,4 @@
-"""What the statements of Loop IR mention: scalars, buffers, and the blocks inside them.
+"""What blocks of Loop IR mention: scalars and buffers.
 
 Gives `Counts` of a block and `alias_classes` of a program. The emitter asks which names cross the border of a region,
 which buffers belong to one iteration alone, and which may change places.
@@ -7,118 +7,12 @@ which buffers belong to one iteration alone, and which may change places.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import assert_never
 
 from tapeless.ir.types import Var
-from tapeless.lower.loopir import (
-    Alloc,
-    Assign,
-    Atomic,
-    Barrier,
-    Buffer,
-    Call,
-    Check,
-    Declare,
-    For,
-    Free,
-    Give,
-    If,
-    Let,
-    Load,
-    Pointer,
-    Print,
-    Return,
-    Space,
-    Stm,
-    Store,
-    Swap,
-    While,
-)
-
-Block = tuple[Stm, ...]
-
-
-def inner_blocks(stm: Stm) -> tuple[Block, ...]:
-    match stm:
-        case For():
-            return (stm.body,)
-        case While():
-            return (stm.test, stm.body)
-        case If():
-            return (stm.then, stm.orelse)
-    return ()
-
-
-def walk(block: Block, closed: Container[int] = ()) -> Iterator[Stm]:
-    """All statements of a block, those inside others after them, but not those inside `closed` ones, given by their ids."""
-    left = list(reversed(block))
-    while left:
-        stm = left.pop()
-        yield stm
-        if closed and id(stm) in closed:
-            continue
-        for inner in reversed(inner_blocks(stm)):
-            left.extend(reversed(inner))
-
-
-def operands(stm: Stm) -> tuple[object, ...]:
-    """Atoms and pointers that a statement itself reads."""
-    match stm:
-        case Let() | Check() | Print():
-            more: tuple[object, ...] = (stm.cond,) if isinstance(stm, Check) else ()
-            return (*stm.args, *more)
-        case Load():
-            return (stm.index,)
-        case Store() | Atomic():
-            return (stm.index, stm.value)
-        case Declare():
-            return (stm.init,)
-        case Assign():
-            return (stm.value, stm.var)
-        case For():
-            return (stm.lo, stm.hi)
-        case While() | If():
-            return (stm.cond,)
-        case Alloc():
-            return (stm.size,)
-        case Call():
-            return tuple(part for a in stm.args for part in ((a, a.offset) if isinstance(a, Pointer) else (a,)))
-        case Return():
-            return (stm.value,)
-        case Free() | Swap() | Give() | Barrier():
-            return ()
-        case _:
-            assert_never(stm)
-
-
-def binds(stm: Stm) -> Var | None:
-    match stm:
-        case Let() | Load() | Declare() | For():
-            return stm.var
-        case Call():
-            return stm.result
-        case Store() | Atomic() | Assign() | While() | If() | Alloc() | Free() | Swap() | Check() | Give() | Return():
-            return None
-        case Barrier() | Print():
-            return None
-        case _:
-            assert_never(stm)
-
-
-def buffers_of(stm: Stm) -> tuple[Buffer, ...]:
-    match stm:
-        case Load() | Store() | Atomic() | Alloc() | Free() | Give():
-            return (stm.buffer,)
-        case Swap():
-            return (stm.a, stm.b)
-        case Call():
-            return tuple(a.buffer for a in stm.args if isinstance(a, Pointer))
-        case Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print():
-            return ()
-        case _:
-            assert_never(stm)
+from tapeless.lower.loopir import Alloc, Assign, Buffer, Declare, Free, Give, Return, Space, Swap
+from tapeless.lower.walk import Block, binds, buffers, reads, walk
 
 
 class Counts:
@@ -140,13 +34,9 @@ class Counts:
             if inner is not None:
                 self._include(inner, read)
                 continue
-            self.buffers.update(buffers_of(stm))
-            var = binds(stm)
-            if var is not None:
-                bound.add(var)
-            for operand in operands(stm):
-                if isinstance(operand, Var):
-                    read[operand] = None
+            self.buffers.update(buffers(stm))
+            bound.update(binds(stm))
+            read.update(dict.fromkeys(reads(stm)))
             match stm:
                 case Alloc(buffer=buffer):
                     self.allocated.add(buffer)
@@ -187,7 +77,7 @@ def alias_classes(params: Iterable[object], body: Block) -> dict[Buffer, int]:
         return buffer
 
     for stm in walk(body):
-        for buffer in buffers_of(stm):
+        for buffer in buffers(stm):
             parent.setdefault(buffer, buffer)
         if isinstance(stm, Swap):
             parent[root(stm.a)] = root(stm.b)
