@@ -184,7 +184,7 @@ CALLED_ONCE = "    def f(w: f64) -> f64\n      a: f64 = call long w\n      in a\
 
 
 @pytest.mark.parametrize(
-    ("count", "text", "left"), [(20, CALLED_TWICE, 0), (100, CALLED_TWICE, 2), (100, CALLED_ONCE, 0)]
+    ("count", "text", "left"), [(20, CALLED_TWICE, 0), (300, CALLED_TWICE, 2), (300, CALLED_ONCE, 0)]
 )
 def test_what_is_inlined(count, text, left):
     f = program(long(count) + text)

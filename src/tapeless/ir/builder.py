@@ -178,8 +178,12 @@ class Builder:
         self, name: str, args: Sequence[Atom], effects: bool, types: Sequence[Type] | None = None
     ) -> tuple[Var, ...]:
         """Calls a function of the program. `types`: those of its results, if it is not complete yet."""
-        found = result_types(self.functions[name], args) if types is None else types
-        return self.bind([Var("c", t) for t in found], Call(name, tuple(args), effects))
+        if types is not None:
+            return self.bind([Var("c", t) for t in types], Call(name, tuple(args), effects))
+        f = self.functions[name]
+        names = [r.name if isinstance(r, Var) else "c" for r in f.body.results]
+        made = [Var(n, t) for n, t in zip(names, result_types(f, args), strict=True)]
+        return self.bind(made, Call(name, tuple(args), effects))
 
     def inline_call(self, name: str, args: Sequence[Atom], effects: bool) -> tuple[Atom, ...]:
         """The body of a function here; its results."""

@@ -107,9 +107,10 @@ class Outside:
 
 
 def outside_of(lams: Sequence[Lambda]) -> Outside:
-    found = list(dict.fromkeys(v for lam in lams for v in free_in_lambda(lam)))
-    dims = {d for v in (*found, *(p for lam in lams for p in lam.params)) for d in type_vars(v.type)}
-    return Outside(tuple(v for v in found if v in dims), tuple(v for v in found if v not in dims))
+    found = dict.fromkeys(v for lam in lams for v in free_in_lambda(lam))
+    dims = dict.fromkeys(d for v in (*found, *(p for lam in lams for p in lam.params)) for d in type_vars(v.type))
+    bound = {p for lam in lams for p in lam.params}
+    return Outside(tuple(d for d in dims if d not in bound), tuple(v for v in found if v not in dims))
 
 
 def closed(name: str, lam: Lambda, outside: Outside, rule: Rule | None = None) -> Function:

@@ -22,7 +22,24 @@ from typing import Any
 import numpy as np
 
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.lower.loopir import Alloc, Assign, Buffer, Check, Declare, For, Free, Give, If, Let, Load, Stm, Tag, While
+from tapeless.lower.loopir import (
+    Alloc,
+    Assign,
+    Buffer,
+    Check,
+    Declare,
+    For,
+    Free,
+    Give,
+    If,
+    Invoke,
+    Let,
+    Load,
+    Pointer,
+    Stm,
+    Tag,
+    While,
+)
 from tapeless.lower.lowering import Lowered
 from tapeless.lower.walk import children, walk
 from tapeless.ops.table import TABLE
@@ -38,7 +55,8 @@ class Outline:
     """A program without all that has nothing to do with its memory.
 
     results: arrays that the caller allocates, as bytes of an element and dimensions. `budgets` are the error sites of tests
-    whether a plan fits its budget. `needed` are the variables that all this depends on.
+    whether a plan fits its budget. `needed` are the variables that all this depends on. `functions` are what it invokes: names,
+    parameters and statements.
     """
 
     threads: Var
@@ -46,6 +64,7 @@ class Outline:
     budgets: frozenset[int]
     needed: frozenset[Var]
     stms: tuple[Stm, ...]
+    functions: tuple[tuple[str, tuple[Var | Buffer, ...], tuple[Stm, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,16 +83,30 @@ def outline(lowered: Lowered) -> Outline:
     program = lowered.program
     results = tuple((r.type.dtype.bytes, r.shape) for r in lowered.array_results.values() if r.provided)
     budgets = frozenset(k for k, site in enumerate(program.sites) if site.error == "RecoveryError")
-    stms = tuple(program.body)
     needed = {d for _, shape in results for d in shape if isinstance(d, Var)}
+    invoked: dict[str, tuple[Var | Buffer, ...]] = {}  # parameters of functions that allocate
+    functions: list[tuple[str, tuple[Var | Buffer, ...], tuple[Stm, ...]]] = []
+    for f in program.functions:
+        found = _settled(f.body, needed, budgets, invoked)
+        if found:
+            invoked[f.name] = f.params
+            functions.append((f.name, f.params, found))
+    found = _settled(program.body, needed, budgets, invoked)
+    return Outline(program.threads, results, budgets, frozenset(needed), found, tuple(functions))
+
+
+Invoked = Mapping[str, tuple[Var | Buffer, ...]]
+
+
+def _settled(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int], invoked: Invoked) -> tuple[Stm, ...]:
     while True:
         count = len(needed)
-        found = _sketch(stms, needed, budgets)
+        found = _sketch(stms, needed, budgets, invoked)
         if len(needed) == count:
-            return Outline(program.threads, results, budgets, frozenset(needed), found)
+            return found
 
 
-def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int]) -> tuple[Stm, ...]:
+def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int], invoked: Invoked) -> tuple[Stm, ...]:
     """What allocates, and what computes the variables that are needed: those that the rest depends on are added."""
     found: list[Stm] = []
     for stm in stms:
@@ -91,12 +124,15 @@ def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int]) ->
                 uses = (value,)
             case Load(var=var) if var in needed:
                 uses = ()
-            case For() if body := _sketch(stm.body, needed, budgets):
+            case For() if body := _sketch(stm.body, needed, budgets, invoked):
                 stm, uses = replace(stm, body=body), (stm.lo, stm.hi)
-            case While() if any(parts := [_sketch(part, needed, budgets) for part in (stm.test, stm.body)]):
+            case While() if any(parts := [_sketch(part, needed, budgets, invoked) for part in (stm.test, stm.body)]):
                 stm, uses = replace(stm, test=parts[0], body=parts[1]), ()
-            case If() if any(parts := [_sketch(part, needed, budgets) for part in (stm.then, stm.orelse)]):
+            case If() if any(parts := [_sketch(part, needed, budgets, invoked) for part in (stm.then, stm.orelse)]):
                 stm, uses = replace(stm, then=parts[0], orelse=parts[1]), (stm.cond,)
+            case Invoke(name=name, args=args) if name in invoked:
+                pairs = zip(invoked[name], args, strict=True)
+                uses = tuple(a for p, a in pairs if p in needed and not isinstance(a, Pointer))
             case _:
                 continue
         needed.update(a for a in uses if isinstance(a, Var))
@@ -107,6 +143,7 @@ def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int]) ->
 def footprint(outline: Outline, values: Mapping[Var, Any], threads: int = 1) -> Footprint:
     reader = _Reader({v: np.asarray(x, v.type.dtype.numpy)[()] for v, x in values.items()}, threads, outline.budgets)
     reader.values[outline.threads] = np.int64(threads)
+    reader.functions = {name: (params, stms) for name, params, stms in outline.functions}
     provided: int | None = 0
     for size, shape in outline.results:
         cells = [reader.number(d) if isinstance(d, Var) else d for d in shape]
@@ -121,6 +158,7 @@ def footprint(outline: Outline, values: Mapping[Var, Any], threads: int = 1) -> 
 class _Reader:
     def __init__(self, values: dict[Var, Any], threads: int, budgets: frozenset[int]) -> None:
         self.values, self.threads, self.budgets = values, threads, budgets
+        self.functions: dict[str, tuple[tuple[Var | Buffer, ...], tuple[Stm, ...]]] = {}
         self.live: dict[Buffer, int] = {}
         self.peak = 0
         self.given = 0  # bytes of results that the program allocates
@@ -166,6 +204,12 @@ class _Reader:
                 self.live.pop(buffer, None)
             case Give(buffer=buffer):  # it is there to the end
                 self.given += self.live.get(buffer, 0)
+            case Invoke(name=name, args=args):
+                params, stms = self.functions[name]
+                for param, arg in zip(params, args, strict=True):
+                    if isinstance(param, Var) and not isinstance(arg, Pointer):
+                        self.set(param, self.number(arg))
+                self.block(stms)
             case Check(cond=cond, site=site):
                 fits = self.number(cond)
                 if site in self.budgets and fits is not None and not fits and self.refused is None:

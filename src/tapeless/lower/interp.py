@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 import numpy as np
@@ -40,6 +40,7 @@ from tapeless.lower.loopir import (
     Free,
     Give,
     If,
+    Invoke,
     Let,
     Load,
     Pointer,
@@ -109,7 +110,7 @@ class _Machine:
     ) -> None:
         self._program = program
         self._routines = routines
-        self._check_uninitialised = check_uninitialised
+        self._checks = check_uninitialised
         self._random = None if shuffle is None else random.Random(shuffle)
         blame = Blame(program)
         self._name, self._fault = blame.name, blame.error
@@ -195,6 +196,8 @@ class _Machine:
                     raise LoopError(site, tuple(self._value(stm, arg, scope) for arg in args))
             case Call():
                 self._call(stm, scope)
+            case Invoke():
+                self._invoke(stm, scope)
             case Return(k, value):
                 self._scalars[k] = self._value(stm, value, scope)
             case Print(parts, args):
@@ -304,7 +307,7 @@ class _Machine:
         """Unwritten memory: NaN, or integers that stand out."""
         data = np.empty(max(size, 0), dtype.numpy)
         data.view(np.uint8).fill(0xFF if dtype.is_float or dtype.is_complex else 0xAB)
-        return Memory(data, np.zeros(len(data), np.bool_) if self._check_uninitialised else None)
+        return Memory(data, np.zeros(len(data), np.bool_) if self._checks else None)
 
     def _manage(self, stm: Alloc | Free | Swap | Give, scope: Scope) -> None:
         match stm:
@@ -399,6 +402,22 @@ class _Machine:
             if answer is None:
                 raise self._fault(stm, f"routine {stm.name!r} gave no answer")
             scope[stm.result] = np.int64(answer)
+
+    def _invoke(self, stm: Invoke, scope: Scope) -> None:
+        callee = next(f for f in self._program.functions if f.name == stm.name)
+        inner = _Machine(replace(callee, functions=self._program.functions), self._routines, self._checks, None)
+        inner._random = self._random
+        there: Scope = {callee.threads: scope[self._program.threads]}
+        for param, arg in zip(callee.params, stm.args, strict=True):
+            if isinstance(arg, Pointer):
+                memory, offset = self._live(stm, arg.buffer, scope), int(self._value(stm, arg.offset, scope))
+                marks = None if memory.written is None else memory.written[offset:]
+                read_only = memory.read_only or (isinstance(param, Buffer) and not param.written)
+                there[param] = Memory(memory.data[offset:], marks, read_only)
+            else:
+                there[param] = self._value(stm, arg, scope)
+        inner.block(callee.body, there)
+        scope.update(zip(stm.results, inner.results()[0], strict=True))
 
     # -- pieces
 

@@ -162,7 +162,7 @@ def _gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
     target = c
     if c.strides[1] != ONE:
         target = _temporary(lo, c.dtype, c.shape)
-    lo.blas = "inside" if lo.parallel or lo.blas == "inside" else "outside"
+    lo.note_blas()
     one, zero = const(1, c.dtype), const(0, c.dtype)
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     code.emit(
@@ -223,7 +223,7 @@ def _temporary(lo: Lowerer, dtype: DType, shape: tuple[Atom, ...], label: str = 
 def _checked(lo: Lowerer, name: str, args: tuple[Atom | Pointer, ...], message: str) -> None:
     """A LAPACK routine; `message` when its info is positive."""
     code = lo.code
-    lo.blas = "inside" if lo.parallel or lo.blas == "inside" else "outside"
+    lo.note_blas()
     info = Var("info", Type(DType.i64))
     code.emit(Call(name, args, info))
     if message:

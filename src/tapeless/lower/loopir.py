@@ -1,13 +1,14 @@
 """Loop IR: every node of the low-level representation that `lower` makes and the LLVM emitter takes.
 
-    program ::= name, params, results, body          the host program; parallel loops become kernels in the emitter
+    program ::= name, params, results, body, functions   the host program; parallel loops become kernels in the emitter
     stm     ::= let v = op(atom...)                   a row of the ops table on scalars, v is bound once
               | v = load buf[atom] | store buf[atom] = atom | atomic op buf[atom] atom
               | declare v = atom | assign v = atom    a scalar that changes: carried values, results of branches
               | for i in lo..hi step k {tag} block    tag: seq | simd | threads | grid | block
               | while block, atom do block | if atom block else block
               | alloc buf[atom] | free buf | swap buf buf
-              | check atom error args | call library args | give k buf | return k atom | barrier | print
+              | check atom error args | call library args | v... = invoke function args
+              | give k buf | return k atom | barrier | print
 Atoms are `Var` and `Const` of ir.types, scalars only. A buffer is a flat run of elements; shapes are gone, index
 arithmetic is explicit. Two different buffers never overlap when one of them is written.
 
@@ -205,6 +206,18 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Invoke:
+    """Runs a function of the program, on as many threads as there are here; its scalar results are bound.
+
+    What it writes overlaps nothing else that it is given.
+    """
+
+    name: str
+    args: tuple[Atom | Pointer, ...]
+    results: tuple[Var, ...]
+
+
+@dataclass(frozen=True)
 class Give:
     """Hands a heap buffer to the caller as result `k` (the dimensions are returned as scalars)."""
 
@@ -246,6 +259,7 @@ Stm = (
     | Swap
     | Check
     | Call
+    | Invoke
     | Give
     | Return
     | Barrier
@@ -265,7 +279,10 @@ class Site:
 
 @dataclass(frozen=True)
 class Program:
-    """Parameters in call order: scalars as Var, arrays as Buffer, then `threads` (i64): how many a region may use."""
+    """Parameters in call order: scalars as Var, arrays as Buffer, then `threads` (i64): how many a region may use.
+
+    `functions` are what it invokes, directly or through others, callees first; they have its sites, and give no arrays.
+    """
 
     name: str
     params: tuple[Var | Buffer, ...]
@@ -276,10 +293,11 @@ class Program:
     sites: tuple[Site, ...] = ()
     fastmath: bool = False
     sizes: int = 0  # so many of the first parameters are sizes: not negative, below 2**60
+    functions: tuple[Program, ...] = ()
 
 
 __all__ = [
     "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
-    "If", "Let", "Load", "Pointer", "Print", "Program", "Return", "Site", "Space", "Stm", "Store", "Swap", "Tag",
+    "If", "Invoke", "Let", "Load", "Pointer", "Print", "Program", "Return", "Site", "Space", "Stm", "Store", "Swap", "Tag",
     "Type", "Var", "While",
 ]  # fmt: skip

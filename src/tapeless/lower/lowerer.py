@@ -24,6 +24,7 @@ from tapeless.ir.core import (
     Atom,
     Axis,
     Body,
+    Call,
     Concat,
     Copy,
     For,
@@ -91,9 +92,18 @@ lowers = RULES.of  # a rule emits code that makes the variables
 
 
 class Lowerer:
-    def __init__(self, function: Function, target: Target, rules: Mapping[type, Rule]) -> None:
-        self.function, self.target, self.rules = function, target, rules
-        self.code = Code()
+    """`callees` are the functions of the program that are `Lowered` already; `sites` those of its errors."""
+
+    def __init__(
+        self,
+        function: Function,
+        target: Target,
+        rules: Mapping[type, Rule],
+        callees: Mapping[str, Any],
+        sites: dict[loopir.Site, int],
+    ) -> None:
+        self.function, self.target, self.rules, self.callees = function, target, rules, callees
+        self.code = Code(sites)
         self.scalars: dict[Var, Atom] = {}
         self.arrays: dict[Var, Loc] = {}
         self.accs: dict[Var, Acc] = {}
@@ -127,6 +137,10 @@ class Lowerer:
 
     def note(self, what: str) -> None:
         self.notes.append(Note(self.code.span, what))
+
+    def note_blas(self, inside: bool = False) -> None:
+        """BLAS is called here; `inside`: of a parallel region."""
+        self.blas = "inside" if inside or self.parallel or self.blas == "inside" else "outside"
 
     # -- memory
 
@@ -197,7 +211,7 @@ class Lowerer:
                 k = stm.vars.index(v)
                 if k < len(arrays):
                     self._wish(arrays[k], loc, definitions)
-            case Library() if v.type.shape:
+            case Library() | Call() if v.type.shape:
                 self.wanted[v] = loc
             case _:
                 pass

@@ -6,13 +6,13 @@ Takes Core in which every consumption is legal (`passes.check.consumption`); giv
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tapeless.ir.core import Atom, Function
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Type, Var
 from tapeless.lower.code import Loc
-from tapeless.lower.loopir import Buffer, Give, Program, Return, Space
+from tapeless.lower.loopir import Buffer, Give, Program, Return, Site, Space
 from tapeless.lower.lowerer import Lowerer, Note
 from tapeless.lower.memory import place_allocations
 from tapeless.lower.rules import RULES
@@ -62,14 +62,34 @@ def write_back(lo: Lowerer, results: Sequence[Atom], params: Sequence[Var]) -> N
 
 
 def lower(function: Function, target: Target = Target.cpu, fastmath: bool = False, alone: bool = False) -> Lowered:
-    """The whole function. Results of known size are provided by the caller, the others are handed over.
+    """The whole program that the function is the entry of.
 
     alone: it will run on one thread, so that there are no parallel loops.
     """
-    lo = Lowerer(function, target, RULES)
+    known: dict[str, Lowered] = {}
+    sites: dict[Site, int] = {}  # of all functions, with their numbers
+    name = _symbol(function.name)
+    for k, f in enumerate(function.calls):
+        lo = Lowerer(f, target, RULES, known, sites)
+        lo.alone = alone
+        known[f.name] = _lowered(lo, f"{name}.{k}.{_symbol(f.name)}", {*f.sizes, *f.params}, fastmath)
+    lo = Lowerer(function, target, RULES, known, sites)
     lo.alone = alone
-    code = lo.code
-    sizes = {s: s for s in function.sizes}
+    entry = _lowered(lo, name, set(function.sizes), fastmath)
+    functions = tuple(replace(callee.program, sites=tuple(sites)) for callee in known.values())
+    entry.program = replace(entry.program, sites=tuple(sites), functions=functions)
+    for callee in known.values():
+        entry.notes.extend(callee.notes)
+    return entry
+
+
+def _symbol(name: str) -> str:
+    return "tp_" + ("".join(c if c.isalnum() else "_" for c in name) or "f")
+
+
+def _lowered(lo: Lowerer, name: str, sizes: set[Var], fastmath: bool) -> Lowered:
+    """One function. Results of which the `sizes` are known are provided by the caller, the others are handed over."""
+    function, code = lo.function, lo.code
     params: list[Var | Buffer] = [*function.sizes]
     for k, p in enumerate(function.params):
         if p.type.shape:
@@ -119,16 +139,14 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
 
     lo.scoped(run)
     body = place_allocations(tuple(code.block))
-    name = "".join(c if c.isalnum() else "_" for c in function.name) or "f"
     program = Program(
-        f"tp_{name}",
+        name,
         tuple(params),
         lo.threads,
         tuple(scalar_types),
         tuple(given),
         body,
-        tuple(code.sites),
-        fastmath,
-        len(function.sizes),
+        fastmath=fastmath,
+        sizes=len(function.sizes),
     )
     return Lowered(program, function.sizes, scalar_slots, lowered_results, lo.notes, lo.blas)

@@ -28,6 +28,7 @@ from tapeless.lower.loopir import (
     Free,
     Give,
     If,
+    Invoke,
     Let,
     Load,
     Pointer,
@@ -51,7 +52,8 @@ _PLAIN = (DType.bool, DType.i64, DType.f64, DType.c128)  # constants of these ty
 
 
 def print_program(program: Program, fold: bool = True) -> str:
-    return Printer(program, fold).program()
+    """Its functions first. The sites, which are those of all, at the end."""
+    return "\n".join([*(Printer(f, fold).function() for f in program.functions), Printer(program, fold).program()])
 
 
 # --- folding -----------------------------------------------------------------------------------------------------
@@ -113,10 +115,11 @@ class Printer:
         return self._names[thing]
 
     def program(self) -> str:
-        lines = [*self._header(), *self._locals(), *self._block(self._program.body, 1)]
-        for k, site in enumerate(self._program.sites):
-            lines.append(f"site {k}: {site.error} {site.message!r} at {site.span}")
-        return "\n".join(lines) + "\n"
+        sites = [f"site {k}: {s.error} {s.message!r} at {s.span}" for k, s in enumerate(self._program.sites)]
+        return "".join([self.function(), *(f"{line}\n" for line in sites)])
+
+    def function(self) -> str:
+        return "\n".join([*self._header(), *self._locals(), *self._block(self._program.body, 1)]) + "\n"
 
     def head(self, stm: Stm) -> str:
         """The first line of a statement."""
@@ -155,12 +158,11 @@ class Printer:
                 error = f" {sites[k].error}" if 0 <= k < len(sites) else ""
                 return f"{'check' if fatal else 'warn unless'} {self._atom(cond)} else site {k}{error}({self._atoms(args)})"
             case Call(name, mixed, result):
-                texts = (
-                    f"&{self._cell(arg.buffer, arg.offset)}" if isinstance(arg, Pointer) else self._atom(arg)
-                    for arg in mixed
-                )
                 target = f"{self._bound(result)} = " if result is not None else ""
-                return f"{target}call {name}({', '.join(texts)})"
+                return f"{target}call {name}({self._passed(mixed)})"
+            case Invoke(name, mixed, results):
+                target = f"{', '.join(map(self._bound, results))} = " if results else ""
+                return f"{target}invoke {name}({self._passed(mixed)})"
             case Give(k, buffer):
                 return f"give {k} {self.name(buffer)}"
             case Return(k, value):
@@ -253,6 +255,11 @@ class Printer:
                 return f"{self._atom(x)} {symbol} {self._atom(y)}"
             case args:
                 return f"{let.op}({self._atoms(args)})"
+
+    def _passed(self, args: tuple[Atom | Pointer, ...]) -> str:
+        return ", ".join(
+            f"&{self._cell(arg.buffer, arg.offset)}" if isinstance(arg, Pointer) else self._atom(arg) for arg in args
+        )
 
     def _index(self, atom: Atom, level: int = 0) -> str:
         """Note [Folding]. In parentheses where the operation around it, of precedence `level`, binds tighter."""

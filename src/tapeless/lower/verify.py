@@ -11,7 +11,7 @@ A failing check is no path: what is still allocated is then freed on the way out
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -33,6 +33,7 @@ from tapeless.lower.loopir import (
     Free,
     Give,
     If,
+    Invoke,
     Let,
     Load,
     Pointer,
@@ -91,7 +92,10 @@ def _source(block: Sequence[Stm], wanted: Stm, around: Span) -> Span | None:
 
 
 def verify_program(program: Program) -> None:
-    _Verifier(program).verify()
+    known: dict[str, Program] = {}
+    for function in (*program.functions, program):
+        _Verifier(function, known).verify()
+        known[function.name] = function
 
 
 @dataclass
@@ -107,8 +111,8 @@ class _Path:
 
 
 class _Verifier:
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program, known: Mapping[str, Program]) -> None:
+        self._program, self._known = program, known
         self._blame = Blame(program)
         self._bound: dict[Var, int | None] = {}  # in scope; for declared scalars, under how many parallel loops
         self._ever_bound: set[Var] = set()
@@ -224,6 +228,8 @@ class _Verifier:
                 if result is not None:
                     self._dtype(result, DType.i64)
                     self._bind(result)
+            case Invoke():
+                self._invoke(stm)
             case Return(k, value):
                 self._require(0 <= k < len(self._program.scalar_results), "there is no scalar result {}", k)
                 self._atom(value, self._program.scalar_results[k])
@@ -241,6 +247,31 @@ class _Verifier:
                 self._require(all(0 <= part < len(args) for part in positions), "a part has no argument")
             case _:
                 assert_never(stm)
+
+    def _invoke(self, stm: Invoke) -> None:
+        self._require(stm.name in self._known, "there is no function {} before this one", stm.name)
+        callee = self._known[stm.name]
+        self._require(not callee.given_results, "{} gives arrays", stm.name)
+        self._require(len(stm.args) == len(callee.params), f"{stm.name} takes {len(callee.params)} arguments")
+        written: list[Pointer] = []
+        for param, arg in zip(callee.params, stm.args, strict=True):
+            if isinstance(param, Var):
+                self._require(not isinstance(arg, Pointer), f"{param.name} of {stm.name} is a scalar")
+                if not isinstance(arg, Pointer):
+                    self._atom(arg, param.type.dtype)
+                continue
+            self._require(isinstance(arg, Pointer), f"{param.name} of {stm.name} is an array")
+            if isinstance(arg, Pointer):
+                self._cell(arg.buffer, arg.offset, end=True)
+                self._require(arg.buffer.dtype is param.dtype, f"{param.name} of {stm.name} has another type")
+                fits = not param.written or arg.buffer.space is not Space.param or arg.buffer.written
+                self._require(fits, "parameter {} is read-only", arg.buffer)
+                written += [arg] if param.written else []
+        self._require(len(set(written)) == len(written), "the same memory is written under two names")
+        self._require(len(stm.results) == len(callee.scalar_results), f"{stm.name} has other results")
+        for var, dtype in zip(stm.results, callee.scalar_results, strict=True):
+            self._dtype(var, dtype)
+            self._bind(var)
 
     def _loop(self, stm: For) -> None:
         self._require(stm.tag != Tag.grid or Tag.block not in self._tags, "a grid loop stands inside a block loop")

@@ -22,6 +22,7 @@ from tapeless.lower.loopir import (
     Free,
     Give,
     If,
+    Invoke,
     Let,
     Load,
     Pointer,
@@ -68,7 +69,7 @@ def buffers(stm: Stm) -> tuple[Buffer, ...]:
             return (stm.buffer,)
         case Swap(a, b):
             return a, b
-        case Call(args=args):
+        case Call(args=args) | Invoke(args=args):
             return tuple(arg.buffer for arg in args if isinstance(arg, Pointer))
         case Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print():
             return ()
@@ -97,7 +98,7 @@ def operands(stm: Stm) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
             return (size,), ()
         case Check(cond=cond, args=args):
             return (), (cond, *args)
-        case Call(args=mixed):
+        case Call(args=mixed) | Invoke(args=mixed):
             offsets = tuple(arg.offset for arg in mixed if isinstance(arg, Pointer))
             return offsets, tuple(arg for arg in mixed if not isinstance(arg, Pointer))
         case Free() | Swap() | Give() | Barrier():
@@ -119,6 +120,8 @@ def binds(stm: Stm) -> tuple[Var, ...]:
             return (stm.var,)
         case Call(result=result):
             return () if result is None else (result,)
+        case Invoke(results=results):
+            return results
         case Store() | Atomic() | Assign() | While() | If() | Alloc() | Free() | Swap() | Check() | Give() | Return():
             return ()
         case Barrier() | Print():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapeless.ir.core import Apply, Atom, Body, For, Hist, If, Lambda, Library, Scatter, Stm, Sweep, Var, While
+from tapeless.ir.core import Apply, Atom, Body, Call, For, Hist, If, Lambda, Library, Scatter, Stm, Sweep, Var, While
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, dim_atom, i64
 from tapeless.ir.walk import regions
@@ -12,6 +12,7 @@ from tapeless.ops.table import op as row
 
 PARALLEL_WORK = 60_000  # scalar operations below which a region is not worth its start (1 to 2 us)
 GUESS = 16  # iterations assumed of a loop whose count is not known
+CALL = 1000  # assumed of a function: small ones are not called (passes/inline.py)
 
 
 def cost_of(body: Body) -> int:
@@ -30,6 +31,8 @@ def cost_of(body: Body) -> int:
                 total += inner
             case Library():
                 total += 100
+            case Call():
+                total += CALL
             case _:
                 total += 1 + inner
     return min(total, 10**9)

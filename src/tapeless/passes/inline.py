@@ -17,7 +17,7 @@ from tapeless.ir.quiet import quiet
 from tapeless.ir.walk import all_stms, in_regions, with_stms
 from tapeless.passes.analysis.facts import has_effects
 
-SMALL = 60  # statements of a function that is worth a copy for each call
+SMALL = 250  # statements of a function that is worth a copy for each call
 Wanted = Callable[[Function], bool]
 
 
@@ -29,7 +29,7 @@ def inline(program: Function, everything: bool = False) -> Function:
     uses = Counter(name for f in (*program.calls, program) for name in called_in(f.body))
 
     def wanted(f: Function) -> bool:
-        return everything or uses[f.name] == 1 or size(f) <= SMALL
+        return everything or worth_a_copy(f, uses[f.name])
 
     done = Functions()
     for f in program.calls:  # callees come first
@@ -37,8 +37,20 @@ def inline(program: Function, everything: bool = False) -> Function:
     return done.program(replace(program, body=expanded(program.body, done.by_name, wanted)))
 
 
-def size(f: Function) -> int:
-    return sum(1 for _ in all_stms(f.body))
+def inline_here(body: Body, functions: Functions, everything: bool = False) -> Body:
+    """The same for a body that is about to be differentiated: functions with rules stay. `everything`: no others do."""
+    here = Function("region", (), (), body)
+    uses = Counter(name for f in (here, *functions.program(here).calls) for name in called_in(f.body))
+
+    def wanted(f: Function) -> bool:
+        return f.rule is None and (everything or worth_a_copy(f, uses[f.name]))
+
+    return expanded(body, functions.by_name, wanted) if uses else body
+
+
+def worth_a_copy(f: Function, uses: int) -> bool:
+    """Whether each call of a function should be its body."""
+    return uses == 1 or sum(1 for _ in all_stms(f.body)) <= SMALL
 
 
 def expanded(body: Body, table: Mapping[str, Function], wanted: Wanted) -> Body:

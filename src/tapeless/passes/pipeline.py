@@ -73,7 +73,8 @@ TIDY = Repeated("tidy", _TIDYING)
 # The last time, before lowering: see Note [Branches as selections] in `simplify`.
 TIDY_FINALLY = Repeated("tidy finally", (Pass("simplify", partial(simplify, speculate=True)), *_TIDYING[1:]))
 
-INLINE = Pass("inline", partial(inline, everything=True), whole=True)
+INLINE = Pass("inline", inline, CPU, whole=True)
+INLINE_ALL = Pass("inline all", partial(inline, everything=True), frozenset(Target) - CPU, whole=True)
 OWN_CELLS = Pass("own cells", own_cells)
 CHECKS, NO_CHECKS = Pass("ranges", eliminate_checks), Pass("unchecked", partial(eliminate_checks, unsafe=True))
 FUSE, PRODUCTS = Pass("fuse", fuse), Pass("recognise", recognise_products)
@@ -95,6 +96,7 @@ PREPARING: tuple[Step, ...] = (
 # Before a function is lowered: put small functions in place of their calls, prove parallel loops, drop tests of indices, fuse, find products, polish.
 FINISHING: tuple[Step, ...] = (
     INLINE,
+    INLINE_ALL,
     TIDY,
     Pass("parallelise", parallelise_marked),
     CHECKS,

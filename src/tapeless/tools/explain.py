@@ -32,12 +32,13 @@ from tapeless.lower.footprint import footprint, outline
 from tapeless.lower.lowering import Lowered
 from tapeless.lower.walk import children
 from tapeless.ops.table import op as row
+from tapeless.passes.inline import inline
 from tapeless.runtime.compile import Compiled
 from tapeless.runtime.deep import with_room
 from tapeless.tools.plots import Measure
 from tapeless.tools.recovery import Recovered, recoveries
 from tapeless.tools.report import GAP, CopyMade, Line, Loop, Report
-from tapeless.tools.vectors import Verdict, loops_inside_out, verdicts
+from tapeless.tools.vectors import Verdict, loops_of, verdicts
 
 Place = tuple[str, int]  # file and line
 Swept = Sweep | Hist | Scatter
@@ -61,7 +62,8 @@ def make_report(
 def _make_report(compiled: Compiled, values: Mapping[Var, Any], measure: Measure | None, threads: int) -> Report:
     core = compiled.in_place
     counts = Counts()
-    counts.body(core.body, ())
+    for f in (*core.calls, core):
+        counts.body(f.body, ())
     native = _native_loops(compiled.lowered)
     notes = {n.span: n.what for n in compiled.lowered.notes if isinstance(n.span, Span)}
     loops = [_loop(found, native, notes) for found in counts.loops]
@@ -73,7 +75,7 @@ def _make_report(compiled: Compiled, values: Mapping[Var, Any], measure: Measure
         )
         for c in compiled.binary.copies
     ]
-    plans, total = recoveries(compiled.traced.core, values)
+    plans, total = recoveries(inline(compiled.traced.core, everything=True), values)
     loops = _with_recoveries(loops, plans)
     peak = footprint(outline(compiled.lowered), values, threads).peak if plans else None
     return Report(
@@ -241,7 +243,7 @@ class _Native:
 def _native_loops(lowered: Lowered) -> list[_Native]:
     """The outermost loops, with those inside them."""
     program = lowered.program
-    order = list(loops_inside_out(program.body))
+    order = list(loops_of(program))
     facts = iter(zip(order, verdicts(program), strict=True))
 
     def block(stms: Iterable[loopir.Stm]) -> list[_Native]:
@@ -256,7 +258,7 @@ def _native_loops(lowered: Lowered) -> list[_Native]:
                 found += inside
         return found
 
-    return block(program.body)
+    return [n for f in (*program.functions, program) for n in block(f.body)]
 
 
 def _loop(found: _Found, native: Sequence[_Native], notes: dict[Span, str]) -> Loop:

@@ -44,17 +44,22 @@ class Verdict:
 UNKNOWN = Verdict(None)
 
 
-def loops_inside_out(stms: Iterable[Stm]) -> Iterator[For | While]:
+def loops_of(program: Program) -> Iterator[For | While]:
+    for f in (*program.functions, program):
+        yield from _inside_out(f.body)
+
+
+def _inside_out(stms: Iterable[Stm]) -> Iterator[For | While]:
     """All loops, each after those inside it: the order in which lowering and the emitter finish them."""
     for stm in stms:
         for block in children(stm):
-            yield from loops_inside_out(block)
+            yield from _inside_out(block)
         if isinstance(stm, For | While):
             yield stm
 
 
 def verdicts(program: Program) -> list[Verdict]:
-    loops = list(loops_inside_out(program.body))
+    loops = list(loops_of(program))
     target = host.host()
     text = emit(program, target, {id(stm): number for number, stm in enumerate(loops)}).text
     found, strays = _found(_optimised(text))

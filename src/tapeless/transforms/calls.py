@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ad.emit import Emit, differentiable
+from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.handlers import OPERATORS, call_value
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
@@ -31,20 +32,15 @@ from tapeless.transforms.traced import (
     Arguments,
     Keywords,
     Traced,
-    atom_of,
     fitted,
     here,
     leaves_like,
-    leaves_of,
     parameters_of,
     pull,
     push,
-    rebuilt,
     results_of,
     seeds_of,
     trace,
-    type_of,
-    value_of,
 )
 
 

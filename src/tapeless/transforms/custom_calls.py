@@ -14,6 +14,7 @@ from typing import Any
 from tapeless.ad.emit import Emit, differentiable
 from tapeless.ad.rules import custom
 from tapeless.frontend.data.arrays import read
+from tapeless.frontend.data.leaves import leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.surroundings import from_python
@@ -23,17 +24,7 @@ from tapeless.ir.core import Body, Lambda
 from tapeless.ir.types import Atom, Type, Var, atom_dim
 from tapeless.ir.walk import type_vars
 from tapeless.passes.tidy.dce import live_part
-from tapeless.transforms.traced import (
-    Arguments,
-    Keywords,
-    fitted,
-    leaves_like,
-    leaves_of,
-    rebuilt,
-    resized,
-    type_of,
-    value_of,
-)
+from tapeless.transforms.traced import Arguments, Keywords, fitted, leaves_like, resized
 
 WRITES = "copy it (.copy()) and return the copy: derivatives see results only."
 SAME = "return what the function itself returns."

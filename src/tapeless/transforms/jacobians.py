@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ad.holomorphic import conjugates
+from tapeless.frontend.data.leaves import leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
 from tapeless.ir.core import At, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, dim_atom, one_of
+from tapeless.passes.inline import inline_here
 from tapeless.transforms.options import by_argument, constant, function_and_options, policy_from, positions
 from tapeless.transforms.traced import (
     BY_ARGNUMS,
@@ -17,15 +19,11 @@ from tapeless.transforms.traced import (
     Keywords,
     Traced,
     here,
-    leaves_of,
     parameters_of,
     pull,
     push,
-    rebuilt,
     results_of,
     trace,
-    type_of,
-    value_of,
 )
 
 
@@ -109,7 +107,8 @@ def _jacobian(traced: Traced, count: int, forward: bool | None) -> list[list[Val
 
 
 def _holomorphic(traced: Traced, outs: int) -> None:
-    found = conjugates(traced.lam.body, [p for p in traced.params if p.type.dtype.is_complex], outs)
+    body = inline_here(traced.lam.body, traced.ctx.b.functions, everything=True)
+    found = conjugates(body, [p for p in traced.params if p.type.dtype.is_complex], outs)
     if found is not None:
         traced.ctx.fail(
             "TP302",

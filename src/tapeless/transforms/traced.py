@@ -17,12 +17,14 @@ from tapeless.ad.reverse import vjp_body
 from tapeless.ad.transform import checked, prepared
 from tapeless.frontend.data.arguments import numeric
 from tapeless.frontend.data.arrays import read
+from tapeless.frontend.data.leaves import atom_of, leaves_of, paths_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.values import Array, Builtin, Cell, Closure, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Apply, Body, Check, Lambda
 from tapeless.ir.types import BOOL, Atom, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import Substitution
+from tapeless.passes.inline import inline_here
 from tapeless.transforms.sharing import keep_apart
 
 Arguments = list[Value]
@@ -32,62 +34,10 @@ BY_ARGNUMS = "pass a float, or leave it out of argnums, which count from 0."
 Pair = tuple[tuple[Atom, ...], tuple[Atom | None, ...]]
 
 
-# -- containers of values
-
-
-def leaves_of(value: Value) -> list[Value]:
-    if isinstance(value, Sequence_):
-        return [leaf for item in value.items for leaf in leaves_of(item)]
-    return [value]
-
-
-def paths_of(value: Value, name: str) -> list[str]:
-    """How one would write each leaf."""
-    if not isinstance(value, Sequence_):
-        return [name]
-    steps: list[str] = [f"[{k}]" for k in range(len(value.items))]
-    if value.keys:
-        steps = [f"[{k!r}]" if value.kind == "dict" else f".{k}" for k in value.keys]
-    return [path for item, step in zip(value.items, steps, strict=True) for path in paths_of(item, name + step)]
-
-
-def rebuilt(value: Value, leaves: Sequence[Value]) -> Value:
-    """The container of `value` with other leaves."""
-    rest = list(leaves)
-
-    def build(v: Value) -> Value:
-        if isinstance(v, Sequence_):
-            return Sequence_(tuple(build(item) for item in v.items), v.kind, v.keys, v.cls)
-        return rest.pop(0)
-
-    return build(value)
-
-
-def type_of(value: Value) -> Type | None:
-    match value:
-        case Scalar(atom=atom):
-            return atom.type
-        case Array(type=type):
-            return type
-        case _:
-            return None
-
-
 def _numeric(ctx: Context, value: Value, what: str, hint: str) -> Scalar | Array:
     if not isinstance(value, Scalar | Array):
         ctx.fail("TP301", f"{what} is {type_text(value)}, which has no derivative", hint)
     return value
-
-
-def atom_of(ctx: Context, value: Scalar | Array) -> Atom:
-    return value.atom if isinstance(value, Scalar) else read(ctx, value)
-
-
-def value_of(ctx: Context, atom: Atom, weak: bool = False) -> Value:
-    if atom.type.shape:
-        assert isinstance(atom, Var)
-        return ctx.new_cell(atom)
-    return Scalar(atom, weak)
 
 
 # -- tracing a function apart
@@ -179,7 +129,10 @@ def trace(
     keep_apart(ctx, references, ctx.read_cells, ctx.written_cells)
     ctx.state, ctx.written_cells, ctx.read_cells = state, written, seen | ctx.read_cells
     ctx.transforms -= 1
-    lam = prepared(Lambda(tuple(params), Body(tuple(stms), tuple(atoms))), ctx.b.functions)
+    functions = ctx.b.functions
+    one_budget = policy.memory is not None  # for all loops together
+    body = inline_here(Body(tuple(stms), tuple(atoms)), functions, everything=one_budget)
+    lam = prepared(Lambda(tuple(params), body), functions)
     return Traced(ctx, lam, params, inputs, result, leaves, policy)
 
 

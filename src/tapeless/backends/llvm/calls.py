@@ -1,4 +1,4 @@
-"""Calls of native routines, and printing.
+"""Calls of native routines and of functions of the program, and printing.
 
 Routines of BLAS and LAPACK take the address of everything, 32-bit integers among it: a scalar operand is stored and its
 address passed, and a character is an integer (78 for 'N'). With a result, LAPACK's `info` is appended and answered.
@@ -7,12 +7,15 @@ All other routines take scalars by value and answer with an i64.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tapeless.backends.cpu import libraries
+from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.code import Code, emits
-from tapeless.backends.llvm.writer import MEMORY
+from tapeless.backends.llvm.writer import MEMORY, symbol
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType
-from tapeless.lower.loopir import Call, Pointer, Print
+from tapeless.lower.loopir import Call, Invoke, Pointer, Print
 
 ARGUMENT = "\x01"  # before the letter of an argument's type, in the text for rt_print
 LETTERS = {DType.bool: "b", DType.i32: "i", DType.i64: "l", DType.f32: "f", DType.f64: "d",
@@ -27,19 +30,42 @@ def call(code: Code, stm: Call) -> None:
         _call_fortran(code, stm)
         return
     w = code.w
-    operands = []
-    for arg in stm.args:
-        if isinstance(arg, Pointer):
-            operands.append(f"ptr {_address(code, arg)}")
-        else:
-            dtype = arg.type.dtype
-            operands += [f"{MEMORY[dtype]} {part}" for part in code.to_memory(dtype, code.value(arg))]
+    operands = _operands(code, stm.args)
     kinds = ", ".join(operand.split()[0] for operand in operands)
     callee = code.module.declare(stm.name, f"{'i64' if stm.result else 'void'} @({kinds}) nounwind")
     if stm.result:
         code.values[stm.result] = (w.let(f"call i64 {callee}({', '.join(operands)})", stm.result.name),)
     else:
         w.do(f"call void {callee}({', '.join(operands)})")
+
+
+@emits(Invoke)
+def invoke(code: Code, stm: Invoke) -> None:
+    """Note [Entry] in emit.py. Inside a region the function has one thread."""
+    w = code.w
+    kinds = [v.type.dtype for v in stm.results]
+    slots = w.alloca(f"[{max(1, sum(2 if kind.is_complex else 1 for kind in kinds))} x i64]", "results")
+    threads = "1" if code.parallel else code.value(code.shared.program.threads)[0]
+    operands = [*_operands(code, stm.args), f"i64 {threads}", f"ptr {slots}", f"ptr {code.err}"]
+    w.do(f"call void {symbol(stm.name)}({', '.join(operands)})")
+    errors.leave_if_failed(code)
+    used = 0
+    for v in stm.results:
+        kind = v.type.dtype
+        parts = range(used, used + (2 if kind.is_complex else 1))
+        code.values[v] = code.from_memory(kind, [code.load_part(kind, w.slot(slots, k)) for k in parts])
+        used += len(parts)
+
+
+def _operands(code: Code, args: Sequence[Atom | Pointer]) -> list[str]:
+    operands: list[str] = []
+    for arg in args:
+        if isinstance(arg, Pointer):
+            operands.append(f"ptr {_address(code, arg)}")
+        else:
+            dtype = arg.type.dtype
+            operands += [f"{MEMORY[dtype]} {part}" for part in code.to_memory(dtype, code.value(arg))]
+    return operands
 
 
 def _address(code: Code, pointer: Pointer) -> str:

@@ -1,7 +1,7 @@
 """Loop IR to LLVM IR text.
 
 `emit` takes a `Program` and a `Machine` and gives the text and the external names that it calls. The statements are
-written by rules.
+written by rules. Functions of the program are called as the entry is.
 
 Note [Entry]
 `void NAME(parameters, i64 threads, ptr results, ptr err)`. Scalars come by value (a complex one as two, a bool as i8),
@@ -39,12 +39,15 @@ class Emitted:
 def emit(program: Program, target: Machine, numbers: Mapping[int, int] | None = None) -> Emitted:
     """`numbers`: of loops, by id, for marks that come back in optimised code."""
     module = Module(target)
-    shared = Shared(program, module, numbers)
-    _write_entry(HostCode(shared, Writer(module, shared.flags), err="%err"))
-    return Emitted(str(module), tuple(sorted(module.externals)), shared.pieces.large)
+    large = False
+    for function in (*program.functions, program):
+        shared = Shared(function, module, numbers)
+        _write(HostCode(shared, Writer(module, shared.flags), err="%err"), "" if function is program else "internal ")
+        large |= shared.pieces.large
+    return Emitted(str(module), tuple(sorted(module.externals)), large)
 
 
-def _write_entry(code: Code) -> None:
+def _write(code: Code, linkage: str) -> None:
     shared, w = code.shared, code.w
     program = shared.program
     w.open("start")
@@ -68,7 +71,7 @@ def _write_entry(code: Code) -> None:
     code.block(program.body)
     stopping.finish(code, given, len(program.given_results))
     params += ["i64 %threads", "ptr noalias %results", "ptr %err"]
-    header = f"define void {symbol(program.name)}({', '.join(params)}) {shared.attributes()} {{"
+    header = f"define {linkage}void {symbol(program.name)}({', '.join(params)}) {shared.attributes()} {{"
     shared.module.add(f"{header}\n{w.body()}\n}}\n")
 
 

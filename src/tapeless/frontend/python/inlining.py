@@ -18,6 +18,7 @@ from tapeless.frontend.data.arrays import any_turned
 from tapeless.frontend.numpy.methods import call_method
 from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.rules import elements, evaluate, expression, statement
+from tapeless.frontend.python.sharing import shared_call
 from tapeless.frontend.python.statements import run_block
 from tapeless.frontend.source import sources
 from tapeless.frontend.source.fence import check_function
@@ -104,11 +105,11 @@ def _define(ctx: Context, s: ast.FunctionDef) -> None:
 
 @called(Closure)
 def call_closure(ctx: Context, function: Closure, args: list[Value], keywords: dict[str, Value]) -> Value:
-    """Compiles the body of `function` here, with its parameters bound to the arguments."""
+    """Compiles the body of `function` here, with its parameters bound to the arguments, or calls what was made of it before."""
     with ctx.at_span(ctx.span if ctx.span is not NOWHERE else function.source.span(function.node)):
         bound = bind_arguments(ctx, function, args, keywords)
     if function.python is None or not is_library(function.source.file) or ctx.in_library:
-        return _inlined(ctx, function, bound)
+        return shared_call(ctx, function, bound, lambda given: _inlined(ctx, function, given))
     try:
         return _inlined(ctx, function, bound)
     except InternalError:

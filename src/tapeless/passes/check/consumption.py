@@ -104,7 +104,14 @@ class Inserted:
     reason: str
 
 
-def check_in_place(function: Function) -> tuple[Function, list[Inserted]]:
+def check_in_place(program: Function) -> tuple[Function, list[Inserted]]:
+    """The program, with copies where there have to be some, and those copies."""
+    done = [_checked(f) for f in (*program.calls, program)]
+    calls = tuple(f for f, _ in done[:-1])
+    return replace(done[-1][0], calls=calls), [copy for _, copies in done for copy in copies]
+
+
+def _checked(function: Function) -> tuple[Function, list[Inserted]]:
     checker = _Checker()
     for p in function.params:
         checker.roots[p] = frozenset({p}) if p.type.shape else NONE

@@ -60,7 +60,7 @@ from tapeless.passes.analysis.facts import taken_arrays
 BUDGET = 200  # statements in the regions of one expression that is compared with others
 EXACT = {loose: row for row, loose in LOOSE.items()}
 # What makes an array, and so is merged only if nobody takes the array.
-MAKERS = (Iota, Full, ArrayLit, Concat, Library, Call)
+MAKERS = (Iota, Full, ArrayLit, Concat, Library)
 VIEWS = (Reshape, Transpose, Broadcast)
 
 
@@ -87,6 +87,8 @@ class Cse(Rewriter):
             key = exp
         elif isinstance(exp, MAKERS):
             key = exp if self.may_share(stm) and not (isinstance(exp, Full) and exp.value is None) else None
+        elif isinstance(exp, Call):
+            key = exp if self.may_share(stm) and not exp.effects else None
         elif isinstance(exp, WithRegions):
             exp = self.inside(exp)
             if isinstance(exp, Sweep) and len(exp.reduces) > 1:
@@ -309,7 +311,7 @@ def _attributes(exp: Exp) -> tuple[Hashable, ...]:
             return (len(items),)
         case Library(name, _, attrs):
             return name, attrs
-        case Call(name, _, _, inverse):
+        case Call(name, _, False, inverse):
             return name, inverse
         case For(params=params) | While(params=params):
             return (len(params),)
@@ -322,7 +324,7 @@ def _attributes(exp: Exp) -> tuple[Hashable, ...]:
             return (*shape_key((width,)), len(dests), len(arrays))
         case WithAcc(arrays, lam):
             return len(arrays), tuple(p.type.acc for p in lam.params)
-        case UpdateAcc() | Print():
+        case UpdateAcc() | Print() | Call():
             raise Declined
         case Apply() | If() | Copy() | Check():
             return ()

@@ -1,0 +1,59 @@
+"""Containers of values, leaf by leaf: what transforms and calls work on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tapeless.frontend.data.arrays import read
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
+from tapeless.ir.types import Atom, Type, Var
+
+
+def leaves_of(value: Value) -> list[Value]:
+    if isinstance(value, Sequence_):
+        return [leaf for item in value.items for leaf in leaves_of(item)]
+    return [value]
+
+
+def paths_of(value: Value, name: str) -> list[str]:
+    """How one would write each leaf."""
+    if not isinstance(value, Sequence_):
+        return [name]
+    steps: list[str] = [f"[{k}]" for k in range(len(value.items))]
+    if value.keys:
+        steps = [f"[{k!r}]" if value.kind == "dict" else f".{k}" for k in value.keys]
+    return [path for item, step in zip(value.items, steps, strict=True) for path in paths_of(item, name + step)]
+
+
+def rebuilt(value: Value, leaves: Sequence[Value]) -> Value:
+    """The container of `value` with other leaves."""
+    rest = list(leaves)
+
+    def build(v: Value) -> Value:
+        if isinstance(v, Sequence_):
+            return Sequence_(tuple(build(item) for item in v.items), v.kind, v.keys, v.cls)
+        return rest.pop(0)
+
+    return build(value)
+
+
+def type_of(value: Value) -> Type | None:
+    match value:
+        case Scalar(atom=atom):
+            return atom.type
+        case Array(type=type):
+            return type
+        case _:
+            return None
+
+
+def atom_of(ctx: Context, value: Scalar | Array) -> Atom:
+    return value.atom if isinstance(value, Scalar) else read(ctx, value)
+
+
+def value_of(ctx: Context, atom: Atom, weak: bool = False) -> Value:
+    if atom.type.shape:
+        assert isinstance(atom, Var)
+        return ctx.new_cell(atom)
+    return Scalar(atom, weak)

@@ -1,0 +1,233 @@
+"""Large functions that are called more than once: compiled once, and called.
+
+`shared_call` takes a call of a function of the user and gives its value, or None where the function is to be compiled into its caller, as
+most are.
+
+Note [Shared functions]
+The first call of a function is compiled in place. If that made many statements, the second call with arguments of the same kind makes
+a function of the program, and from then on calls are calls. Kinds are all that is known of arguments at compile time:
+constants, types, which sizes are equal, the containers. A function that writes an array of its caller, gives one back, or gives an
+array of a size that only it knows is compiled in place: what such a call means is not in its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tapeless.errors import CompileError, InternalError
+from tapeless.frontend.data.arrays import read, turned
+from tapeless.frontend.data.leaves import leaves_of, rebuilt, value_of
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import Array, Cell, Closure, Scalar, State, Static, Value
+from tapeless.ir.calls import closed, outside_of
+from tapeless.ir.core import Body, Lambda
+from tapeless.ir.span import Span
+from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var, dim_atom
+from tapeless.ir.walk import type_vars
+from tapeless.passes import inline
+from tapeless.passes.analysis.facts import has_effects
+
+Run = Callable[[Mapping[str, Value]], Value]  # compiles the function in place, for these arguments
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A function of the program, and how to call it. `sizes` are numbers of sizes of the arguments, or sizes of outside."""
+
+    name: str
+    effects: bool
+    sizes: tuple[int | Var, ...]
+    reads: tuple[bool, ...]  # of each array among the arguments, whether it is read
+    others: tuple[tuple[Cell, Var], ...]  # arrays of outside, with their contents
+    result: Value
+    returned: Span
+
+
+def shared_call(ctx: Context, function: Closure, bound: Mapping[str, Value], run: Run) -> Value:
+    """The value of a call. Note [Shared functions]"""
+    kinds = None if ctx.inside_prelude or ctx.in_library or ctx.rules else _kinds(ctx, function, bound)
+    if kinds is None:
+        return run(bound)
+    key, sizes = kinds
+    known = ctx.shared.get(key)
+    if known is None:
+        before = ctx.b.made
+        found = run(bound)
+        if key not in ctx.shared and ctx.b.made - before > inline.SMALL:
+            ctx.shared[key] = LARGE
+        return found
+    if known is LARGE:
+        known = ctx.shared[key] = _made(ctx, function, bound, sizes, run)
+    if not isinstance(known, Shared) or any(ctx.state.cells.get(cell) is not v for cell, v in known.others):
+        return run(bound)
+    return _call(ctx, known, bound, sizes)
+
+
+@dataclass(frozen=True)
+class _Same:
+    """An object that is compared by identity, and stays as long as this does."""
+
+    what: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.what is other.what
+
+    def __hash__(self) -> int:
+        return id(self.what)
+
+
+LARGE = "large"  # stands for a function that was large when it was compiled in place
+NEVER = "never"  # for one that cannot be a function of the program
+Sizes = list[Dim]
+
+
+def _kinds(ctx: Context, function: Closure, bound: Mapping[str, Value]) -> tuple[tuple[Any, ...], Sizes] | None:
+    """What is known of a function and its arguments at compile time, and the sizes among them. None if they are not of the kind."""
+    if function.python is None:
+        return None
+    sizes: dict[Dim, int] = {}
+    found: list[Any] = [function.node, function.python, ctx.transforms > 0]
+
+    def size(d: Dim) -> tuple[Any, ...]:
+        d = ctx.canon(d)
+        return (d,) if isinstance(d, int) else (sizes.setdefault(d, len(sizes)), d in ctx.short)
+
+    for name, value in bound.items():
+        leaves = leaves_of(value)
+        found.append((name, rebuilt(value, [Static(None) for _ in leaves])))
+        for leaf in leaves:
+            match leaf:
+                case Scalar(atom=Const(value=number, dtype=dtype), weak=weak):
+                    found.append((dtype, weak, repr(number)))
+                case Scalar(atom=atom, weak=weak):
+                    found.append((atom.type.dtype, weak, atom in ctx.without_axes))
+                case Array(type=type):
+                    found.append((type.dtype, *map(size, type.shape), _apart(leaf)))
+                case Static(value=known):
+                    found.append(_Same(known))
+                case Closure(python=python) if python is not None and not leaf.defaults:
+                    found.append((leaf.node, python))
+                case _:
+                    return None
+    cells = [leaf.cell for value in bound.values() for leaf in leaves_of(value) if isinstance(leaf, Array)]
+    if len(set(cells)) < len(cells):
+        return None
+    return tuple(found), list(sizes)
+
+
+def _apart(leaf: Array) -> bool:
+    """Whether NumPy may have the elements in another order."""
+    return turned(leaf) or leaf.cell.scattered
+
+
+def _made(ctx: Context, function: Closure, bound: Mapping[str, Value], sizes: Sizes, run: Run) -> Shared | str:
+    """The function, compiled for arguments of this kind."""
+    fresh: dict[Dim, Var] = {d: Var(getattr(d, "name", "n"), I64) for d in sizes}
+    params: list[Var] = []
+    cells: dict[Cell, Var] = {}
+    state = State(cells=dict(ctx.state.cells))
+
+    def param(leaf: Value) -> Value:
+        if isinstance(leaf, Scalar) and isinstance(leaf.atom, Var):
+            params.append(Var(leaf.atom.name, leaf.atom.type))
+            if leaf.atom in ctx.without_axes:
+                ctx.without_axes.add(params[-1])
+            return Scalar(params[-1], leaf.weak)
+        if isinstance(leaf, Array):
+            shape = tuple(fresh.get(ctx.canon(d), ctx.canon(d)) for d in leaf.type.shape)
+            params.append(Var(leaf.cell.name, Type(leaf.type.dtype, shape)))
+            cell = Cell(leaf.cell.name, argument=True, scattered=_apart(leaf))
+            state.cells[cell] = cells[cell] = params[-1]
+            return Array(cell, params[-1].type)
+        return leaf
+
+    given = {name: rebuilt(v, [param(leaf) for leaf in leaves_of(v)]) for name, v in bound.items()}
+    ctx.counters.update(fresh.values())
+    ctx.short.update(v for d, v in fresh.items() if d in ctx.short)
+    with _elsewhere(ctx, state), ctx.b.region() as stms:
+        before = dict(state.cells)
+        try:
+            result = run(given)
+        except InternalError:
+            raise
+        except CompileError:
+            return NEVER
+        leaves = leaves_of(result)
+        if not all(isinstance(leaf, Scalar | Static) or _is_own(ctx, leaf, before) for leaf in leaves):
+            return NEVER
+        if any(ctx.state.cells.get(cell) is not v for cell, v in before.items()):
+            return NEVER
+        atoms = [_contents(ctx, leaf) for leaf in leaves if isinstance(leaf, Scalar | Array)]
+        reads = tuple(cell in ctx.read_cells for cell in cells)
+        returned = ctx.returned
+    lam = Lambda(tuple(params), Body(tuple(stms), tuple(atoms)))
+    outside = outside_of([lam])
+    inside = {*params, *outside.sizes}
+    contents = {v: cell for cell, v in ctx.state.cells.items()}
+    known = all(d in inside for a in atoms for d in type_vars(a.type)) and all(v in contents for v in outside.others)
+    if not known or not all(d in fresh.values() or d in ctx.sizes for d in outside.sizes):
+        return NEVER
+    made = closed(ctx.b.functions.reserve(function.name), lam, outside)
+    ctx.b.functions.add(made)
+    numbers = {v: k for k, v in enumerate(fresh.values())}
+    places = tuple(numbers.get(v, v) for v in outside.sizes)
+    others = tuple((contents[v], v) for v in outside.others)
+    return Shared(made.name, has_effects(made.body), places, reads, others, result, returned)
+
+
+@contextmanager
+def _elsewhere(ctx: Context, state: State) -> Iterator[None]:
+    """What is compiled inside leaves no traces here."""
+    before = ctx.state, ctx.written_cells, ctx.read_cells, ctx.apart, ctx.points, ctx.returned
+    counts = ctx.copied, ctx.copying, ctx.transforms
+    ctx.state, ctx.written_cells, ctx.read_cells = state, set(), set()
+    ctx.apart, ctx.points = set(ctx.apart), dict(ctx.points)
+    try:
+        yield
+    finally:
+        ctx.state, ctx.written_cells, ctx.read_cells, ctx.apart, ctx.points, ctx.returned = before
+        ctx.copied, ctx.copying, ctx.transforms = counts
+
+
+def _is_own(ctx: Context, leaf: Value, before: Mapping[Cell, Var]) -> bool:
+    """Whether it is an array that the function made, and nothing else."""
+    if not isinstance(leaf, Array) or leaf.view or leaf.cell in before:
+        return False
+    cell = leaf.cell
+    return not (cell.may_be or cell.readonly or cell.argument or cell.stands_for or cell.seen_through)
+
+
+def _contents(ctx: Context, leaf: Scalar | Array) -> Atom:
+    return leaf.atom if isinstance(leaf, Scalar) else read(ctx, leaf)
+
+
+def _call(ctx: Context, shared: Shared, bound: Mapping[str, Value], sizes: Sizes) -> Value:
+    reads = iter(shared.reads)
+    args: list[Atom] = []
+    for leaf in (leaf for value in bound.values() for leaf in leaves_of(value)):
+        if isinstance(leaf, Scalar) and isinstance(leaf.atom, Var):
+            args.append(leaf.atom)
+        elif isinstance(leaf, Array):
+            used = next(reads)
+            args.append(read(ctx, leaf) if used or leaf.view else ctx.state.cells[leaf.cell])
+    first = [dim_atom(sizes[s]) if isinstance(s, int) else s for s in shared.sizes]
+    others = [v for _, v in shared.others]
+    ctx.read_cells.update(cell for cell, _ in shared.others)
+    found = iter(ctx.b.call(shared.name, [*first, *args, *others], shared.effects))
+    ctx.returned = shared.returned
+    leaves: list[Value] = []
+    made: dict[Cell, Array] = {}
+    for leaf in leaves_of(shared.result):
+        if isinstance(leaf, Array):
+            cell, var = leaf.cell, next(found)
+            if cell not in made:
+                made[cell] = ctx.new_cell(var, cell.name if cell.named else "", scattered=cell.scattered)
+            leaves.append(made[cell])
+        elif isinstance(leaf, Scalar):
+            leaves.append(value_of(ctx, next(found), leaf.weak))
+        else:
+            leaves.append(leaf)
+    return rebuilt(shared.result, leaves)
