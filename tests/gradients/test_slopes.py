@@ -106,6 +106,39 @@ def test_where_of_a_product_with_an_infinite_value() -> None:
     expect(lambda x: np.sum(np.where(x > 0, x * np.log(x), 0.0)), array(1, 0), gradient=[1, 0])
 
 
+def in_a_branch(x):
+    return np.where(x > 0, x * np.log(x), 0.0) * 2.0 if x < 5 else x
+
+
+def in_a_loop(x):
+    y = 0.0
+    for _ in range(2):
+        y += np.where(x > 0, x * np.log(x), 0.0)
+    return y
+
+
+def in_a_while(x):
+    y, k = 0.0, 0
+    while k < 2:
+        y += np.where(x > 0, x * np.log(x), 0.0)
+        k += 1
+    return y
+
+
+def in_a_branch_of_a_loop(x):
+    y = 0.0
+    for i in range(3):
+        if i != 1:
+            y += np.where(x > 0, x * np.log(x), 0.0)
+    return y
+
+
+@pytest.mark.parametrize("f", [in_a_branch, in_a_loop, in_a_while, in_a_branch_of_a_loop])
+def test_where_of_a_product_with_an_infinite_value_in_regions(f) -> None:
+    expect(f, 0.0, gradient=0)
+    expect(f, 1.0, gradient=2)
+
+
 def test_norm_of_zeros() -> None:
     expect(lambda x: np.linalg.norm(x), array(0, 0), gradient=[0, 0])
     expect(lambda x: np.std(x), array(1, 1), gradient=[0, 0])

@@ -21,6 +21,7 @@ HISTORY = np.zeros(3)
 @pytest.fixture(autouse=True)
 def shared(monkeypatch, compiled_anew):
     monkeypatch.setattr(inline, "SMALL", 0)
+    monkeypatch.setattr(inline, "BUDGET", 0)
 
 
 def calls_in(f, *args):
@@ -372,7 +373,7 @@ def test_rules_inside():
 
 def test_a_chain_of_calls_is_compiled_in_linear_time(tmp_path, monkeypatch):
     """14 functions that call the next one twice: 16,384 copies of the last one."""
-    monkeypatch.setattr(inline, "SMALL", 50)
+    monkeypatch.undo()
     lines = ["def f0(x):", "    return 0.5 * x + 0.1 * x * x - x * x * x"]
     for k in range(1, 15):
         lines += [f"def f{k}(x):", f"    return f{k - 1}(x) * 0.5 + f{k - 1}(0.3 * x)"]

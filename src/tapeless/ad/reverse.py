@@ -67,27 +67,33 @@ def vjp_body(
     debug_nans: bool = False,
     policy: Policy = DEFAULT,
     last: bool = False,
+    forwards: Callable[[Reverse, Body], list[tuple[Stm, Back]]] | None = None,
 ) -> tuple[tuple[Atom, ...], tuple[Atom | None, ...]]:
     """Emits the body and its adjoint for the adjoints `seeds` of its results; its results and the adjoints of `wrt`.
 
-    last: what is emitted is not differentiated again.
+    last: what is emitted is not differentiated again. forwards: emits a body that is `ready` already, its own way.
     """
     wanted = [r for r, s in zip(body.results, seeds, strict=True) if s is not None]
-    active = varied(body, wrt) & useful(body, wanted)
-    body = unfold(body, active, last and policy.memory is None)
+    if forwards is None:
+        body = ready(body, wrt, wanted, last and policy.memory is None)
     active = varied(body, wrt) & useful(body, wanted)
     budget: Atom | None = None
     if policy.memory is not None:
         budget = i64(policy.memory) if policy.room is None else Emit(b)("add", policy.room, policy.more)
     reverse = Reverse(b, active, Scope(policy, debug_nans, budget, once=True))
     reverse.sizes = sizes_in(body)
-    backs = reverse.forward(body)
+    backs = reverse.forward(body) if forwards is None else forwards(reverse, body)
     reverse.scope = replace(reverse.scope, once=False)
     for r, seed in zip(body.results, seeds, strict=True):
         if seed is not None and isinstance(r, Var):
             reverse.add(r, seed)
     reverse.backward(backs)
     return body.results, tuple(reverse.adjoint(v) for v in wrt)
+
+
+def ready(body: Body, wrt: Sequence[Var], wanted: Sequence[Atom], last: bool) -> Body:
+    """The body in the form that adjoints are taken of."""
+    return unfold(body, varied(body, wrt) & useful(body, wanted), last)
 
 
 RULES: Rules[type, Callable[[Reverse, Stm, Any], Back]] = Rules()  # for statements that have to do with the derivative
@@ -258,8 +264,7 @@ class Reverse:
     def forward(self, body: Body, known: Mapping[Var, Var] = NOTHING) -> list[tuple[Stm, Back]]:
         """Emits the statements; what to do in the backward pass. The values of some may be `known`."""
         backs: list[tuple[Stm, Back]] = []
-        self.chosen |= chosen_in(body)
-        self.large |= large_in(body) if self.chosen else set()
+        self.look_at(body)
         scope = self.scope
         if scope.budget is not None:
             budget = self.emit("floordiv", scope.budget, max(1, scope.sharers))
@@ -269,6 +274,11 @@ class Reverse:
             run = self.stm if value is None else partial(self.known, value)
             with_span(self.b, stm, lambda stm=stm, run=run: backs.append((stm, run(stm))))  # type: ignore[misc]
         return backs
+
+    def look_at(self, body: Body) -> None:
+        """Before its statements are emitted: Note [Operands of choices]."""
+        self.chosen |= chosen_in(body)
+        self.large |= large_in(body) if self.chosen else set()
 
     def known(self, value: Var, stm: Stm) -> Back:
         """For a statement that need not run, because its value is there."""

@@ -14,21 +14,12 @@ from tapeless.ir.types import Atom, Type, Var
 from tapeless.ir.walk import Substitution, all_stms, apply_lambda, free_in_lambda, type_vars
 
 
-@dataclass(frozen=True)
-class Derived:
-    """A derived function, and which of the derivatives that it might give it gives: the others are zero."""
-
-    name: str
-    effects: bool
-    gives: tuple[bool, ...]
-
-
 @dataclass
 class Functions:
-    """By their names. `derived` has what derivatives were made, by what they were made for."""
+    """By their names. `derived` has what their derivatives are, by what these were made for."""
 
     by_name: dict[str, Function] = field(default_factory=dict)
-    derived: dict[Hashable, Derived] = field(default_factory=dict)
+    derived: dict[Hashable, object] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)  # names
 
     def __getitem__(self, name: str) -> Function:

@@ -1,6 +1,6 @@
 """Calls of functions that are small, or called once, become the functions themselves.
 
-`inline` takes a program and gives one in which the calls that are left are worth it: of large functions that are called more than once. Such a
+`inline` takes a program and gives one in which the calls that are left are worth it: of functions whose copies would be more than a budget. Such a
 function is compiled once, and passes do not look through its calls.
 """
 
@@ -17,19 +17,32 @@ from tapeless.ir.quiet import quiet
 from tapeless.ir.walk import all_stms, in_regions, with_stms
 from tapeless.passes.analysis.facts import has_effects
 
-SMALL = 250  # statements of a function that is worth a copy for each call
+SMALL = 60  # statements of a function that is worth a copy for each call
+BUDGET = 200  # statements that all copies of a larger one may be
 Wanted = Callable[[Function], bool]
 
 
 def inline(program: Function, everything: bool = False) -> Function:
     """`everything`: no call is left."""
-    if not program.calls:
-        return program
-    program = _with_versions(program)
+    return _inlined(_with_versions(program), everything) if program.calls else program
+
+
+def inline_here(body: Body, functions: Functions, everything: bool = False) -> Body:
+    """The same for a body that is about to be differentiated: functions with rules stay. `everything`: no others do."""
+    here = functions.program(Function("region", (), (), body))
+    if not here.calls:
+        return body
+    here = _inlined(here, everything)
+    for f in here.calls:
+        functions.add(f)
+    return here.body
+
+
+def _inlined(program: Function, everything: bool) -> Function:
     uses = Counter(name for f in (*program.calls, program) for name in called_in(f.body))
 
     def wanted(f: Function) -> bool:
-        return everything or worth_a_copy(f, uses[f.name])
+        return f.rule is None and (everything or worth_a_copy(f, uses[f.name]))
 
     done = Functions()
     for f in program.calls:  # callees come first
@@ -37,20 +50,10 @@ def inline(program: Function, everything: bool = False) -> Function:
     return done.program(replace(program, body=expanded(program.body, done.by_name, wanted)))
 
 
-def inline_here(body: Body, functions: Functions, everything: bool = False) -> Body:
-    """The same for a body that is about to be differentiated: functions with rules stay. `everything`: no others do."""
-    here = Function("region", (), (), body)
-    uses = Counter(name for f in (here, *functions.program(here).calls) for name in called_in(f.body))
-
-    def wanted(f: Function) -> bool:
-        return f.rule is None and (everything or worth_a_copy(f, uses[f.name]))
-
-    return expanded(body, functions.by_name, wanted) if uses else body
-
-
 def worth_a_copy(f: Function, uses: int) -> bool:
     """Whether each call of a function should be its body."""
-    return uses == 1 or sum(1 for _ in all_stms(f.body)) <= SMALL
+    size = sum(1 for _ in all_stms(f.body))
+    return uses == 1 or size <= SMALL or uses * size <= BUDGET
 
 
 def expanded(body: Body, table: Mapping[str, Function], wanted: Wanted) -> Body:
