@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from tapeless.backends.llvm.ptx import ptx
+from tapeless.backends.llvm.ptx import is_blocked, ptx
 from tapeless.ir.types import Const, DType
 from tapeless.lower.loopir import Buffer, Let
 from tapeless.ops.table import TABLE
@@ -82,8 +82,8 @@ def run(program, values, block=128, arch="sm_80"):
     for kernel in kernels:
         function = ctypes.c_void_p()
         check(cuda.cuModuleGetFunction(ctypes.byref(function), module, kernel.name.encode()))
-        lo, hi = (scalar(a) for a in (kernel.lo, kernel.hi))
-        count = len(range(lo, hi, kernel.step))
+        lo, hi = (scalar(a) for a in (kernel.loop.lo, kernel.loop.hi))
+        count = len(range(lo, hi, kernel.loop.step))
         args = []
         for p in kernel.params:
             if isinstance(p, Buffer):
@@ -94,7 +94,7 @@ def run(program, values, block=128, arch="sm_80"):
                 args.append(CTYPE[p.type.dtype](scalar(p)))
         args += [CTYPE[DType.i64](lo), CTYPE[DType.i64](count), record.pointer]
         pointers = (ctypes.c_void_p * len(args))(*(ctypes.addressof(a) for a in args))
-        blocks = count if kernel.blocked else -(-count // block)
+        blocks = count if is_blocked(kernel) else -(-count // block)
         check(cuda.cuLaunchKernel(function, blocks, 1, 1, block, 1, 1, 0, None, pointers, None))
     check(cuda.cuCtxSynchronize())
     for m in (*memory.values(), record):

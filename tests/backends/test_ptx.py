@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tapeless.backends.llvm import complexmath
-from tapeless.backends.llvm.ptx import libdevice, ptx
+from tapeless.backends.llvm.ptx import is_blocked, libdevice, ptx
 from tapeless.ir.types import SCALAR, Const, DType, Var, i64
 from tapeless.lower.loopir import Atomic, Barrier, Buffer, Check, For, If, Let, Load, Space, Store, Tag
 from tapeless.ops.table import TABLE
@@ -115,8 +115,9 @@ def test_a_kernel_tells_its_parameters_and_bounds():
     prog = saxpy()
     _, (kernel,) = ptx(prog)
     x, y, n, c = prog.params
-    assert kernel.params == (c, x, y) and (kernel.lo, kernel.hi, kernel.step) == (i64(0), n, 1) and not kernel.blocked
-    assert ptx(block_sums())[1][0].blocked
+    loop = kernel.loop
+    assert kernel.params == (c, x, y) and (loop.lo, loop.hi, loop.step) == (i64(0), n, 1) and not is_blocked(kernel)
+    assert is_blocked(ptx(block_sums())[1][0])
 
 
 def test_grid_loops_inside_host_code():

@@ -63,9 +63,9 @@ class Loc:
 class Code:
     """The statements under construction."""
 
-    def __init__(self, sites: dict[Site, int]) -> None:
+    def __init__(self, sites: dict[Site, int] | None = None) -> None:
         self._blocks: list[list[Stm]] = [[]]
-        self.sites = sites  # with their numbers
+        self.sites: dict[Site, int] = {} if sites is None else sites  # with their numbers
         self.span: Span = NOWHERE
         self.reassoc = False
 

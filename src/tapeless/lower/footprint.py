@@ -33,6 +33,7 @@ from tapeless.lower.loopir import (
     Give,
     If,
     Invoke,
+    Launch,
     Let,
     Load,
     Pointer,
@@ -130,6 +131,8 @@ def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int], in
                 stm, uses = replace(stm, test=parts[0], body=parts[1]), ()
             case If() if any(parts := [_sketch(part, needed, budgets, invoked) for part in (stm.then, stm.orelse)]):
                 stm, uses = replace(stm, then=parts[0], orelse=parts[1]), (stm.cond,)
+            case Launch(kernel) if block := _sketch(kernel.block, needed, budgets, invoked):
+                stm, uses = Launch(replace(kernel, block=block)), ()
             case Invoke(name=name, args=args) if name in invoked:
                 pairs = zip(invoked[name], args, strict=True)
                 uses = tuple(a for p, a in pairs if p in needed and not isinstance(a, Pointer))

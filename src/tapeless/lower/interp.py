@@ -41,6 +41,7 @@ from tapeless.lower.loopir import (
     Give,
     If,
     Invoke,
+    Launch,
     Let,
     Load,
     Pointer,
@@ -198,6 +199,8 @@ class _Machine:
                 self._call(stm, scope)
             case Invoke():
                 self._invoke(stm, scope)
+            case Launch():
+                self._launch(stm, scope)
             case Return(k, value):
                 self._scalars[k] = self._value(stm, value, scope)
             case Print(parts, args):
@@ -241,6 +244,16 @@ class _Machine:
                 first = first or error
         if first is not None:
             raise first
+
+    def _launch(self, stm: Launch, scope: Scope) -> None:
+        """The body sees what was handed over; the host looks at the bounds."""
+        loop, program = stm.kernel.loop, self._program
+        given: Scope = {p: scope[p] for p in stm.kernel.params if p in scope}
+        given[program.threads] = np.int64(1)
+        for bound in (loop.lo, loop.hi):
+            if isinstance(bound, Var):
+                given[bound] = scope[bound]
+        self._loop(loop, given)
 
     def _lockstep(self, stm: For, scope: Scope) -> Iterator[Barrier]:
         """Note [Lockstep]. Yields where all threads wait, so that a block loop around this one can wait there too."""

@@ -1,6 +1,6 @@
 """Loop IR: every node of the low-level representation that `lower` makes and the LLVM emitter takes.
 
-    program ::= name, params, results, body, functions   the host program; parallel loops become kernels in the emitter
+    program ::= name, params, results, body, functions   the host program, and the functions that it invokes
     stm     ::= let v = op(atom...)                   a row of the ops table on scalars, v is bound once
               | v = load buf[atom] | store buf[atom] = atom | atomic op buf[atom] atom
               | declare v = atom | assign v = atom    a scalar that changes: carried values, results of branches
@@ -8,6 +8,7 @@
               | while block, atom do block | if atom block else block
               | alloc buf[atom] | free buf | swap buf buf
               | check atom error args | call library args | v... = invoke function args
+              | launch kernel                         Note [Kernels]
               | give k buf | return k atom | barrier | print
 Atoms are `Var` and `Const` of ir.types, scalars only. A buffer is a flat run of elements; shapes are gone, index
 arithmetic is explicit. Two different buffers never overlap when one of them is written.
@@ -17,6 +18,11 @@ Note [Tags]
 vectorised without asking about memory. `threads`: the iterations may run at the same time on different threads;
 the block declares all scalars that it assigns, and it allocates what it writes or writes disjoint cells.
 `grid` and `block` are the two levels of a GPU launch, with the same promise as `threads`.
+
+Note [Kernels]
+The outermost parallel loops of a finished program are launched (`lower/kernels.py`): a kernel is such a loop, by itself in a block, with the scalars and
+buffers of outside that its body uses. The host works out the bounds of the loop and hands the rest over; nothing else of the host is
+seen inside. A kernel is launched at one place, so it stands there.
 
 Note [Errors]
 A failing check records the error (first one wins) and leaves the program; each function frees its heap buffers on
@@ -218,6 +224,26 @@ class Invoke:
 
 
 @dataclass(frozen=True)
+class Kernel:
+    """Note [Kernels]. `block` has one statement."""
+
+    name: str
+    params: tuple[Var | Buffer, ...]
+    block: tuple[Stm, ...]
+
+    @property
+    def loop(self) -> For:
+        (loop,) = self.block
+        assert isinstance(loop, For)
+        return loop
+
+
+@dataclass(frozen=True)
+class Launch:
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
 class Give:
     """Hands a heap buffer to the caller as result `k` (the dimensions are returned as scalars)."""
 
@@ -260,6 +286,7 @@ Stm = (
     | Check
     | Call
     | Invoke
+    | Launch
     | Give
     | Return
     | Barrier
@@ -298,6 +325,6 @@ class Program:
 
 __all__ = [
     "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
-    "If", "Invoke", "Let", "Load", "Pointer", "Print", "Program", "Return", "Site", "Space", "Stm", "Store", "Swap", "Tag",
+    "If", "Invoke", "Kernel", "Launch", "Let", "Load", "Pointer", "Print", "Program", "Return", "Site", "Space", "Stm", "Store", "Swap", "Tag",
     "Type", "Var", "While",
 ]  # fmt: skip

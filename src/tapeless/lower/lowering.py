@@ -12,6 +12,7 @@ from tapeless.ir.core import Atom, Function
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Type, Var
 from tapeless.lower.code import Loc
+from tapeless.lower.kernels import outlined
 from tapeless.lower.loopir import Buffer, Give, Program, Return, Site, Space
 from tapeless.lower.lowerer import Lowerer, Note
 from tapeless.lower.memory import place_allocations
@@ -77,7 +78,7 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     lo.alone = alone
     entry = _lowered(lo, name, set(function.sizes), fastmath)
     functions = tuple(replace(callee.program, sites=tuple(sites)) for callee in known.values())
-    entry.program = replace(entry.program, sites=tuple(sites), functions=functions)
+    entry.program = outlined(replace(entry.program, sites=tuple(sites), functions=functions), target)
     for callee in known.values():
         entry.notes.extend(callee.notes)
     return entry

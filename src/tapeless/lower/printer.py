@@ -29,6 +29,7 @@ from tapeless.lower.loopir import (
     Give,
     If,
     Invoke,
+    Launch,
     Let,
     Load,
     Pointer,
@@ -163,6 +164,8 @@ class Printer:
             case Invoke(name, mixed, results):
                 target = f"{', '.join(map(self._bound, results))} = " if results else ""
                 return f"{target}invoke {name}({self._passed(mixed)})"
+            case Launch(kernel):
+                return f"launch {kernel.name}({', '.join(map(self.name, kernel.params))}):"
             case Give(k, buffer):
                 return f"give {k} {self.name(buffer)}"
             case Return(k, value):
@@ -218,6 +221,8 @@ class Printer:
                     lines += self._block(test, depth + 1)
                     lines.append(f"{indent}do {self._atom(cond)}:")
                     lines += self._block(body, depth + 1)
+                case Launch(kernel):
+                    lines += self._block(kernel.block, depth + 1)
                 case If(then=then, orelse=orelse):
                     lines += self._block(then, depth + 1)
                     if orelse:

@@ -34,6 +34,7 @@ from tapeless.lower.loopir import (
     Give,
     If,
     Invoke,
+    Launch,
     Let,
     Load,
     Pointer,
@@ -48,7 +49,7 @@ from tapeless.lower.loopir import (
     While,
 )
 from tapeless.lower.printer import Printer
-from tapeless.lower.walk import buffers, children
+from tapeless.lower.walk import binds, buffers, children, reads, walk
 from tapeless.ops.table import TABLE
 
 CHECK_ARGS = 3
@@ -230,6 +231,8 @@ class _Verifier:
                     self._bind(result)
             case Invoke():
                 self._invoke(stm)
+            case Launch():
+                self._launch(stm)
             case Return(k, value):
                 self._require(0 <= k < len(self._program.scalar_results), "there is no scalar result {}", k)
                 self._atom(value, self._program.scalar_results[k])
@@ -247,6 +250,27 @@ class _Verifier:
                 self._require(all(0 <= part < len(args) for part in positions), "a part has no argument")
             case _:
                 assert_never(stm)
+
+    def _launch(self, stm: Launch) -> None:
+        """Note [Kernels]: what its body uses of outside is handed over."""
+        kernel = stm.kernel
+        self._require(len(kernel.block) == 1 and isinstance(kernel.block[0], For), "a kernel is one loop")
+        loop = kernel.loop
+        self._require(loop.tag.parallel and not self._parallel, "a kernel is an outermost parallel loop")
+        for param in kernel.params:
+            if isinstance(param, Var):
+                self._require(param in self._bound, "{} is handed over before it is bound", param)
+            else:
+                self._buffer(param)
+        given, inside = set(kernel.params), list(walk(loop.body))
+        bound = {loop.var, *(v for s in inside for v in binds(s))}
+        for s in inside:
+            for v in reads(s):
+                self._require(v in bound or v in given, f"{{}} is not handed over to {kernel.name}", v)
+            for b in buffers(s):
+                outer = b.space is Space.param or b in self._path.live
+                self._require(not outer or b in given, f"{{}} is not handed over to {kernel.name}", b)
+        self._loop(loop)
 
     def _invoke(self, stm: Invoke) -> None:
         self._require(stm.name in self._known, "there is no function {} before this one", stm.name)

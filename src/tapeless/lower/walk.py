@@ -23,6 +23,7 @@ from tapeless.lower.loopir import (
     Give,
     If,
     Invoke,
+    Launch,
     Let,
     Load,
     Pointer,
@@ -46,6 +47,8 @@ def children(stm: Stm) -> tuple[Block, ...]:
             return test, body
         case If(then=then, orelse=orelse):
             return then, orelse
+        case Launch(kernel):
+            return (kernel.block,)
         case _:
             return ()
 
@@ -71,7 +74,9 @@ def buffers(stm: Stm) -> tuple[Buffer, ...]:
             return a, b
         case Call(args=args) | Invoke(args=args):
             return tuple(arg.buffer for arg in args if isinstance(arg, Pointer))
-        case Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print():
+        case (
+            Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print() | Launch()
+        ):
             return ()
         case _:
             assert_never(stm)
@@ -101,7 +106,7 @@ def operands(stm: Stm) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
         case Call(args=mixed) | Invoke(args=mixed):
             offsets = tuple(arg.offset for arg in mixed if isinstance(arg, Pointer))
             return offsets, tuple(arg for arg in mixed if not isinstance(arg, Pointer))
-        case Free() | Swap() | Give() | Barrier():
+        case Free() | Swap() | Give() | Barrier() | Launch():
             return (), ()
         case _:
             assert_never(stm)
@@ -124,7 +129,7 @@ def binds(stm: Stm) -> tuple[Var, ...]:
             return results
         case Store() | Atomic() | Assign() | While() | If() | Alloc() | Free() | Swap() | Check() | Give() | Return():
             return ()
-        case Barrier() | Print():
+        case Barrier() | Print() | Launch():
             return ()
         case _:
             assert_never(stm)

@@ -46,14 +46,14 @@ UNKNOWN = Verdict(None)
 
 def loops_of(program: Program) -> Iterator[For | While]:
     for f in (*program.functions, program):
-        yield from _inside_out(f.body)
+        yield from loops_inside_out(f.body)
 
 
-def _inside_out(stms: Iterable[Stm]) -> Iterator[For | While]:
+def loops_inside_out(stms: Iterable[Stm]) -> Iterator[For | While]:
     """All loops, each after those inside it: the order in which lowering and the emitter finish them."""
     for stm in stms:
         for block in children(stm):
-            yield from _inside_out(block)
+            yield from loops_inside_out(block)
         if isinstance(stm, For | While):
             yield stm
 

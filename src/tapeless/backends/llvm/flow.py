@@ -1,8 +1,8 @@
-"""Rules for loops and branches. A loop over threads leaves for a function of its own: region.py."""
+"""Rules for loops and branches."""
 
 from __future__ import annotations
 
-from tapeless.backends.llvm import pairs, region
+from tapeless.backends.llvm import pairs
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
@@ -12,9 +12,6 @@ from tapeless.lower.loopir import For, If, Tag, While
 
 @emits(For)
 def loop(code: Code, stm: For) -> None:
-    if stm.tag == Tag.threads and not code.parallel:
-        region.write(code, stm)
-        return
     kind = REGISTER[stm.var.type.dtype]
     lo, hi = code.value(stm.lo)[0], code.value(stm.hi)[0]
 

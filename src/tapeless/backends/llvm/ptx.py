@@ -1,10 +1,10 @@
 """The `grid` loops of a program as PTX kernels, through the same emitter as the CPU's code.
 
-`ptx` takes a program and an architecture and gives the text and a `Kernel` for each grid loop, in order of appearance.
+`ptx` takes a program and an architecture and gives the text and the kernels, in order of appearance.
 Functions of the C library become libdevice's, which is linked in when it is found in a CUDA toolkit or a wheel.
 
-Note [Kernels]
-A kernel's parameters are the captured scalars and buffers in order (a complex scalar as two, a bool as i8), then the
+Note [Threads of a kernel]
+A kernel takes what it is handed over, in order (a complex scalar as two, a bool as i8), then the
 first index (i64), the number of iterations (i64) and the error record of Note [Entry]. Without a `block` loop in its
 body, each thread runs one iteration; with one, each block runs one iteration and its threads share the block loops.
 Threads, and blocks, beyond the number of iterations do nothing.
@@ -18,7 +18,6 @@ import os
 import re
 import site
 from collections import ChainMap
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -27,12 +26,12 @@ from tapeless.backends.llvm import host, optimize, stopping
 from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.rules import RULES
-from tapeless.backends.llvm.uses import Counts
 from tapeless.backends.llvm.writer import MEMORY, Bounds, Machine, Module, Writer, symbol
 from tapeless.ir.target import Target
-from tapeless.ir.types import Atom, DType, Var
-from tapeless.lower.loopir import Alloc, Barrier, Buffer, For, Program, Space, Tag
-from tapeless.lower.walk import Block, children, walk
+from tapeless.ir.types import DType
+from tapeless.lower.kernels import outlined
+from tapeless.lower.loopir import Alloc, Barrier, Buffer, For, Kernel, Launch, Program, Space, Tag
+from tapeless.lower.walk import walk
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
@@ -40,23 +39,14 @@ LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 PTX_VERSIONS = ((120, "ptx87"), (100, "ptx86"), (0, "ptx80"))
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """Note [Kernels]. It runs over lo, lo + step, ... up to hi."""
-
-    name: str
-    params: tuple[Var | Buffer, ...]
-    lo: Atom
-    hi: Atom
-    step: int
-    blocked: bool
-
-
 def ptx(program: Program, arch: str = "sm_80") -> tuple[str, list[Kernel]]:
     machine = _machine(arch)
     module = Module(Machine(Target.ptx, TRIPLE, str(machine.target_data)))
+    program = outlined(program, Target.ptx)
     shared = Shared(program, module)
-    kernels = [_kernel(shared, stm) for stm in _grids(program.body)]
+    kernels = [stm.kernel for stm in walk(program.body) if isinstance(stm, Launch)]
+    for kernel in kernels:
+        _write(shared, kernel)
     context = llvm.create_context()
     parsed = optimize.parse(str(module), context)
     _link_libdevice(parsed, context, module.externals, {kernel.name for kernel in kernels})
@@ -72,48 +62,34 @@ def _machine(arch: str) -> Any:
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=f"+{version}", opt=3)
 
 
-def _grids(block: Block) -> list[For]:
-    """The outermost grid loops."""
-    found: list[For] = []
-    for stm in block:
-        if isinstance(stm, For) and stm.tag == Tag.grid:
-            found.append(stm)
-        else:
-            for inner in children(stm):
-                found += _grids(inner)
-    return found
+def is_blocked(kernel: Kernel) -> bool:
+    """Note [Threads of a kernel]"""
+    return any(isinstance(inner, For) and inner.tag == Tag.block for inner in walk(kernel.loop.body))
 
 
-def _kernel(shared: Shared, stm: For) -> Kernel:
-    shared.regions += 1
-    name = f"{shared.program.name}_kernel{shared.regions}"
-    name = re.sub(r"\W", "_", name)
-    counts = Counts(stm.body)
-    local = counts.private(shared.mentions)
-    captured = [var for var in counts.free if var is not stm.var]
-    captured_buffers = [buffer for buffer in counts.buffers if buffer not in local]
-    blocked = any(isinstance(inner, For) and inner.tag == Tag.block for inner in walk(stm.body))
-
+def _write(shared: Shared, kernel: Kernel) -> None:
     code = KernelCode(shared, Writer(shared.module, shared.flags), err="%err", parallel=True)
     w = code.w
     w.open("start")
     params = []
-    for k, var in enumerate(captured):
-        dtype = var.type.dtype
+    for k, param in enumerate(kernel.params):
+        if isinstance(param, Buffer):
+            if param.space not in (Space.param, Space.heap):
+                raise NotImplementedError(
+                    f"the {param.space.value} buffer {param.name} is used in and outside a grid loop"
+                )
+            code.pointers[param] = f"%b{k}"
+            params.append(f"ptr noalias {'' if param.written else 'readonly '}%b{k}")
+            continue
+        dtype = param.type.dtype
         names = [f"%s{k}{part}" for part in (("", "i") if dtype.is_complex else ("",))]
         params += [f"{MEMORY[dtype]} {part}" for part in names]
-        code.values[var] = code.from_memory(dtype, names)
-    for k, buffer in enumerate(captured_buffers):
-        if buffer.space not in (Space.param, Space.heap):
-            raise NotImplementedError(
-                f"the {buffer.space.value} buffer {buffer.name} is used in and outside a grid loop"
-            )
-        code.pointers[buffer] = f"%b{k}"
-        params.append(f"ptr noalias {'' if buffer.written else 'readonly '}%b{k}")
-    code.write_kernel(stm, blocked)
-    header = f"define ptx_kernel void {symbol(name)}({', '.join([*params, 'i64 %lo', 'i64 %count', 'ptr %err'])})"
+        code.values[param] = code.from_memory(dtype, names)
+    code.write_kernel(kernel.loop, is_blocked(kernel))
+    header = (
+        f"define ptx_kernel void {symbol(kernel.name)}({', '.join([*params, 'i64 %lo', 'i64 %count', 'ptr %err'])})"
+    )
     shared.module.add(f"{header} {shared.attributes()} {{\n{w.body()}\n}}\n")
-    return Kernel(name, (*captured, *captured_buffers), stm.lo, stm.hi, stm.step, blocked)
 
 
 class KernelCode(Code):
@@ -225,4 +201,4 @@ def _link_libdevice(module: Any, context: Any, externals: set[str], kernels: set
             function.linkage = llvm.Linkage.internal
 
 
-__all__ = ["Kernel", "libdevice", "ptx"]
+__all__ = ["is_blocked", "libdevice", "ptx"]

@@ -1,7 +1,7 @@
-"""Loops over threads: the body becomes a function, which the parallel runtime calls with ranges of iterations.
+"""Kernels on threads: each becomes a function, which the parallel runtime calls with ranges of iterations.
 
-`write` takes a `threads` loop and the code around it. What the body takes from outside travels in a context
-(handover.py): the error record, the first index, then scalars and pointers.
+`write` takes a launch and the code around it. What is handed over travels in a context (handover.py): the error record, the first index, then scalars
+and pointers.
 
 Note [Regions]
 There is one level of regions: a `threads` loop inside another runs in its thread, one iteration after the other.
@@ -13,33 +13,27 @@ the error record in the first word of the context, and begins no other range.
 from __future__ import annotations
 
 from tapeless.backends.llvm import errors, stopping
-from tapeless.backends.llvm.code import Code
+from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.handover import Context
-from tapeless.backends.llvm.uses import Counts
 from tapeless.backends.llvm.writer import REGISTER, Bounds, Writer
-from tapeless.ir.types import DType
-from tapeless.lower.loopir import For
+from tapeless.ir.types import DType, Var
+from tapeless.lower.loopir import Buffer, For, Launch
 
 
-def write(outer: Code, stm: For) -> None:
-    w, shared = outer.w, outer.shared
-    counts = Counts(stm.body)
-    local = counts.private(shared.mentions) | counts.allocated
-    scalars = [var for var in counts.free if var is not stm.var]
-    buffers = [buffer for buffer in counts.buffers if buffer not in local]
-    lo, hi = outer.index(stm.lo), outer.index(stm.hi)
-    count = _count(w, lo, hi, stm.step)
-
-    shared.regions += 1
-    name = f"{shared.program.name}.region{shared.regions}"
+@emits(Launch)
+def write(outer: Code, stm: Launch) -> None:
+    w, shared, kernel = outer.w, outer.shared, stm.kernel
+    loop = kernel.loop
+    lo, hi = outer.index(loop.lo), outer.index(loop.hi)
+    count = _count(w, lo, hi, loop.step)
     inner = type(outer)(shared, Writer(w.module, shared.flags), "", parallel=True)
     context = Context(outer, inner)
     first = context.slot("i64", lo)
-    context.values(scalars)
-    context.pointers(buffers)
+    context.values(p for p in kernel.params if isinstance(p, Var))
+    context.pointers(p for p in kernel.params if isinstance(p, Buffer))
     context.close()
-    function = _write_function(inner, name, stm, first)
+    function = _write_function(inner, kernel.name, loop, first)
     _call(outer, function, context.address, count, inner.can_fail)
 
 

@@ -1,0 +1,67 @@
+"""Parallel loops as kernels: what runs on threads or on a GPU, apart from the host's own statements.
+
+`outlined` takes a program and gives one in which each outermost parallel loop is launched (Note [Kernels] in `loopir`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container
+from dataclasses import dataclass, replace
+
+from tapeless.ir.target import Target
+from tapeless.ir.types import Var
+from tapeless.lower.loopir import Alloc, Buffer, For, If, Kernel, Launch, Program, Space, Stm, Tag, While
+from tapeless.lower.walk import Block, binds, buffers, reads, walk
+
+LAUNCHED = {Target.cpu: Tag.threads, Target.ptx: Tag.grid}
+
+
+def outlined(program: Program, target: Target) -> Program:
+    """The same for the functions that it invokes. A program of launches stays as it is."""
+    functions = tuple(outlined(f, target) for f in program.functions)
+    mentions = Counter(b for stm in walk(program.body) for b in buffers(stm))
+    outliner = _Outliner(LAUNCHED[target], mentions, program.name)
+    return replace(program, body=outliner.block(program.body), functions=functions)
+
+
+@dataclass
+class _Outliner:
+    tag: Tag
+    mentions: Counter[Buffer]
+    program: str
+    kernels: int = 0
+
+    def block(self, block: Block) -> Block:
+        return tuple(map(self.stm, block))
+
+    def stm(self, stm: Stm) -> Stm:
+        match stm:
+            case For(tag=tag) if tag == self.tag:
+                self.kernels += 1
+                name = f"{self.program}_kernel{self.kernels}"
+                return Launch(Kernel(name, captured(stm, self.mentions), (stm,)))
+            case For(body=body):
+                return replace(stm, body=self.block(body))
+            case While(test=test, body=body):
+                return replace(stm, test=self.block(test), body=self.block(body))
+            case If(then=then, orelse=orelse):
+                return replace(stm, then=self.block(then), orelse=self.block(orelse))
+            case _:
+                return stm
+
+
+def captured(loop: For, mentions: Counter[Buffer]) -> tuple[Var | Buffer, ...]:
+    """The scalars and buffers of outside that the body uses: buffers that only it mentions, or that it allocates, are its own."""
+    bound: set[Var] = {loop.var}
+    read: dict[Var, None] = {}
+    used: Counter[Buffer] = Counter()
+    allocated: set[Buffer] = set()
+    for stm in walk(loop.body):
+        bound.update(binds(stm))
+        read.update(dict.fromkeys(reads(stm)))
+        used.update(buffers(stm))
+        if isinstance(stm, Alloc):
+            allocated.add(stm.buffer)
+    own: Container[Buffer] = {b for b, n in used.items() if b.space is not Space.param and n == mentions[b]} | allocated
+    return (*(v for v in read if v not in bound), *(b for b in used if b not in own))
