@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.ir import calls
 from tapeless.ir.core import Call
 from tapeless.ir.walk import all_stms
-from tapeless.passes import inline
 from tapeless.testing.stages import outcomes
 from tests.language.same import raises, same
 
@@ -20,8 +20,8 @@ HISTORY = np.zeros(3)
 
 @pytest.fixture(autouse=True)
 def shared(monkeypatch, compiled_anew):
-    monkeypatch.setattr(inline, "SMALL", 0)
-    monkeypatch.setattr(inline, "BUDGET", 0)
+    monkeypatch.setattr(calls, "SMALL", 0)
+    monkeypatch.setattr(calls, "BUDGET", 0)
 
 
 def calls_in(f, *args):
@@ -152,7 +152,7 @@ def test_derivatives(program, derivative, monkeypatch):
     f, x, *rest = program
     found = derivative(lambda x: f(x, *rest))(x)
     assert f is numbers or calls_in(derivative(lambda x: f(x, *rest)).python, x)  # all patterns occur once there
-    monkeypatch.setattr(inline, "SMALL", 10**9)
+    monkeypatch.setattr(calls, "SMALL", 10**9)
     expected = derivative(lambda x: f(x, *rest))(x)
     assert not calls_in(derivative(lambda x: f(x, *rest)).python, x)
     np.testing.assert_allclose(found, expected, rtol=1e-11)

@@ -9,7 +9,6 @@ import pytest
 import tapeless as tp
 from tapeless.backends.cpu.compile import compile_program
 from tapeless.ir.span import NOWHERE
-from tapeless.ir.target import Target
 from tapeless.ir.types import F64, I64, Const, DType, Type, Var, i64
 from tapeless.lower.footprint import footprint, outline
 from tapeless.lower.interp import LoopError, run_program
@@ -52,27 +51,27 @@ def scaled(tag=Tag.threads) -> Program:
 
 
 def test_parallel_loops_are_launched_with_what_they_use():
-    program = outlined(scaled(), Target.cpu)
+    program = outlined(scaled(), Tag.threads)
     verify_program(program)
     (launch,) = program.body
     assert isinstance(launch, Launch)
     assert launch.kernel.params == (W, X, Y)  # neither the bound nor what is an iteration's own
-    assert outlined(program, Target.cpu) == program
+    assert outlined(program, Tag.threads) == program
     assert "launch f_kernel1(w, x, y):\n    for i in 0..n {threads}:" in print_program(program)
     x, y = np.arange(4.0), np.zeros(4)
     run_program(program, [4, x, 2.0, y], shuffle=1)
     np.testing.assert_array_equal(y, 2 * x)
 
 
-def test_targets_launch_other_loops():
-    assert isinstance(outlined(scaled(Tag.grid), Target.ptx).body[0], Launch)
-    assert isinstance(outlined(scaled(Tag.grid), Target.cpu).body[0], For)
-    assert isinstance(outlined(scaled(Tag.seq), Target.cpu).body[0], For)
+def test_loops_of_other_tags_stay():
+    assert isinstance(outlined(scaled(Tag.grid), Tag.grid).body[0], Launch)
+    assert isinstance(outlined(scaled(Tag.grid), Tag.threads).body[0], For)
+    assert isinstance(outlined(scaled(Tag.seq), Tag.threads).body[0], For)
 
 
 @pytest.mark.parametrize(("params", "missing"), [((X, Y), "w"), ((W, Y), "x"), ((W, X), "y")])
 def test_what_is_not_handed_over_is_refused(params, missing):
-    program = outlined(scaled(), Target.cpu)
+    program = outlined(scaled(), Tag.threads)
     (launch,) = program.body
     broken = replace(program, body=(Launch(replace(launch.kernel, params=params)),))
     with pytest.raises(LoopIRError, match=f"{missing} is not handed over"):

@@ -59,7 +59,7 @@ def _add_up(lo: Lowerer, acc: Acc, private: Loc, pieces: Atom) -> None:
     code = lo.code
     many = code.compare("ge", code.mul(code.size(acc.loc.shape), pieces), i64(PARALLEL_WORK))
     parts = code.let("select", DType.i64, many, pieces, i64(1), label="parts")
-    with code.loop(parts, tag=Tag.threads, label="part") as part:
+    with code.loop(parts, tag=lo.schedule.launched, label="part") as part:
         start, stop = share(lo, part, acc.loc.shape[0], parts)
         with code.loop(pieces, label="piece") as piece:
             source = code.inside(private, piece)

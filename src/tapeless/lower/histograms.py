@@ -8,7 +8,6 @@ from tapeless.ir.core import Atom, Hist, Lambda, Reduction, Scatter, Var
 from tapeless.ir.types import DType
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.code import ONE, ZERO, Loc
-from tapeless.lower.loopir import Tag
 from tapeless.lower.lowerer import Lowerer, lowers
 from tapeless.lower.sweeps import bind_rows
 from tapeless.lower.work import pieces_of, share, worth_cutting
@@ -49,7 +48,7 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
     def cut() -> None:
         private = [code.allocate_apart(d.dtype, pieces, d.shape, "private") for d in dests]
         lam = refresh_lambda(exp.lam)
-        with code.loop(pieces, tag=Tag.threads, label="piece") as t:
+        with code.loop(pieces, tag=lo.schedule.launched, label="piece") as t:
             lo.parallel = True
             mine = [code.inside(p, t) for p in private]
             for m, ne in zip(mine, exp.op.neutral, strict=True):

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tapeless.ir.core import Apply, Body, Broadcast, Copy, Full, Index, Iota, Lambda, Reshape, Stm, Sweep, Transpose
+from tapeless.ir.effects import is_effect
 from tapeless.ir.types import Var
 from tapeless.ir.walk import all_stms, free_in_exp, type_vars
-from tapeless.passes.analysis.facts import Taken, is_effect, used_by
+from tapeless.passes.analysis.facts import Taken, used_by
 
 MADE = (Sweep, Copy)  # what is worth it
 MOVED = (Apply, Broadcast, Copy, Full, Index, Iota, Reshape, Sweep, Transpose)

@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, replace
+from operator import is_
 
-from tapeless.ir.target import Target
 from tapeless.ir.types import Var
 from tapeless.lower.loopir import Alloc, Buffer, For, If, Kernel, Launch, Program, Space, Stm, Tag, While
 from tapeless.lower.walk import Block, binds, buffers, reads, walk
 
-LAUNCHED = {Target.cpu: Tag.threads, Target.ptx: Tag.grid}
 
-
-def outlined(program: Program, target: Target) -> Program:
-    """The same for the functions that it invokes. A program of launches stays as it is."""
-    functions = tuple(outlined(f, target) for f in program.functions)
+def outlined(program: Program, tag: Tag) -> Program:
+    """Launches the loops of this tag, those of the functions that it invokes too. A program of launches stays as it is."""
+    functions = tuple(outlined(f, tag) for f in program.functions)
     mentions = Counter(b for stm in walk(program.body) for b in buffers(stm))
-    outliner = _Outliner(LAUNCHED[target], mentions, program.name)
+    outliner = _Outliner(tag, mentions, program.name)
     return replace(program, body=outliner.block(program.body), functions=functions)
 
 
@@ -33,7 +31,9 @@ class _Outliner:
     kernels: int = 0
 
     def block(self, block: Block) -> Block:
-        return tuple(map(self.stm, block))
+        """The same object where nothing is launched."""
+        new = tuple(map(self.stm, block))
+        return block if all(map(is_, new, block)) else new
 
     def stm(self, stm: Stm) -> Stm:
         match stm:
@@ -42,11 +42,15 @@ class _Outliner:
                 name = f"{self.program}_kernel{self.kernels}"
                 return Launch(Kernel(name, captured(stm, self.mentions), (stm,)))
             case For(body=body):
-                return replace(stm, body=self.block(body))
+                new = self.block(body)
+                return stm if new is body else replace(stm, body=new)
             case While(test=test, body=body):
-                return replace(stm, test=self.block(test), body=self.block(body))
+                test, new = self.block(test), self.block(body)
+                return stm if test is stm.test and new is body else replace(stm, test=test, body=new)
             case If(then=then, orelse=orelse):
-                return replace(stm, then=self.block(then), orelse=self.block(orelse))
+                then, orelse = self.block(then), self.block(orelse)
+                same = then is stm.then and orelse is stm.orelse
+                return stm if same else replace(stm, then=then, orelse=orelse)
             case _:
                 return stm
 

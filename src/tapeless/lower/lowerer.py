@@ -43,16 +43,16 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.effects import is_effect
 from tapeless.ir.rules import Rules
-from tapeless.ir.target import Target
 from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
 from tapeless.lower import loopir
 from tapeless.lower.code import ONE, ZERO, Code, Loc
 from tapeless.lower.loopir import Buffer, Space
+from tapeless.lower.schedule import Schedule
 from tapeless.lower.uses import own_cells, single_updates, size_test, updated_by
 from tapeless.ops.table import TABLE
-from tapeless.passes.analysis.facts import is_effect
 from tapeless.passes.analysis.places import in_place, written_over
 
 
@@ -97,12 +97,12 @@ class Lowerer:
     def __init__(
         self,
         function: Function,
-        target: Target,
+        schedule: Schedule,
         rules: Mapping[type, Rule],
         callees: Mapping[str, Any],
         sites: dict[loopir.Site, int],
     ) -> None:
-        self.function, self.target, self.rules, self.callees = function, target, rules, callees
+        self.function, self.schedule, self.rules, self.callees = function, schedule, rules, callees
         self.code = Code(sites)
         self.scalars: dict[Var, Atom] = {}
         self.arrays: dict[Var, Loc] = {}
@@ -112,7 +112,6 @@ class Lowerer:
         self.wanted: dict[Var, Loc] = {}
         self.threads = Var("threads", Type(DType.i64))
         self.parallel = False  # inside a parallel region
-        self.alone = False  # for one thread
         self.blas = ""
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]

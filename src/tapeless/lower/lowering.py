@@ -17,6 +17,7 @@ from tapeless.lower.loopir import Buffer, Give, Program, Return, Site, Space
 from tapeless.lower.lowerer import Lowerer, Note
 from tapeless.lower.memory import place_allocations
 from tapeless.lower.rules import RULES
+from tapeless.lower.schedule import schedule_of
 
 
 @dataclass(frozen=True)
@@ -67,18 +68,17 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
 
     alone: it will run on one thread, so that there are no parallel loops.
     """
+    schedule = schedule_of(target, alone)
     known: dict[str, Lowered] = {}
     sites: dict[Site, int] = {}  # of all functions, with their numbers
     name = _symbol(function.name)
     for k, f in enumerate(function.calls):
-        lo = Lowerer(f, target, RULES, known, sites)
-        lo.alone = alone
+        lo = Lowerer(f, schedule, RULES, known, sites)
         known[f.name] = _lowered(lo, f"{name}.{k}.{_symbol(f.name)}", {*f.sizes, *f.params}, fastmath)
-    lo = Lowerer(function, target, RULES, known, sites)
-    lo.alone = alone
+    lo = Lowerer(function, schedule, RULES, known, sites)
     entry = _lowered(lo, name, set(function.sizes), fastmath)
     functions = tuple(replace(callee.program, sites=tuple(sites)) for callee in known.values())
-    entry.program = outlined(replace(entry.program, sites=tuple(sites), functions=functions), target)
+    entry.program = outlined(replace(entry.program, sites=tuple(sites), functions=functions), schedule.launched)
     for callee in known.values():
         entry.notes.extend(callee.notes)
     return entry

@@ -19,7 +19,6 @@ from tapeless.ir.core import (
     Sweep,
     Var,
 )
-from tapeless.ir.target import Target
 from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower import loopir
 from tapeless.lower.accumulators import with_private, worth_private
@@ -111,8 +110,8 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         return totals
 
     if not worth_cutting(lo, exp) or exp.scans:
-        if lo.target == Target.ptx and not lo.parallel and not exp.reduces and not exp.scans:
-            _grid(lo, exp, n, outs)
+        if lo.schedule.each and not lo.parallel and not exp.reduces and not exp.scans:
+            _each(lo, exp, n, outs)
             return
         totals = whole(exp.lam)
         _bind(lo, vars[:reduced], totals)
@@ -184,7 +183,7 @@ def _cut(
     partial: list[list[Loc]] = []
     for r in exp.reduces:
         partial.append([code.allocate(ne.type.dtype, (pieces, *lo.dims(ne.type.shape)), "partial") for ne in r.neutral])
-    with code.loop(pieces, tag=loopir.Tag.threads, label="piece") as t:
+    with code.loop(pieces, tag=lo.schedule.launched, label="piece") as t:
         lo.parallel = True
 
         def run() -> None:
@@ -315,10 +314,10 @@ def _independent(body: Sequence[loopir.Stm], outs: set[loopir.Buffer]) -> bool:
     return True
 
 
-def _grid(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
-    """One GPU thread per element."""
+def _each(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
+    """Each element by itself."""
     code = lo.code
     lo.parallel = True
-    with code.loop(n, tag=loopir.Tag.grid) as i:
+    with code.loop(n, tag=lo.schedule.launched) as i:
         _element(lo, exp, exp.lam, i, [], [], outs, 0)
     lo.parallel = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tapeless.ir.core import Apply, Atom, Body, Call, For, Hist, If, Lambda, Library, Scatter, Stm, Sweep, Var, While
-from tapeless.ir.target import Target
 from tapeless.ir.types import DType, dim_atom, i64
 from tapeless.ir.walk import regions
 from tapeless.lower.code import ONE
@@ -39,7 +38,7 @@ def cost_of(body: Body) -> int:
 
 
 def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
-    if lo.parallel or lo.alone or lo.target != Target.cpu:
+    if lo.parallel or not lo.schedule.chunks:
         return False
     if isinstance(exp.width, int):
         return exp.width >= 8 and exp.width * cost_of(exp.lam.body) >= PARALLEL_WORK

@@ -10,15 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from tapeless.ir import calls
 from tapeless.ir.builder import Builder
 from tapeless.ir.calls import Functions, called_in, in_place_of
 from tapeless.ir.core import Body, Call, Function, Stm
+from tapeless.ir.effects import has_effects
 from tapeless.ir.quiet import quiet
 from tapeless.ir.walk import all_stms, in_regions, with_stms
-from tapeless.passes.analysis.facts import has_effects
 
-SMALL = 60  # statements of a function that is worth a copy for each call
-BUDGET = 200  # statements that all copies of a larger one may be
 Wanted = Callable[[Function], bool]
 
 
@@ -53,7 +52,7 @@ def _inlined(program: Function, everything: bool) -> Function:
 def worth_a_copy(f: Function, uses: int) -> bool:
     """Whether each call of a function should be its body."""
     size = sum(1 for _ in all_stms(f.body))
-    return uses == 1 or size <= SMALL or uses * size <= BUDGET
+    return uses == 1 or size <= calls.SMALL or uses * size <= calls.BUDGET
 
 
 def expanded(body: Body, table: Mapping[str, Function], wanted: Wanted) -> Body:

@@ -23,10 +23,10 @@ from tapeless.ad.transform import checked, prepared
 from tapeless.ir.builder import Builder
 from tapeless.ir.calls import Functions, operands_of
 from tapeless.ir.core import Body, Call, Function, Lambda, Stm
+from tapeless.ir.effects import has_effects
 from tapeless.ir.quiet import quiet
 from tapeless.ir.types import Atom, Dim, Type, Var
 from tapeless.ir.walk import refresh_lambda
-from tapeless.passes.analysis.facts import has_effects
 
 
 @dataclass(frozen=True)

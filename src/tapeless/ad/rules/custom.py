@@ -26,9 +26,9 @@ from tapeless.ad.transform import checked, prepared
 from tapeless.ir.builder import Builder
 from tapeless.ir.calls import Functions, Outside, closed, outside_of
 from tapeless.ir.core import Body, Call, Function, Lambda, Rule, Stm
+from tapeless.ir.effects import has_effects
 from tapeless.ir.types import Atom, Type, Var
 from tapeless.ir.walk import free_in_lambda, in_regions
-from tapeless.passes.analysis.facts import has_effects
 from tapeless.passes.tidy.dce import live_part
 
 

@@ -21,7 +21,7 @@ from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY, Machine, Module, Writer, symbol
 from tapeless.lower.kernels import outlined
-from tapeless.lower.loopir import LARGEST_SIZE, Buffer, Program
+from tapeless.lower.loopir import LARGEST_SIZE, Buffer, Program, Tag
 
 
 class HostCode(Code):
@@ -41,7 +41,7 @@ def emit(program: Program, target: Machine, numbers: Mapping[int, int] | None = 
     """`numbers`: of loops, by id, for marks that come back in optimised code."""
     module = Module(target)
     large = False
-    program = outlined(program, target.kind)
+    program = outlined(program, Tag.threads)
     for function in (*program.functions, program):
         shared = Shared(function, module, numbers)
         _write(HostCode(shared, Writer(module, shared.flags), err="%err"), "" if function is program else "internal ")

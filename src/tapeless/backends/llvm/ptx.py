@@ -42,7 +42,7 @@ PTX_VERSIONS = ((120, "ptx87"), (100, "ptx86"), (0, "ptx80"))
 def ptx(program: Program, arch: str = "sm_80") -> tuple[str, list[Kernel]]:
     machine = _machine(arch)
     module = Module(Machine(Target.ptx, TRIPLE, str(machine.target_data)))
-    program = outlined(program, Target.ptx)
+    program = outlined(program, Tag.grid)
     shared = Shared(program, module)
     kernels = [stm.kernel for stm in walk(program.body) if isinstance(stm, Launch)]
     for kernel in kernels:

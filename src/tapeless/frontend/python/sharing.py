@@ -22,13 +22,13 @@ from tapeless.frontend.data.arrays import read, turned
 from tapeless.frontend.data.leaves import leaves_of, rebuilt, value_of
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Cell, Closure, Scalar, State, Static, Value
+from tapeless.ir import calls
 from tapeless.ir.calls import closed, outside_of
 from tapeless.ir.core import Body, Lambda
+from tapeless.ir.effects import has_effects
 from tapeless.ir.span import Span
 from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var, dim_atom
 from tapeless.ir.walk import type_vars
-from tapeless.passes import inline
-from tapeless.passes.analysis.facts import has_effects
 
 Run = Callable[[Mapping[str, Value]], Value]  # compiles the function in place, for these arguments
 
@@ -56,7 +56,7 @@ def shared_call(ctx: Context, function: Closure, bound: Mapping[str, Value], run
     if known is None:
         before = ctx.b.made
         found = run(bound)
-        if key not in ctx.shared and ctx.b.made - before > inline.SMALL:
+        if key not in ctx.shared and ctx.b.made - before > calls.SMALL:
             ctx.shared[key] = LARGE
         return found
     if known is LARGE:

@@ -52,9 +52,10 @@ from tapeless.ir.core import (
     WithAcc,
     WithRegions,
 )
+from tapeless.ir.effects import is_effect
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import regions
-from tapeless.passes.analysis.facts import axis_is_inside, is_effect, used_by
+from tapeless.passes.analysis.facts import axis_is_inside, used_by
 
 Names = dict[Var, None]  # a set that keeps its order, so that a program is compiled to the same code every time
 

@@ -1,11 +1,6 @@
-"""What several passes ask of Core: which expressions have effects, and which arrays end up being written in place.
+"""What several passes ask of Core: which statements may fail, what is a view, and which arrays end up being written in place.
 
 Takes expressions or a function; gives answers that err on the safe side. Relies on a verified program.
-
-Note [Effects]
-`check`, `print` and `update_acc` are effects, so is an index or an update that tests its position, since Python raises
-IndexError whether or not the element is used, and so is a call of a function with effects. Everything else is there for its results only. A `while` counts as
-ending, and a library routine that fails on its operands fails only if its result is wanted.
 
 Note [Taken arrays]
 Two names for one array are free as long as nobody writes it; once somebody does, there must be a copy. So a pass does
@@ -51,24 +46,11 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.effects import has_effects
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ir.walk import Substitution, all_stms, operands, regions
+from tapeless.ir.walk import Substitution, operands, regions
 
 EQUAL_STMS = 16  # statements of branches that are compared
-
-
-def is_effect(exp: Exp) -> bool:
-    """Must it run even if nobody uses its results? Regions are not looked at. Note [Effects]."""
-    if isinstance(exp, Apply):
-        return False
-    if isinstance(exp, Index | Update):
-        return any(isinstance(a, At) and a.check for a in exp.axes)
-    return isinstance(exp, Check | Print | UpdateAcc) or (isinstance(exp, Call) and exp.effects)
-
-
-def has_effects(body: Body) -> bool:
-    """Does a function with this body test or print something?"""
-    return any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc) for s in all_stms(body))
 
 
 def may_fail(stm: Stm) -> bool:

@@ -44,9 +44,10 @@ from tapeless.ir.core import (
     WithAcc,
     WithRegions,
 )
+from tapeless.ir.effects import is_effect
 from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64
 from tapeless.ir.walk import map_function, type_vars
-from tapeless.passes.analysis.facts import is_effect, used_by
+from tapeless.passes.analysis.facts import used_by
 
 T = TypeVar("T")
 Origin = tuple[Stm, int]

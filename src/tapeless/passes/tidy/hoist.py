@@ -46,9 +46,10 @@ from tapeless.ir.core import (
     WithAcc,
     WithRegions,
 )
+from tapeless.ir.effects import is_effect
 from tapeless.ir.types import Atom, Const, Dim, Var
 from tapeless.ir.walk import map_exp, map_function
-from tapeless.passes.analysis.facts import is_effect, is_inside, taken_arrays, used_by
+from tapeless.passes.analysis.facts import is_inside, taken_arrays, used_by
 
 
 def hoist(function: Function) -> Function:
