@@ -21,6 +21,7 @@ from benchmarks.memory_programs import PROGRAMS
 from benchmarks.workloads import WORKLOADS
 from tapeless.frontend.entry import trace
 from tapeless.ir.core import Function
+from tapeless.ir.target import Target
 from tapeless.passes.pipeline import FINISHING, PREPARING, Pass, Pipeline, Repeated, Step, finished
 from tests.passes.textbook import TEXTBOOK
 from tests.recovery.gallery import loop
@@ -50,8 +51,11 @@ def collection() -> Iterator[tuple[str, Any, Sequence[Any]]]:
 
 
 def passes_of(steps: Sequence[Step]) -> Iterator[Pass]:
+    """Those that run for the CPU."""
     for step in steps:
-        yield from step.passes if isinstance(step, Repeated) else (step,)
+        for each in step.passes if isinstance(step, Repeated) else (step,):
+            if Target.cpu in each.targets:
+                yield each
 
 
 def named_by(step: Pass) -> Sequence[str] | None:

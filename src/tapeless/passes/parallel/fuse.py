@@ -292,19 +292,14 @@ class Region:
             places = [u.place for v in first.stm.vars for u in self.users.get(v, ())]
             start = min(places, default=second.place)
         later: list[Node] = []
+        moved, with_first = Together(self), Together(self)
+        with_first.add(first)
         for node in self.nodes[start : second.place]:
-            if node is not None and any(self.must_follow(node, n) for n in (first, *later)):
+            if node is not None and with_first.precede(node):
                 later.append(node)
-        return None if any(self.must_follow(second, n) for n in later) else later
-
-    def must_follow(self, second: Node, first: Node) -> bool:
-        """Note [Trading places]."""
-        if any(v in second.footprint.free for v in first.stm.vars):
-            return True
-        if self.only_uses:
-            return False
-        a, b = first.footprint, second.footprint
-        return a.must_precede(b) or clash(self.memory, a, b)
+                moved.add(node)
+                with_first.add(node)
+        return None if moved.precede(second) else later
 
     # -- keeping the books
 
@@ -348,6 +343,37 @@ class Region:
         """Names that have become one thing, or rows of it."""
         for a, b in same.items():
             self.memory.share(a, b)
+
+
+class Together:
+    """Nodes of a region that stay in their order: what must come after one of them, asked once for all."""
+
+    def __init__(self, region: Region) -> None:
+        self.only_uses, self.memory = region.only_uses, region.memory
+        self.made: set[Var] = set()
+        self.ordered = False
+        self.consumed: set[Var] = set()  # groups of memory
+        self.looked_at: set[Var] = set()
+
+    def add(self, node: Node) -> None:
+        self.made.update(node.stm.vars)
+        if not self.only_uses:
+            self.ordered = self.ordered or node.footprint.ordered
+            self.consumed |= self.memory.groups(node.footprint.consumed)
+            self.looked_at |= self.memory.groups(node.footprint.free)
+
+    def precede(self, node: Node) -> bool:
+        """Note [Trading places]."""
+        footprint = node.footprint
+        if not self.made.isdisjoint(footprint.free):
+            return True
+        if self.only_uses:
+            return False
+        if self.ordered and (footprint.ordered or footprint.bare):
+            return True
+        if self.consumed and not self.consumed.isdisjoint(self.memory.groups(footprint.free)):
+            return True
+        return bool(footprint.consumed) and not self.looked_at.isdisjoint(self.memory.groups(footprint.consumed))
 
 
 def joined(first: Footprint, second: Footprint, gone: Collection[Var]) -> Footprint:
