@@ -106,6 +106,25 @@ def test_where_of_a_product_with_an_infinite_value() -> None:
     expect(lambda x: np.sum(np.where(x > 0, x * np.log(x), 0.0)), array(1, 0), gradient=[1, 0])
 
 
+@pytest.mark.parametrize(
+    ("f", "outside"),
+    [
+        (lambda x: np.where(x > 0, x * np.sqrt(x), 0.0), -1.0),
+        (lambda x: np.where(x > 0, x * x * np.sqrt(x), x), -1.0),
+        (lambda x: np.where(x < 1, x * np.arccos(x), 0.0), 2.0),
+        (lambda x: np.where(x > 0, np.sin(x) * np.power(x, 0.7), 0.0), -2.0),
+        (lambda x: np.where(x > 0, x * np.log1p(x - 1.0), 0.0), -1.5),
+        (lambda x: np.where(x > 0, x * np.sqrt(x) * np.sqrt(x), 0.0), -1.0),
+    ],
+)
+def test_where_of_a_product_with_a_value_that_is_not_there(f, outside) -> None:
+    slope = tp.grad(f)(outside)
+    assert slope == (1.0 if f(outside) == outside else 0.0)
+    assert tp.jvp(f, (outside,), (1.0,))[1] == slope
+    inside = 0.4
+    assert tp.grad(f)(inside) == pytest.approx((f(inside + 1e-6) - f(inside - 1e-6)) / 2e-6, rel=1e-6)
+
+
 def in_a_branch(x):
     return np.where(x > 0, x * np.log(x), 0.0) * 2.0 if x < 5 else x
 

@@ -208,6 +208,7 @@ SMOOTH = {
     "square": Smooth(lambda x: x * x),
     "reciprocal": Smooth(lambda x: 1 / x, NONZERO),
     "sqrt": Smooth(mp.sqrt, POSITIVE),
+    "times_root": Smooth(lambda x: x * mp.sqrt(x), POSITIVE),
     "rsqrt": Smooth(lambda x: 1 / mp.sqrt(x), POSITIVE),
     "cbrt": Smooth(root, NONZERO),
     "exp": Smooth(mp.exp),

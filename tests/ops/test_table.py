@@ -119,6 +119,7 @@ CASES = {
     "rint": Case(lambda x: math.copysign(round(x), x), (*ANY, -0.5, 1.5, 2.5)),
     "trunc": Case(lambda x: math.copysign(math.trunc(x), x)),
     "sqrt": rounded(mpmath.sqrt, (0.0, *POSITIVE)),
+    "times_root": rounded(lambda x: x * mpmath.sqrt(x), POSITIVE),
     "rsqrt": rounded(lambda x: 1 / mpmath.sqrt(x), POSITIVE),
     "cbrt": rounded(lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x))),
     "exp": rounded(mpmath.exp),

@@ -22,10 +22,10 @@ def chosen_in(body: Body) -> set[Var]:
 
 
 def large_in(body: Body) -> set[Var]:
-    """What may be infinite though the operands are not."""
+    """What may be infinite or NaN though the operands are numbers: a row that is not defined everywhere has singular points."""
     found: set[Var] = set()
     for s in body.stms:
-        if isinstance(s.exp, Apply) and (TABLE[s.exp.op].infinite or any(a in found for a in s.exp.args)):
+        if isinstance(s.exp, Apply) and (TABLE[s.exp.op].singular_at or any(a in found for a in s.exp.args)):
             found.update(s.vars)
     return found
 

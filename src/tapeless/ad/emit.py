@@ -2,10 +2,6 @@
 
 Gives `Emit`, which the rules of forward and reverse mode are written with. `emit("mul", x, 2.0)` is the `Scalars` of
 `ops.partials`.
-
-Note [Own roots]
-x * sqrt(x), the cube of a distance whose square is x, has the slope 3/2 sqrt(x). Taken as a product of two numbers it would cost
-a division more, by the root, and 0 times infinity at 0.
 """
 
 from __future__ import annotations
@@ -32,7 +28,6 @@ class Emit:
 
     def __init__(self, b: Builder) -> None:
         self.b = b
-        self.roots: dict[Var, Atom] = {}  # of what: Note [Own roots]
         self.steep = False  # making a factor that may be infinite, to be differentiated once more
 
     # -- scalars
@@ -89,18 +84,6 @@ class Emit:
         assert found is not None, exp.op
         name, parts = found
         return name, parts, [self(p, exp.args[0]) for p in parts]
-
-    def note_root(self, v: Var, exp: Apply) -> None:
-        if exp.op == "sqrt":
-            self.roots[v] = exp.args[0]
-
-    def own_root(self, exp: Apply) -> tuple[Atom, Atom] | None:
-        """x and sqrt(x) of their product. Note [Own roots]"""
-        if exp.op == "mul" and self.roots:
-            for x, root in (exp.args, exp.args[::-1]):
-                if isinstance(root, Var) and self.roots.get(root) == x:
-                    return x, root
-        return None
 
     def slope_times(self, factor: Atom, t: Atom, guarded: bool, both: bool = False) -> Atom:
         """`guarded`: 0 where t is 0, whatever the factor. `both`: the factor is a tangent too."""

@@ -128,7 +128,6 @@ class Op:
                  holomorphic: differentiation treats it itself, and partials say nothing. On complex operands `abs` is one too
     of_parts:    the row that it is of these parts of a complex operand
     singular_at: operands at which a slope is infinite, NaN or nearly so, an example of each kind
-    infinite:    values may be infinite though the operands are finite
     decides:     which operand or piece it takes hangs on the last bit of its operands, and slopes jump there
     linear:      in all operands together; `convert` is taken for linear
     monotone:    only rises or only falls with one operand while the others stay, a divisor on one side of 0
@@ -150,7 +149,6 @@ class Op:
     own_rule: bool = False
     of_parts: tuple[str, tuple[str, str]] | None = None
     singular_at: tuple[tuple[float, ...], ...] = ()
-    infinite: bool = False
     decides: bool = False
     commutative: bool = False
     linear: bool = False

@@ -273,6 +273,7 @@ ARITHMETIC: dict[str, Partials] = {
 
 TRANSCENDENTAL: dict[str, Partials] = {
     "sqrt": (lambda b, r, x: b("quotient", 0.5, r),),
+    "times_root": (lambda b, r, x: b("mul", b("sqrt", x), 1.5),),
     "rsqrt": (lambda b, r, x: b("quotient", b("mul", r, -0.5), x),),
     "cbrt": (lambda b, r, x: b("mul", b("square", b("reciprocal", r)), 1 / 3),),
     "exp": (lambda b, r, x: r,),

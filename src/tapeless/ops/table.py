@@ -225,11 +225,11 @@ ARITHMETIC = (
     ),  # Note [Products of slopes]
     _binary(
         "div", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE, symbol="/",
-        monotone=True, unit=LAST_ONE, singular_at=BY_ZERO, infinite=True, inverse=(Inverse("mul", rounded=INEXACT), None),
+        monotone=True, unit=LAST_ONE, singular_at=BY_ZERO, inverse=(Inverse("mul", rounded=INEXACT), None),
     ),
     _binary(
         "quotient", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE,
-        monotone=True, unit=LAST_ONE, singular_at=BY_ZERO, infinite=True,
+        monotone=True, unit=LAST_ONE, singular_at=BY_ZERO,
     ),  # Note [Loose rows]
     _binary(
         "floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//", monotone=True
@@ -238,7 +238,7 @@ ARITHMETIC = (
     _binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL, decides=True, singular_at=BY_ZERO),
     _binary(
         "pow", INEXACT, np.power, Libm("pow", vector=True), HEAVY, symbol="**",
-        unit=LAST_ONE, singular_at=((0.0, -1.0), (0.0, 0.5)), infinite=True,
+        unit=LAST_ONE, singular_at=((0.0, -1.0), (0.0, 0.5)),
     ),
     _binary("ipow", INTS, integer_power, Special("ipow"), HEAVY, symbol="**", unit=LAST_ONE),  # Note [Division]
     _unary(
@@ -251,7 +251,7 @@ ARITHMETIC = (
     ),  # abs(INT_MIN) wraps
     _unary("sign", REAL, np.sign, Special("sign"), monotone=True),  # NaN for NaN, 0.0 for -0.0
     _unary("square", NUMERIC, np.square, Special("square"), nonnegative=True),
-    _unary("reciprocal", INEXACT, np.reciprocal, Special("reciprocal"), DIVIDE, singular_at=AT_ZERO, infinite=True),
+    _unary("reciprocal", INEXACT, np.reciprocal, Special("reciprocal"), DIVIDE, singular_at=AT_ZERO),
     _unary(
         "identity", ALL, np.array, Special("identity"), 0,
         own_rule=True, linear=True, monotone=True, inverse=(Inverse("identity", exact=ALL),),
@@ -310,41 +310,42 @@ ROUNDING = (
 # Complex operands where `cmath` takes them.
 TRANSCENDENTAL = (
     _unary("sqrt", INEXACT, np.sqrt, Intrinsic("sqrt"), DIVIDE, monotone=True, singular_at=AT_ZERO),
-    _unary("rsqrt", FLOATS, lambda x: 1 / np.sqrt(x), Special("rsqrt"), 2 * DIVIDE, monotone=True, singular_at=AT_ZERO, infinite=True),
+    _unary("times_root", FLOATS, lambda x: x * np.sqrt(x), Special("times_root"), DIVIDE + 1, monotone=True, singular_at=((-1.0,),), word="sqrt"),
+    _unary("rsqrt", FLOATS, lambda x: 1 / np.sqrt(x), Special("rsqrt"), 2 * DIVIDE, monotone=True, singular_at=AT_ZERO),
     _libm("cbrt", np.cbrt, monotone=True, singular_at=AT_ZERO),
     _libm(
-        "exp", np.exp, INEXACT, monotone=True, nonnegative=True, singular_at=LARGE[1:], infinite=True,
+        "exp", np.exp, INEXACT, monotone=True, nonnegative=True, singular_at=LARGE[1:],
         inverse=(Inverse("log", rounded=FLOATS),),
     ),
-    _libm("exp2", np.exp2, monotone=True, nonnegative=True, singular_at=LARGE[1:], infinite=True),
+    _libm("exp2", np.exp2, monotone=True, nonnegative=True, singular_at=LARGE[1:]),
     _libm(
-        "expm1", np.expm1, monotone=True, singular_at=LARGE[1:], infinite=True, inverse=(Inverse("log1p", rounded=FLOATS),)
+        "expm1", np.expm1, monotone=True, singular_at=LARGE[1:], inverse=(Inverse("log1p", rounded=FLOATS),)
     ),
     _libm(
-        "log", np.log, INEXACT, monotone=True, singular_at=AT_ZERO, infinite=True, inverse=(Inverse("exp", rounded=FLOATS),)
+        "log", np.log, INEXACT, monotone=True, singular_at=AT_ZERO, inverse=(Inverse("exp", rounded=FLOATS),)
     ),
-    _libm("log2", np.log2, monotone=True, singular_at=AT_ZERO, infinite=True),
-    _libm("log10", np.log10, INEXACT, monotone=True, singular_at=AT_ZERO, infinite=True),
+    _libm("log2", np.log2, monotone=True, singular_at=AT_ZERO),
+    _libm("log10", np.log10, INEXACT, monotone=True, singular_at=AT_ZERO),
     _libm(
-        "log1p", np.log1p, monotone=True, singular_at=AT_ONES[:1], infinite=True, inverse=(Inverse("expm1", rounded=FLOATS),)
+        "log1p", np.log1p, monotone=True, singular_at=AT_ONES[:1], inverse=(Inverse("expm1", rounded=FLOATS),)
     ),
     _libm("sin", np.sin, INEXACT),
     _libm("cos", np.cos, INEXACT),
-    _libm("tan", np.tan, INEXACT, singular_at=((math.pi / 2,),), infinite=True),
+    _libm("tan", np.tan, INEXACT, singular_at=((math.pi / 2,),)),
     _libm("asin", np.arcsin, INEXACT, monotone=True, singular_at=AT_ONES),
     _libm("acos", np.arccos, INEXACT, monotone=True, singular_at=AT_ONES),
     _libm("atan", np.arctan, INEXACT, monotone=True),
     _libm(
-        "sinh", np.sinh, INEXACT, monotone=True, singular_at=LARGE, infinite=True, inverse=(Inverse("asinh", rounded=FLOATS),)
+        "sinh", np.sinh, INEXACT, monotone=True, singular_at=LARGE, inverse=(Inverse("asinh", rounded=FLOATS),)
     ),
-    _libm("cosh", np.cosh, INEXACT, nonnegative=True, singular_at=LARGE, infinite=True),
+    _libm("cosh", np.cosh, INEXACT, nonnegative=True, singular_at=LARGE),
     _libm("tanh", np.tanh, INEXACT, monotone=True),
     _unary("loose_tanh", FLOATS, np.tanh, Special("loose_tanh", vector=True), CALL, monotone=True),  # Note [Loose rows]
     _unary("sech2", FLOATS, sech2, Special("sech2", vector=True), CALL, nonnegative=True),  # the slope of tanh
     _unary("sinc", INEXACT, sinc, Special("sinc", vector=True), CALL),  # sin(x) / x
     _libm("asinh", np.arcsinh, INEXACT, monotone=True, inverse=(Inverse("sinh", rounded=FLOATS),)),
     _libm("acosh", np.arccosh, INEXACT, monotone=True, singular_at=AT_ONES[1:]),
-    _libm("atanh", np.arctanh, INEXACT, monotone=True, singular_at=AT_ONES, infinite=True),
+    _libm("atanh", np.arctanh, INEXACT, monotone=True, singular_at=AT_ONES),
     _binary("atan2", FLOATS, np.arctan2, Libm("atan2", vector=True), CALL, singular_at=NEAR_ORIGIN),
     _binary("hypot", FLOATS, np.hypot, Libm("hypot", vector=True), CALL, commutative=True, nonnegative=True),
     _binary(
@@ -356,7 +357,7 @@ TRANSCENDENTAL = (
         monotone=True, unit=Unit(_constant(-math.inf)),
     ),
     _binary(
-        "xlogy", FLOATS, special("xlogy"), Special("xlogy", vector=True), CALL, monotone=True, singular_at=BY_ZERO, infinite=True
+        "xlogy", FLOATS, special("xlogy"), Special("xlogy", vector=True), CALL, monotone=True, singular_at=BY_ZERO
     ),  # 0 where x == 0, unless y is NaN
     _unary("deg2rad", FLOATS, np.deg2rad, Special("deg2rad"), linear=True, monotone=True),
     _unary("rad2deg", FLOATS, np.rad2deg, Special("rad2deg"), linear=True, monotone=True),
@@ -365,18 +366,18 @@ TRANSCENDENTAL = (
 SPECIAL_FUNCTIONS = (
     _libm("erf", special("erf"), monotone=True),
     _libm("erfc", special("erfc"), monotone=True),
-    _unary("gamma", FLOATS, special("gamma"), Foreign("gamma"), HEAVY, singular_at=AT_ZERO, infinite=True),
+    _unary("gamma", FLOATS, special("gamma"), Foreign("gamma"), HEAVY, singular_at=AT_ZERO),
     _unary(
-        "gammaln", FLOATS, special("gammaln"), Foreign("gammaln"), HEAVY, singular_at=AT_ZERO, infinite=True
+        "gammaln", FLOATS, special("gammaln"), Foreign("gammaln"), HEAVY, singular_at=AT_ZERO
     ),  # libm's lgamma writes to a global
-    _unary("digamma", FLOATS, special("digamma"), Foreign("psi"), HEAVY, singular_at=AT_ZERO, infinite=True),
+    _unary("digamma", FLOATS, special("digamma"), Foreign("psi"), HEAVY, singular_at=AT_ZERO),
     _binary(
-        "polygamma", FLOATS, polygamma, Special("polygamma"), 4 * HEAVY, singular_at=BY_ZERO, infinite=True
+        "polygamma", FLOATS, polygamma, Special("polygamma"), 4 * HEAVY, singular_at=BY_ZERO
     ),  # Note [Polygamma]
     _unary("expit", FLOATS, special("expit"), Special("expit", vector=True), CALL, monotone=True, nonnegative=True),
     _unary(
         "logit", FLOATS, special("logit"), Special("logit", vector=True), CALL,
-        monotone=True, singular_at=((0.0,), (1.0,)), infinite=True,
+        monotone=True, singular_at=((0.0,), (1.0,)),
     ),
 )
 

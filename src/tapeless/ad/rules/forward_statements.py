@@ -123,10 +123,6 @@ def _apply(forward: Forward, v: Var, exp: Apply) -> Atom | None:
         case "angle" | "abs" if args[0].type.dtype.is_complex:
             assert first is not None
             return _of_parts(forward, v, exp, {p: each(p, first) for p in ("real", "imag")})
-    emit.note_root(v, exp)
-    if (own := emit.own_root(exp)) is not None:
-        x, root = own
-        return emit.slope_times(emit("mul", root, 1.5), forward.full_tangent(x), False)
     total: Atom | None = None
     for k, a in enumerate(args):
         tangent = forward.tangent(a)

@@ -48,7 +48,6 @@ def vjp_apply(reverse: Reverse, stm: Stm, exp: Apply) -> Back:
         reverse.forms[v] = form
     if not reverse.active(v):
         return nothing
-    reverse.emit.note_root(v, exp)
     return lambda: _hand_on(reverse, v, exp)
 
 
@@ -181,10 +180,6 @@ def _apply(reverse: Reverse, v: Var, exp: Apply, adj: Atom) -> None:
             real, imag = adjs["real"], adjs["imag"]
             assert real is not None and imag is not None
             reverse.add(first, emit("complex", real, emit("neg", imag)))
-        case "mul" if (own := emit.own_root(exp)) is not None:
-            x, root = own
-            guarded = v in reverse.chosen and root in reverse.large
-            reverse.add(x, emit.slope_times(emit("mul", root, 1.5), adj, guarded))
         case _:
             for k, a in enumerate(args):
                 if reverse.active(a):

@@ -285,6 +285,11 @@ def reciprocal(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     return w.fp("fdiv", REGISTER[dtype], _number(1, dtype), args[0])
 
 
+def times_root(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind = REGISTER[dtype]
+    return w.fp("fmul", kind, args[0], w.intrinsic("sqrt", kind, args[0]))
+
+
 def rsqrt(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     return reciprocal(w, dtype, [w.intrinsic("sqrt", REGISTER[dtype], args[0])], reassoc)
 
@@ -417,7 +422,7 @@ def convert(w: Writer, source: DType, target: DType, value: Value) -> Value:
 
 SEQUENCES: dict[str, Sequence_] = {
     "floordiv": floordiv, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
-    "identity": identity, "not": invert, "shl": shl, "shr": shr, "rsqrt": rsqrt, "logaddexp": logaddexp, "xlogy": xlogy,
+    "identity": identity, "not": invert, "shl": shl, "shr": shr, "rsqrt": rsqrt, "times_root": times_root, "logaddexp": logaddexp, "xlogy": xlogy,
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
     "loose_tanh": loose_tanh, "sech2": sech2, "sinc": sinc, "direction": direction, "one_minus_square": one_minus_square,
     "polygamma": polygamma,

@@ -7,6 +7,10 @@ Note [Exact algebra]
 A rule holds for every value of the type, bit for bit but for the sign of NaN. On floats that excludes x * 0 (NaN,
 infinities), x - x, x + 0.0 (for x = -0.0) and everything that rounds differently; x + -0.0 and x - 0.0 are x. Complex
 multiplication mixes the parts, so not even x * 1 is exact there. Integers wrap, which makes them a ring.
+
+Note [Own roots]
+x * sqrt(x), the cube of a distance whose square is x, has the slope 3/2 sqrt(x). Taken as a product of two numbers it would cost
+a division more, by the root, and be 0 times infinity at 0: so the product is a row of its own, `times_root`.
 """
 
 from __future__ import annotations
@@ -181,6 +185,9 @@ def _mul(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
         return None
     if (a := inner(x, "neg", defs)) and (b := inner(y, "neg", defs)):
         return Apply("mul", (a[0], b[0]))
+    for whole, root in ((x, y), (y, x)):  # Note [Own roots]
+        if dtype.is_float and inner(root, "sqrt", defs) == (whole,):
+            return Apply("times_root", (whole,))
     return None
 
 
