@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tapeless.backends.llvm import pairs
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
@@ -65,9 +64,6 @@ def repeat(code: Code, stm: While) -> None:
     code.block(stm.test)
     w.branch(code.value(stm.cond)[0], body, exit_)
     w.open(body)
-    if id(stm.body) in code.shared.pieces.runs:
-        code.block(stm.body)
-    else:
-        pairs.write(code, stm.body)
+    code.block(stm.body)
     w.jump(head)
     w.open(exit_)
