@@ -1,7 +1,7 @@
 """The reference evaluator of Core: what a program means, one Python step for each scalar operation.
 
 Takes a verified function and its arguments, gives the results as new NumPy values; the arguments stay as they are.
-Relies on the ops table and the library registry for what an operation computes. Simple rather than fast.
+The rules of the nodes are in modules of their own and register themselves with `evaluates`. Simple rather than fast.
 
 Note [Judging updates in place]
 Arrays are values here: an update makes a copy, so the results are right whether or not code may update in place.
@@ -15,18 +15,13 @@ update; the arrays and the lambda of a histogram or a scatter) counts as a later
 
 from __future__ import annotations
 
-import builtins
-import math
 import random
-import warnings
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from typing import assert_never
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from tapeless import errors
 from tapeless.interp.values import (
     Accumulator,
     Array,
@@ -37,53 +32,14 @@ from tapeless.interp.values import (
     Value,
     argument,
     bind_sizes,
-    broadcast,
     constant,
     fits,
     fresh,
     owner,
-    select,
-    store,
-    uninitialised,
 )
-from tapeless.ir.calls import operands_of
-from tapeless.ir.core import (
-    Apply,
-    Arranging,
-    ArrayLit,
-    At,
-    Axis,
-    Body,
-    Broadcast,
-    Call,
-    Check,
-    Concat,
-    Copy,
-    For,
-    Full,
-    Function,
-    Hist,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Library,
-    Print,
-    Reshape,
-    Scatter,
-    Stm,
-    Sweep,
-    Transpose,
-    Update,
-    UpdateAcc,
-    While,
-    WithAcc,
-)
-from tapeless.ir.quiet import quiet
-from tapeless.ir.span import Span
-from tapeless.ir.types import Atom, Const, Dim, DType, Var
-from tapeless.ops.library import LIBRARY
-from tapeless.ops.table import TABLE
+from tapeless.ir.core import At, Axis, Body, Function, Lambda, Stm
+from tapeless.ir.rules import Rules
+from tapeless.ir.types import Atom, Const, Dim, Var
 
 
 def evaluate(
@@ -97,6 +53,11 @@ def evaluate(
     evaluator = Evaluator(consume, order)
     with np.errstate(all="ignore"):
         return evaluator.function(function, args)
+
+
+Rule = Callable[["Evaluator", Stm, Any], Sequence[Value]]
+RULES: Rules[type, Rule] = Rules()
+evaluates = RULES.of  # a rule gives the values of the variables that the statement binds
 
 
 class Evaluator:
@@ -135,7 +96,7 @@ class Evaluator:
         outer = self.stm
         for stm in body.stms:
             self.stm = stm
-            self.bind(stm.vars, self.statement(stm))
+            self.bind(stm.vars, RULES[type(stm.exp)](self, stm, stm.exp))
         self.stm = outer  # the statement that holds the region uses its results
         results = [self.get(a) for a in body.results]
         for stm in body.stms:
@@ -161,6 +122,13 @@ class Evaluator:
     def unbind(self, vars: Iterable[Var]) -> None:
         for var in vars:
             del self.env[var]
+
+    def positions(self, width: int) -> Sequence[int]:
+        """The elements of a sweep whose result must not depend on their order."""
+        forward = range(width)
+        if self.order == "shuffle":
+            return self.random.sample(forward, width)
+        return forward[::-1] if self.order == "reverse" else forward
 
     # -- operands
 
@@ -228,180 +196,7 @@ class Evaluator:
     def where(self) -> str:
         return f" in {describe(self.stm)}" if self.stm else " in the results of the function"
 
-    # -- expressions
-
-    def statement(self, stm: Stm) -> Sequence[Value]:
-        """The values of the variables that the statement binds."""
-        match stm.exp:
-            case Apply("convert", (x,)):
-                return [TABLE["convert"].numpy(self.scalar(x), stm.vars[0].type.dtype.numpy)]
-            case Apply(op, args):
-                return [TABLE[op].numpy(*[self.scalar(a) for a in args])]
-            case Index(array, axes):
-                whole = self.array(array)
-                return [whole[select(whole, self.places(axes), stm.span)]]
-            case Update(array, axes, value):
-                places = self.places(axes)
-                changed = self.take(array, stm)
-                store(changed, select(changed, places, stm.span), self.readable(value), fill=True)
-                return [changed]
-            case If(cond, then, orelse):
-                return self.body(then if self.scalar(cond) else orelse)
-            case For() as loop:
-                return self.for_loop(loop)
-            case While() as loop:
-                return self.while_loop(loop)
-            case Sweep() as sweep:
-                return self.sweep(sweep, stm)
-            case Hist() as hist:
-                return self.hist(hist, stm)
-            case Scatter() as scatter:
-                return self.scatter(scatter, stm)
-            case WithAcc(arrays, lam):
-                accs = [Accumulator(p.type.acc, self.take(a, stm)) for p, a in zip(lam.params, arrays, strict=True)]
-                results = self.call(lam, accs)
-                return [*(acc.array for acc in accs), *results]
-            case UpdateAcc(acc, axes, value):
-                self.update_acc(acc, axes, value, stm.span)
-                return []
-            case Check(cond, error, message, args):
-                if not self.scalar(cond):
-                    fail(error, message.format(*map(self.readable, args)), stm.span)
-                return []
-            case Print(parts, args):
-                print("".join(part if isinstance(part, str) else str(self.readable(args[part])) for part in parts))
-                return []
-            case Library(name, args, attrs):
-                return [fresh(v) for v in LIBRARY[name].numpy([self.readable(a) for a in args], dict(attrs))]
-            case Call(name, args, effects):
-                f = self.functions[name]
-                lam = Lambda(operands_of(f), f.body if effects else quiet(f.body))
-                return [fresh(v) for v in self.call(lam, [self.get(a) for a in args])]
-            case exp:
-                return [self.rearrange(exp, stm.vars[0].type.dtype)]
-
-    def rearrange(self, exp: Arranging, dtype: DType) -> Array:
-        match exp:
-            case Iota(length):
-                return np.arange(self.dim(length), dtype=np.int64)
-            case Full(shape, value):
-                if value is None:
-                    return uninitialised(self.shape(shape), dtype)
-                item = self.scalar(value)
-                return np.full(self.shape(shape), item, item.dtype)
-            case ArrayLit(items):
-                return np.stack([self.readable(a) for a in items])
-            case Reshape(array, shape):
-                whole, dims = self.array(array), self.shape(shape)
-                if whole.size != math.prod(dims) or any(d < 0 for d in dims):
-                    raise IllTyped(f"an array of shape {list(whole.shape)} becomes one of {list(dims)}{self.where()}")
-                return whole.reshape(dims)
-            case Transpose(array, perm):
-                return self.array(array).transpose(perm)
-            case Broadcast(array, shape, axes):
-                return broadcast(self.readable(array), self.shape(shape), axes)
-            case Concat(arrays, axis):
-                return np.concatenate([self.array(a) for a in arrays], axis)
-            case Copy(array):
-                return self.array(array).copy()
-            case _:
-                assert_never(exp)
-
-    # -- loops
-
-    def for_loop(self, loop: For) -> Sequence[Value]:
-        state: Sequence[Value] = [self.get(a) for a in loop.inits]
-        step = Lambda((loop.index, *loop.params), loop.body)
-        for i in range(self.integer(loop.bound)):
-            state = self.call(step, [np.int64(i), *state])
-        return state
-
-    def while_loop(self, loop: While) -> Sequence[Value]:
-        state: Sequence[Value] = [self.get(a) for a in loop.inits]
-        test, step = Lambda(loop.params, loop.cond), Lambda(loop.params, loop.body)
-        while True:
-            (go_on,) = self.call(test, state)
-            if not go_on:
-                return state
-            state = self.call(step, state)
-
-    # -- parallel operators
-
-    def sweep(self, sweep: Sweep, stm: Stm) -> Sequence[Value]:
-        width = self.dim(sweep.width)
-        arrays = self.rows(sweep.arrays, width)
-        # A running value is memory of its own: an operator may consume its operands, or hand one of them on.
-        reduced = [[fresh(self.get(a)) for a in r.neutral] for r in sweep.reduces]
-        scanned = [[fresh(self.get(a)) for a in r.neutral] for r in sweep.scans]
-        arrays_out = stm.vars[sum(map(len, reduced)) :]
-        outputs = [uninitialised((width, *self.shape(v.type.shape[1:])), v.type.dtype) for v in arrays_out]
-        for i in self.positions(sweep, width):
-            results = iter(self.call(sweep.lam, [np.int64(i), *(a[i] for a in arrays)]))
-            for reduction, running in zip((*sweep.reduces, *sweep.scans), (*reduced, *scanned), strict=True):
-                operands = [next(results) for _ in running]
-                running[:] = map(fresh, self.call(reduction.op, [*running, *operands]))
-            for output, row in zip(outputs, chain(*scanned, results), strict=True):
-                store(output, i, row)
-        return [*chain(*reduced), *outputs]
-
-    def positions(self, sweep: Sweep, width: int) -> Sequence[int]:
-        forward = range(width)
-        if self.order == "forward" or sweep.scans or not all(r.commutative for r in sweep.reduces):
-            return forward
-        return forward[::-1] if self.order == "reverse" else self.random.sample(forward, width)
-
-    def hist(self, hist: Hist, stm: Stm) -> Sequence[Value]:
-        dests = [self.take(d, stm) for d in hist.dests]
-        for key, values in self.writes(hist, dests):
-            cells = [fresh(d[key]) for d in dests]
-            for dest, cell in zip(dests, self.call(hist.op.op, [*cells, *values]), strict=True):
-                store(dest, key, cell)
-        return dests
-
-    def scatter(self, scatter: Scatter, stm: Stm) -> Sequence[Value]:
-        dests = [self.take(d, stm) for d in scatter.dests]
-        for key, values in self.writes(scatter, dests):
-            for dest, value in zip(dests, values, strict=True):
-                store(dest, key, value)
-        return dests
-
-    def writes(self, exp: Hist | Scatter, dests: Sequence[Array]) -> Iterator[tuple[int, list[Value]]]:
-        """Key and values of each element, without those whose key is outside."""
-        length = len(dests[0])
-        if any(len(d) != length for d in dests):
-            raise IllTyped(f"destinations have lengths {[len(d) for d in dests]}{self.where()}")
-        width = self.dim(exp.width)
-        arrays = self.rows(exp.arrays, width)
-        for i in range(width):
-            key, *values = self.call(exp.lam, [np.int64(i), *(a[i] for a in arrays)])
-            if not isinstance(key, np.integer):
-                raise IllTyped(f"{key!r} is not a key{self.where()}")
-            if 0 <= key < length:
-                yield int(key), values
-
-    def update_acc(self, var: Var, axes: Iterable[Axis], value: Atom, span: Span) -> None:
-        acc = self.get(var)
-        if not isinstance(acc, Accumulator):
-            raise IllTyped(f"{var} is not an accumulator{self.where()}")
-        combine = None if acc.op == "set" else TABLE[acc.op].numpy
-        store(acc.array, select(acc.array, self.places(axes), span), self.readable(value), fill=True, combine=combine)
-
-
-# -- words for people
-
 
 def describe(stm: Stm) -> str:
     names = ", ".join(v.name for v in stm.vars)
     return f"`{names}{' = ' if names else ''}{type(stm.exp).__name__.lower()}` ({stm.span})"
-
-
-def fail(error: str, message: str, span: Span) -> None:
-    """Raises the error that a check names: a class of tapeless.errors or a builtin one. Warnings are given."""
-    kind = getattr(errors, error, None) or getattr(builtins, error)
-    if error in errors.WARNINGS:
-        warnings.warn(kind(f"{message} ({span})"), stacklevel=2)
-        return
-    if issubclass(kind, errors.SourceError):  # shows file and line itself
-        place = {"file": span.file, "line": span.line, "column": span.column}
-        raise kind(message, **place, end_line=span.end_line, end_column=span.end_column)
-    raise kind(f"{message} ({span})")
