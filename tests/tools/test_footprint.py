@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.lower import interp
 from tapeless.lower.footprint import ROUND, footprint, outline
+from tapeless.lower.interp import machine
 from tests.tools import gradients
 
 PLANS = [{}, {"recover": "store"}, {"recover": "checkpoint"}, {"recover": "checkpoint:3"}, {"recover": "recompute"}]
@@ -22,14 +22,14 @@ CASES = [
 ]
 
 
-class Machine(interp._Machine):
+class Machine(machine.Machine):
     """Remembers the most bytes that were allocated at one time."""
 
     peak = 0
 
-    def _manage(self, stm, scope):
-        super()._manage(stm, scope)
-        now = sum((m.data.nbytes + ROUND) // ROUND * ROUND for m, _ in self._heap.values())
+    def execute(self, stm, scope):
+        super().execute(stm, scope)
+        now = sum((m.data.nbytes + ROUND) // ROUND * ROUND for m, _ in self.heap.values())
         Machine.peak = max(Machine.peak, now)
 
 
@@ -46,9 +46,9 @@ def test_prediction(monkeypatch, loss, args, plan):
     ]
     passed = [*(numbers[s] for s in lowered.sizes), *(x.copy() if isinstance(x, np.ndarray) else x for x in args)]
     passed += [v for k, v in numbers.items() if k.name == "room"]
-    monkeypatch.setattr(interp, "_Machine", Machine)
+    monkeypatch.setattr(machine, "Machine", Machine)
     monkeypatch.setattr(Machine, "peak", 0)
-    interp.run_program(lowered.program, [*passed, *(np.ravel(r) for r in results)], 1)
+    machine.run_program(lowered.program, [*passed, *(np.ravel(r) for r in results)], 1)
     assert footprint(outline(lowered), numbers).peak == Machine.peak + sum(r.nbytes for r in results)
 
 
