@@ -16,7 +16,7 @@ from tapeless.frontend.source.origins import Row
 from tapeless.ir.span import Span
 from tapeless.ir.types import Const, DType, Type, Var
 from tapeless.lower.footprint import Outline
-from tapeless.lower.loopir import Buffer, Pointer, Site, Space, Stm, Tag
+from tapeless.lower.loopir import Buffer, Kernel, Pointer, Site, Space, Stm, Tag
 from tapeless.passes.check.consumption import Inserted
 from tapeless.runtime.plain import Codec
 
@@ -76,6 +76,6 @@ class Called:
 CODEC = Codec(
     [
         Binary, Memory, Called, Hidden, SizeOf, Signature, *get_args(Output), *returned.PARTS, Row, Inserted, Site, Span, DType, Type, Var, Const,
-        Outline, *get_args(Stm), Buffer, Space, Tag, Pointer,
+        Outline, *get_args(Stm), Kernel, Buffer, Space, Tag, Pointer,
     ]
 )  # fmt: skip

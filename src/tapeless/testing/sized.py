@@ -136,9 +136,15 @@ def calls_once(n: int) -> str:
 
 
 def calls_twice(n: int) -> str:
-    """Functions that call the next twice, n deep: 2**n copies."""
+    """Functions that call the next twice, n deep."""
     before = "".join(f"def g{k}(x):\n    return g{k + 1}(x * 1.5) + g{k + 1}(x + {k}.0)\n\n\n" for k in range(n))
     return function("x", ["return g0(x)"], before + f"def g{n}(x):\n    return x * x\n")
+
+
+def writes_twice(n: int) -> str:
+    """The same with functions that write an array of their caller, which are compiled in place: 2**n copies."""
+    before = "".join(f"def g{k}(x):\n    g{k + 1}(x)\n    g{k + 1}(x)\n\n\n" for k in range(n))
+    return function("x", ["g0(x)", "return x[0]"], before + f"def g{n}(x):\n    x[0] = x[0] * 0.999 + x[1]\n")
 
 
 def calls_in_a_row(n: int) -> str:
@@ -228,6 +234,7 @@ SHAPES: dict[str, Shape] = {
     "terms": (terms, lambda n: (0.5,), 1000),
     "calls once": (calls_once, lambda n: (0.5,), 100),
     "calls twice": (calls_twice, lambda n: (0.5,), 14),
+    "writes twice": (writes_twice, lambda n: (np.ones(2),), 14),
     "calls in a row": (calls_in_a_row, lambda n: (0.5,), 1000),
     "over a tuple": (over_tuple, lambda n: (0.5,), 10**6),
     "over ints": (over_ints, lambda n: (0.5,), 10**6),

@@ -62,8 +62,15 @@ def complete(
 
 def call(b: Builder, name: str, args: Sequence[Atom], types: Sequence[Type] | None = None) -> tuple[Var, ...]:
     """Calls a function with a rule; with `types` of its results, if the rule is still being made."""
-    effects = types is not None or has_effects(b.functions[name].body)
+    effects = types is not None or any(has_effects(f.body) for f in _parts(b.functions, name))
     return b.call(name, args, effects, types)
+
+
+def _parts(functions: Functions, name: str) -> list[Function]:
+    """A function and its rule: what either tests is tested."""
+    f = functions[name]
+    assert f.rule is not None
+    return [f, *(functions[part] for part in (f.rule.forward, f.rule.backward, f.rule.tangent) if part)]
 
 
 @dataclass(frozen=True)
