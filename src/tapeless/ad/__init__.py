@@ -1,6 +1,7 @@
 """Differentiation: Core in, Core out.
 
-The modules of rules register themselves when they are imported, here: whoever imports a part of this package has all rules.
+The modules of rules register themselves when they are imported, here: whoever imports a part of this package has all
+rules.
 """
 
 from tapeless.ad.rules import (

@@ -1,8 +1,8 @@
 """The adjoints of a scope: what has been added up so far for each variable. None stands for zero.
 
 Note [Parts of adjoints]
-An adjoint to which only parts have been added so far is zero elsewhere. When all of it gets something, the parts are added to
-that instead: no zeros, no sum of whole arrays.
+An adjoint to which only parts have been added so far is zero elsewhere. When all of it gets something, the parts are
+added to that instead: no zeros, no sum of whole arrays.
 """
 
 from __future__ import annotations

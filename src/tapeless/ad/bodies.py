@@ -1,4 +1,6 @@
-"""What rules of reverse mode ask of bodies: which values a choice leaves out, which are sizes, which may be rounded otherwise."""
+"""What rules of reverse mode ask of bodies: which values a choice leaves out, which are sizes, which may be rounded
+otherwise.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def chosen_in(body: Body) -> set[Var]:
 
 
 def large_in(body: Body) -> set[Var]:
-    """What may be infinite or NaN though the operands are numbers: a row that is not defined everywhere has singular points."""
+    """What may be infinite or NaN though the operands are numbers: a row that is not defined everywhere has singular
+    points.
+    """
     found: set[Var] = set()
     for s in body.stms:
         if isinstance(s.exp, Apply) and (TABLE[s.exp.op].singular_at or any(a in found for a in s.exp.args)):
@@ -32,8 +36,8 @@ def large_in(body: Body) -> set[Var]:
 
 def loosened(body: Body) -> Body:
     """The body, which is run again for slopes only, with rows that need not be rounded like those of the program: Note
-    [Loose rows] in `ops.table`. Those that regions look at stay, and those that decide: their operands have to be those of the first
-    run, to the last bit.
+    [Loose rows] in `ops.table`. Those that regions look at stay, and those that decide: their operands have to be those
+    of the first run, to the last bit.
     """
     exact: set[Atom] = set()
     stms: list[Stm] = []

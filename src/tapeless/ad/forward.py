@@ -5,9 +5,9 @@ tangents; a variable without a tangent does not vary. Loops carry tangents besid
 them, operators of reductions become operators on pairs. Partials come from the ops table.
 
 Note [Lanes]
-Many tangents at once are one more axis, the last one: the tangent of a scalar is a vector of `lanes`. Values are computed
-once for all of them, and an axis of constant length becomes SIMD registers. Library operations and rules of the user go lane
-by lane.
+Many tangents at once are one more axis, the last one: the tangent of a scalar is a vector of `lanes`. Values are
+computed once for all of them, and an axis of constant length becomes SIMD registers. Library operations and rules of
+the user go lane by lane.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a region is differentiable in the complex sense, so that one complex number is its derivative.
 
-Takes a body with the variables that vary; gives the operation that is not, or nothing: one that conjugates, or that gives
-real numbers of complex ones.
+Takes a body with the variables that vary; gives the operation that is not, or nothing: one that conjugates, or that
+gives real numbers of complex ones.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 `forwards` emits a body and gives a `Kept`; `again` emits it once more in another scope, with what was kept.
 
 Note [Kept values]
-Running code again costs the most where it divides or calls functions. Such scalars, and the slopes there, are results of the first run, and
-are not computed again. Those that the backward pass does not need are dead code.
+Running code again costs the most where it divides or calls functions. Such scalars, and the slopes there, are results
+of the first run, and are not computed again. Those that the backward pass does not need are dead code.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ AS_IT_COMES = Recovery()
 
 @dataclass(frozen=True)
 class Policy:
-    """`memory` in bytes is for the whole call. Where a call says what that leaves for loops to keep, it is `room` and `more`."""
+    """`memory` in bytes is for the whole call. Where a call says what that leaves for loops to keep, it is `room` and
+    `more`.
+    """
 
     recover: Recovery = AS_IT_COMES
     memory: int | None = None

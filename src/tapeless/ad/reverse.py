@@ -1,13 +1,14 @@
 """Reverse mode: a body forwards, then its adjoint backwards, as Core again.
 
-`vjp_body` emits both into a builder. Each statement gives, when it is emitted, what to do in the backward pass: rules are
-in modules of their own, and register themselves with `adjoint_of`.
+`vjp_body` emits both into a builder. Each statement gives, when it is emitted, what to do in the backward pass: rules
+are in modules of their own, and register themselves with `adjoint_of`.
 
 Note [Scopes]
 Coming back into a region (a branch, a loop body, the lambda of a sweep), its forward part is run again from values that
-are still there or were kept: there is no tape. (Costly scalars of a branch are kept: Note [Kept values].) What the region adds to the adjoint of a scalar of outside is handed out
-as a result. Arrays of outside have an accumulator there (`with_acc` around the region, or one further out), so that
-adding to an element costs an element. Everything that turns out not to be needed is dead code.
+are still there or were kept: there is no tape. (Costly scalars of a branch are kept: Note [Kept values].) What the
+region adds to the adjoint of a scalar of outside is handed out as a result. Arrays of outside have an accumulator there
+(`with_acc` around the region, or one further out), so that adding to an element costs an element. Everything that turns
+out not to be needed is dead code.
 
 Note [Adjoints by value]
 In the scope where an array is made its adjoint is a value, and adding to an element is an update in place. A branch

@@ -1,7 +1,7 @@
 """A lambda made ready for differentiation: cleaned up and fused, so that rules see few and large statements.
 
-It may use variables of outside, which count as constants. With `TAPELESS_VERIFY=1`, what it is before and after, and what
-differentiation makes of it (`checked`), is verified.
+It may use variables of outside, which count as constants. With `TAPELESS_VERIFY=1`, what it is before and after, and
+what differentiation makes of it (`checked`), is verified.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Reductions, scans and histograms as sequential loops, for operators that have no adjoint rule of their own.
 
 `unfold` takes a body and tells which variables have derivatives; gives the same body with those statements replaced.
-The loop's rule keeps the running value, so every operand meets the partner it had: that is right for operators that
-do not commute, for products with zeros to any order, and for what an operator reads from outside. Of products whose
-derivative is the `last` one only those are replaced that cannot go back by division: Note [Other factors] in `ad.rules.reverse_products`.
+The loop's rule keeps the running value, so every operand meets the partner it had: that is right for operators that do
+not commute, for products with zeros to any order, and for what an operator reads from outside. Of products whose
+derivative is the `last` one only those are replaced that cannot go back by division: Note [Other factors] in
+`ad.rules.reverse_products`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`tp.check_grads`: derivatives against differences of the function itself.
 
-`compare` takes a function and floats; gives an `Entry` for each derivative that was looked at. `check_grads` raises for the
-worst one. In reverse mode all results are weighed and pulled back at once; only where that shows an error is the one
-result looked for that has it, so that what is shown is always an entry of the Jacobian.
+`compare` takes a function and floats; gives an `Entry` for each derivative that was looked at. `check_grads` raises for
+the worst one. In reverse mode all results are weighed and pulled back at once; only where that shows an error is the
+one result looked for that has it, so that what is shown is always an entry of the Jacobian.
 """
 
 from __future__ import annotations

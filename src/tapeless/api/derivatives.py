@@ -194,7 +194,8 @@ def _kept(primals: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class Frozen:
-    """A derivative of one run, to be called with tangents or adjoints: arguments and surroundings are as they were then.
+    """A derivative of one run, to be called with tangents or adjoints: arguments and surroundings are as they were
+    then.
 
     The code is chosen now, for tangents or adjoints `like` these values, and arrays of the surroundings are copied.
     """
@@ -353,8 +354,8 @@ class _Custom:
 class custom_vjp(_Custom):
     """A function whose adjoint is given by hand: `f.defvjp(fwd, bwd)`.
 
-    `fwd(*args)` returns (result, residuals); `bwd(residuals, adjoint)` returns a tuple of one adjoint per argument, None
-    for zeros. Arguments at `nondiff_argnums` are passed to `bwd` first.
+    `fwd(*args)` returns (result, residuals); `bwd(residuals, adjoint)` returns a tuple of one adjoint per argument,
+    None for zeros. Arguments at `nondiff_argnums` are passed to `bwd` first.
     """
 
     missing = "call its .defvjp(fwd, bwd)."

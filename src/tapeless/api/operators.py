@@ -416,8 +416,8 @@ def _snapshot(tree: Any) -> Any:
 
 
 def _of_none(what: str, body: Function, trials: Sequence[Sequence[Any]]) -> Any:
-    """No results, of the structure, shapes and types that `body` gives for the first trial that it does not refuse; None
-    if it refuses all.
+    """No results, of the structure, shapes and types that `body` gives for the first trial that it does not refuse;
+    None if it refuses all.
     """
     for args in trials:
         try:

@@ -1,14 +1,16 @@
 """What was compiled for a function serves again, however often it is wrapped: `tp.grad(f)(x)` written in a loop.
 
-`shared` takes the function that was written, what is asked of it, and how to make that; gives an object that has all its
-compiled code in common with others for which the same was asked. Relies on nothing but the function's own `__dict__`.
+`shared` takes the function that was written, what is asked of it, and how to make that; gives an object that has all
+its compiled code in common with others for which the same was asked. Relies on nothing but the function's own
+`__dict__`.
 
 Note [Where compiled code is kept]
-Compiled code refers to its function, to read its surroundings again; a table outside, even with weak keys, would keep both
-for ever. So the table is in the function's `__dict__` and goes with it. `functools.wraps` copies that to other functions,
-so a table knows whose it is; copied in any other way it is empty. What is made of a `tp.function` or of a derivative is in
-a table that its copies share, so that `tp.grad(tp.grad(f))` is found too; it is in a slot, as all that belongs to such an
-object, because `functools.wraps` takes what is in its `__dict__` as well. Callables without a place of their own share nothing.
+Compiled code refers to its function, to read its surroundings again; a table outside, even with weak keys, would keep
+both for ever. So the table is in the function's `__dict__` and goes with it. `functools.wraps` copies that to other
+functions, so a table knows whose it is; copied in any other way it is empty. What is made of a `tp.function` or of a
+derivative is in a table that its copies share, so that `tp.grad(tp.grad(f))` is found too; it is in a slot, as all that
+belongs to such an object, because `functools.wraps` takes what is in its `__dict__` as well. Callables without a place
+of their own share nothing.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Whether what a trace has read from outside is still what it was.
 
-`guard` takes the watches of a trace and gives a function without arguments that says so; it runs at each call. Relies on
-the steps of `frontend.source.origins`.
+`guard` takes the watches of a trace and gives a function without arguments that says so; it runs at each call. Relies
+on the steps of `frontend.source.origins`.
 
 Note [Guards]
-A guard is Python text. Names of a module are read by a function whose globals are that module: the interpreter keeps the
-place of a global in the bytecode, so such a read takes a third of the time of one through the dict, and a builtin is
-found as Python finds it, unless a global hides it. Functions are asked for their code. What lies in containers is
+A guard is Python text. Names of a module are read by a function whose globals are that module: the interpreter keeps
+the place of a global in the bytecode, so such a read takes a third of the time of one through the dict, and a builtin
+is found as Python finds it, unless a global hides it. Functions are asked for their code. What lies in containers is
 compared one by one, but not where a tuple is the very same.
 """
 
@@ -142,7 +142,9 @@ def _is_name(key: Any) -> bool:
 
 
 def _tuple_of(origin: Origin) -> Origin | None:
-    """The outermost tuple that a value lies in, through nothing but tuples: it has not changed if that is the very same."""
+    """The outermost tuple that a value lies in, through nothing but tuples: it has not changed if that is the very
+    same.
+    """
     found = None
     while origin.kind in INSIDE and origin.parent is not None and isinstance(origin.parent.value, tuple):
         found = origin = origin.parent

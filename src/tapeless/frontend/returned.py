@@ -3,10 +3,10 @@
 Takes the value that a function returns; gives an `Output`, and the atoms that Core returns for it.
 
 Note [Returned views]
-NumPy returns `a[1:3]` as a view of the caller's array, so that is what a call gives. The view is made again from the array
-by the steps that the front end knows, with the positions and sizes that the program has computed: Core returns those
-instead of the elements. Whether a reshaped array is a view, where that depends on strides, is then up to NumPy, as in
-Python. Only where a name refers to different arrays on different paths is the result a new array.
+NumPy returns `a[1:3]` as a view of the caller's array, so that is what a call gives. The view is made again from the
+array by the steps that the front end knows, with the positions and sizes that the program has computed: Core returns
+those instead of the elements. Whether a reshaped array is a view, where that depends on strides, is then up to NumPy,
+as in Python. Only where a name refers to different arrays on different paths is the result a new array.
 """
 
 from __future__ import annotations

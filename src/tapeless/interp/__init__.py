@@ -1,6 +1,7 @@
 """The reference evaluator of Core over NumPy: what a program means, for every pass to be judged by.
 
-The modules of rules register themselves when they are imported, here: whoever imports a part of this package has all rules.
+The modules of rules register themselves when they are imported, here: whoever imports a part of this package has all
+rules.
 """
 
 from tapeless.interp import arranging, plain, regions

@@ -108,7 +108,9 @@ def outside_of(lams: Sequence[Lambda]) -> Outside:
 
 
 def closed(name: str, lam: Lambda, outside: Outside, rule: Rule | None = None) -> Function:
-    """The lambda as a function that sees its parameters only: sizes of outside are its sizes, the rest follows its parameters."""
+    """The lambda as a function that sees its parameters only: sizes of outside are its sizes, the rest follows its
+    parameters.
+    """
     renamed = Substitution({}, refresh=True)
     sizes, params, others = (tuple(map(renamed.bind, vs)) for vs in (outside.sizes, lam.params, outside.others))
     return Function(name, sizes, (*params, *others), renamed.body(lam.body), rule=rule)

@@ -33,9 +33,10 @@ An accumulator cannot be read, its operator is commutative (or each cell is writ
 are effects without order and a lambda may use an accumulator of an outer scope freely.
 
 Note [Calls]
-A program is its entry with the functions that it calls, directly or through others, in `Function.calls`, each by a name of its own. A
-function that is called writes no parameter, and sees its parameters only. It may have derivatives of its own (`Rule`), which are
-functions of the program too. Such a function and its rules may name each other; apart from that, calls make no circle.
+A program is its entry with the functions that it calls, directly or through others, in `Function.calls`, each by a name
+of its own. A function that is called writes no parameter, and sees its parameters only. It may have derivatives of its
+own (`Rule`), which are functions of the program too. Such a function and its rules may name each other; apart from
+that, calls make no circle.
 """
 
 from __future__ import annotations
@@ -317,8 +318,8 @@ Exp = Plain | WithRegions  # a match over all of them ends in `assert_never`, so
 
 @dataclass(frozen=True)
 class Rule:
-    """Functions that are the derivative of another one. Its first parameters are its arguments; the others, if there are any, are what
-    it uses of outside.
+    """Functions that are the derivative of another one. Its first parameters are its arguments; the others, if there
+    are any, are what it uses of outside.
 
     forward:  takes all of these; gives the results, then residuals
     backward: takes residuals and adjoints of the results, then what is used of outside; gives adjoints of the arguments

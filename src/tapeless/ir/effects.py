@@ -2,8 +2,9 @@
 
 Note [Effects]
 `check`, `print` and `update_acc` are effects, so is an index or an update that tests its position, since Python raises
-IndexError whether or not the element is used, and so is a call of a function with effects. Everything else is there for its results only. A `while` counts as
-ending, and a library routine that fails on its operands fails only if its result is wanted.
+IndexError whether or not the element is used, and so is a call of a function with effects. Everything else is there for
+its results only. A `while` counts as ending, and a library routine that fails on its operands fails only if its result
+is wanted.
 """
 
 from __future__ import annotations

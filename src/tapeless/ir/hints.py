@@ -51,8 +51,8 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Hints:
-    """`wish`: how values shall come back, unless the transform decides. `chosen`: what reverse mode decided, by the names of
-    the values, also those that became closed forms and are not carried any more.
+    """`wish`: how values shall come back, unless the transform decides. `chosen`: what reverse mode decided, by the
+    names of the values, also those that became closed forms and are not carried any more.
 
     parallel: the user says that its iterations are independent (`tp.prange`).
     alike:    it shall give the same bits as its other run: no vector forms of library functions.

@@ -183,7 +183,9 @@ def regions(exp: Exp) -> list[Lambda]:
 
 
 def map_regions(exp: Exp, body: OnBody) -> Exp:
-    """The same expression with the body of each region replaced; parameters stay. The same object where no body changes."""
+    """The same expression with the body of each region replaced; parameters stay. The same object where no body
+    changes.
+    """
     changed = False
 
     def replaced(old: Body) -> Body:

@@ -1,4 +1,6 @@
-"""Lowering of calls: the function is one of the program's own, which is given its arrays by their addresses and memory for its results."""
+"""Lowering of calls: the function is one of the program's own, which is given its arrays by their addresses and memory
+for its results.
+"""
 
 from __future__ import annotations
 

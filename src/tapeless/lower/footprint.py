@@ -6,11 +6,11 @@ results. Arguments do not count. Sizes are followed through arithmetic as far as
 runs; where they are not, neither are the bytes (None).
 
 Note [First and last]
-Of a loop the first and the last iteration are looked at: what is linear in its index is largest there. What bends in between
-(i % 3, i * (n - i), i == n // 2) is not known in loops of more than `EACH` iterations; in shorter ones all of them are
-looked at. Of a choice by something unknown it is the larger.
-What iterations hand on is unknown inside, and afterwards. Both arms of an undecided branch are looked at, and
-the larger of each array goes on. Arrays of an element of a parallel loop are there once per thread.
+Of a loop the first and the last iteration are looked at: what is linear in its index is largest there. What bends in
+between (i % 3, i * (n - i), i == n // 2) is not known in loops of more than `EACH` iterations; in shorter ones all of
+them are looked at. Of a choice by something unknown it is the larger. What iterations hand on is unknown inside, and
+afterwards. Both arms of an undecided branch are looked at, and the larger of each array goes on. Arrays of an element
+of a parallel loop are there once per thread.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ ROUND = 64  # allocations are multiples of it: backends/llvm/code.py
 class Outline:
     """A program without all that has nothing to do with its memory.
 
-    results: arrays that the caller allocates, as bytes of an element and dimensions. `budgets` are the error sites of tests
-    whether a plan fits its budget. `needed` are the variables that all this depends on. `functions` are what it invokes: names,
-    parameters and statements.
+    results: arrays that the caller allocates, as bytes of an element and dimensions. `budgets` are the error sites of
+    tests whether a plan fits its budget. `needed` are the variables that all this depends on. `functions` are what it
+    invokes: names, parameters and statements.
     """
 
     threads: Var
@@ -70,8 +70,8 @@ class Outline:
 
 @dataclass(frozen=True)
 class Footprint:
-    """`peak` has the results in it. `refused` is the error site of a budget that is too small, if one is. `at_least` is what arrays of
-    known sizes take at their peak, without results.
+    """`peak` has the results in it. `refused` is the error site of a budget that is too small, if one is. `at_least` is
+    what arrays of known sizes take at their peak, without results.
     """
 
     peak: int | None

@@ -3,10 +3,10 @@
 Takes the lambda of a sweep; gives the statements to run first and the lambda without them.
 
 Note [Once per chunk]
-An array that does not depend on the element is made before the loop over the elements. The optimiser has left it in
-the lambda where the sweep may have no elements (Note [What may run unasked] in `passes/tidy/hoist.py`); a chunk knows whether
-it has some. Each thread makes its own: nobody waits for another one, and the array comes from the thread's own cache.
-Arrays that are written or handed on are made anew for each element, and what follows a test stays behind it.
+An array that does not depend on the element is made before the loop over the elements. The optimiser has left it in the
+lambda where the sweep may have no elements (Note [What may run unasked] in `passes/tidy/hoist.py`); a chunk knows
+whether it has some. Each thread makes its own: nobody waits for another one, and the array comes from the thread's own
+cache. Arrays that are written or handed on are made anew for each element, and what follows a test stays behind it.
 """
 
 from __future__ import annotations

@@ -56,7 +56,9 @@ class _Outliner:
 
 
 def captured(loop: For, mentions: Counter[Buffer]) -> tuple[Var | Buffer, ...]:
-    """The scalars and buffers of outside that the body uses: buffers that only it mentions, or that it allocates, are its own."""
+    """The scalars and buffers of outside that the body uses: buffers that only it mentions, or that it allocates, are
+    its own.
+    """
     bound: set[Var] = {loop.var}
     read: dict[Var, None] = {}
     used: Counter[Buffer] = Counter()

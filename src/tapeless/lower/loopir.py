@@ -20,13 +20,14 @@ the block declares all scalars that it assigns, and it allocates what it writes 
 `grid` and `block` are the two levels of a GPU launch, with the same promise as `threads`.
 
 Note [Kernels]
-The outermost parallel loops of a finished program are launched (`lower/kernels.py`): a kernel is such a loop, by itself in a block, with the scalars and
-buffers of outside that its body uses. The host works out the bounds of the loop and hands the rest over; nothing else of the host is
-seen inside. A kernel is launched at one place, so it stands there.
+The outermost parallel loops of a finished program are launched (`lower/kernels.py`): a kernel is such a loop, by itself
+in a block, with the scalars and buffers of outside that its body uses. The host works out the bounds of the loop and
+hands the rest over; nothing else of the host is seen inside. A kernel is launched at one place, so it stands there.
 
 Note [Errors]
-A failing check records the error (first one wins) and leaves the program; each function frees its heap buffers on
-the way out. In a `threads` loop only that iteration is left, and the program is left after the loop; others may be left as well.
+A failing check records the error (first one wins) and leaves the program; each function frees its heap buffers on the
+way out. In a `threads` loop only that iteration is left, and the program is left after the loop; others may be left as
+well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What all rules that lower Core to Loop IR have in common: where values are, memory, and wishes for places.
 
-`Lowerer` takes bodies in which every consumption is legal (`passes.check.consumption`) and runs the rules of their statements, which are in modules of their
-own and register themselves with `lowers`.
+`Lowerer` takes bodies in which every consumption is legal (`passes.check.consumption`) and runs the rules of their
+statements, which are in modules of their own and register themselves with `lowers`.
 
 Note [Destinations]
 An array is best made where it will end up: a row of a map's result inside that result, a carried array in the spare
@@ -236,8 +236,9 @@ class Lowerer:
     def _make_in_target(self, v: Var, first: int, last: int, body: Body, early: set[int]) -> None:
         """An array that is only made to be written into a part of another one is made there.
 
-        The other one must not be read from here on until then, but for the cells themselves, one by one. The place must be known
-        now, with the size of the array: a test of that which comes later is made first. With tests in between, positions are not known to be inside.
+        The other one must not be read from here on until then, but for the cells themselves, one by one. The place must
+        be known now, with the size of the array: a test of that which comes later is made first. With tests in between,
+        positions are not known to be inside.
         """
         update = body.stms[last].exp
         assert isinstance(update, Update) and isinstance(update.value, Var)

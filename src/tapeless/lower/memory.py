@@ -35,14 +35,17 @@ def place_allocations(body: tuple[Stm, ...]) -> tuple[Stm, ...]:
 
 
 def _placed(body: tuple[Stm, ...]) -> tuple[tuple[Stm, ...], set[Buffer]]:
-    """The block with its allocations moved, and the buffers that it mentions: each level of a nest hands them to the next."""
+    """The block with its allocations moved, and the buffers that it mentions: each level of a nest hands them to the
+    next.
+    """
     block = [found for stm in body for found in _hoisted(stm)]
     return tuple(_freed_early(block)), set().union(*(mentioned for _, mentioned in block))
 
 
 def _hoisted(stm: Stm) -> list[tuple[Stm, set[Buffer]]]:
-    """The statement with its inner blocks done, and the allocations that can stand before it (frees after it); each with
-    the buffers that it mentions."""
+    """The statement with its inner blocks done, and the allocations that can stand before it (frees after it); each
+    with the buffers that it mentions.
+    """
     match stm:
         case For(tag=tag):
             inner, mentioned = _placed(stm.body)

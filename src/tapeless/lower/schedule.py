@@ -1,7 +1,7 @@
 """How parallel work runs on a target: what lowering asks instead of the target's name.
 
-One `Schedule` for each way of running. A rule that makes a loop over many elements asks it how; a target with other ways gets fields of its own here, not tests of
-its name in the rules.
+One `Schedule` for each way of running. A rule that makes a loop over many elements asks it how; a target with other
+ways gets fields of its own here, not tests of its name in the rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What lowering asks of a region before it begins: which arrays are only made to be put into others, which sizes are tested.
+"""What lowering asks of a region before it begins: which arrays are only made to be put into others, which sizes are
+tested.
 
 Takes a Core body; gives positions of its statements.
 """
@@ -16,8 +17,8 @@ from tapeless.passes.analysis.places import in_place
 def single_updates(body: Body) -> dict[Var, int]:
     """Arrays that are made in order to be written into another one: the position of that update, their last use.
 
-    Results of sweeps have no other use; copies may be read by sweeps before; new arrays may be what a loop starts with that
-    updates them in place.
+    Results of sweeps have no other use; copies may be read by sweeps before; new arrays may be what a loop starts with
+    that updates them in place.
     """
     users: dict[Var, list[int]] = {}
     for k, stm in enumerate(body.stms):
@@ -50,8 +51,8 @@ def _last_update(body: Body, made: Stm, v: Var, users: Mapping[Var, list[int]]) 
 
 
 def updated_by(body: Body, first: int, last: int) -> tuple[Var, set[int]] | None:
-    """The array that the update at `last` writes, by its name at `first`, and the updates of it in between, by id. None if one of
-    those may write the same cells.
+    """The array that the update at `last` writes, by its name at `first`, and the updates of it in between, by id. None
+    if one of those may write the same cells.
     """
     update = body.stms[last].exp
     assert isinstance(update, Update)
@@ -81,8 +82,8 @@ def _apart(a: Sequence[Axis], b: Sequence[Axis], body: Body) -> bool:
 
 
 def own_cells(body: Body, v: Var, first: int, update: Update) -> list[Var]:
-    """Views of the cells that `v`, made by the statement at `first`, is to be written into, where that reads nothing else of
-    the array, and of each view only the element that it makes.
+    """Views of the cells that `v`, made by the statement at `first`, is to be written into, where that reads nothing
+    else of the array, and of each view only the element that it makes.
     """
     stm = body.stms[first]
     own = {s.vars[0] for s in body.stms[:first] if s.exp == Index(update.array, update.axes)}

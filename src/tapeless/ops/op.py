@@ -125,7 +125,8 @@ class Op:
 
     partials:    for each operand, a function (b, result, *operands) -> factor, or None; they are in ops/partials.py
     own_rule:    linear over the reals, picks an operand (where a factor of 0 would meet infinities) or is not
-                 holomorphic: differentiation treats it itself, and partials say nothing. On complex operands `abs` is one too
+                 holomorphic: differentiation treats it itself, and partials say nothing. On complex operands `abs` is
+                 one too
     of_parts:    the row that it is of these parts of a complex operand
     singular_at: operands at which a slope is infinite, NaN or nearly so, an example of each kind
     decides:     which operand or piece it takes hangs on the last bit of its operands, and slopes jump there

@@ -30,7 +30,8 @@ Where there is no slope, or more than one:
 
 Note [Infinite operands]
 At an infinite operand a slope is its limit, where that exists, and the slopes of slopes are too. The forms below have
-no 0 times infinity there: atan, whose slope 1 / (1 + x^2) has the slope -2 x / (1 + x^2)^2, takes another operand in its place.
+no 0 times infinity there: atan, whose slope 1 / (1 + x^2) has the slope -2 x / (1 + x^2)^2, takes another operand in
+its place.
 
 Note [Zero times infinity]
 What does not move has no influence, and what nobody asks for passes nothing on, however steep the row is there: where
@@ -40,9 +41,10 @@ done for rows with `singular_at`, which take longer than the two comparisons; pr
 forward mode, where every operand has a tangent, x * y with an infinite y has the tangent NaN even if that of x is 0.
 
 Note [Products of slopes]
-A factor of 2 * x ** (2 - 1) is a product too, and so is that factor times a tangent. Where they are differentiated again, what
-holds for slopes holds for them. So where a transform is inside another one (`Builder.again`), products in factors of
-rows with `singular_at`, and with them, are written `times`: a `mul` that is one of these rows, whose second operand is the tangent.
+A factor of 2 * x ** (2 - 1) is a product too, and so is that factor times a tangent. Where they are differentiated
+again, what holds for slopes holds for them. So where a transform is inside another one (`Builder.again`), products in
+factors of rows with `singular_at`, and with them, are written `times`: a `mul` that is one of these rows, whose second
+operand is the tangent.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ The first operand wins ties in all six extrema, so they agree on -0.0 and 0.0 wi
 None of them is LLVM's intrinsic of that name, which orders the zeros.
 
 Note [Loose rows]
-Derivatives are right to a few ulp. What is computed again for nothing but slopes (`ad.bodies`) need not be rounded as the
-program's own values are, so it takes the row that does with less: `quotient` for `div` (Note [Loose quotients] in `quotients`),
-`loose_tanh` for `tanh`, which has all but a product in common with the slope `sech2`. Where the program's own
-row is there already, `cse` takes that one.
+Derivatives are right to a few ulp. What is computed again for nothing but slopes (`ad.bodies`) need not be rounded as
+the program's own values are, so it takes the row that does with less: `quotient` for `div` (Note [Loose quotients] in
+`quotients`), `loose_tanh` for `tanh`, which has all but a product in common with the slope `sech2`. Where the program's
+own row is there already, `cse` takes that one.
 
 Note [Direction]
 `direction(x, y)` is x / hypot(x, y), the slope of hypot: the cosine of the angle of (x, y). It is 0 at (0, 0). For an

@@ -1,7 +1,7 @@
 """Calls of functions that are small, or called once, become the functions themselves.
 
-`inline` takes a program and gives one in which the calls that are left are worth it: of functions whose copies would be more than a budget. Such a
-function is compiled once, and passes do not look through its calls.
+`inline` takes a program and gives one in which the calls that are left are worth it: of functions whose copies would be
+more than a budget. Such a function is compiled once, and passes do not look through its calls.
 """
 
 from __future__ import annotations

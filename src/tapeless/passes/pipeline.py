@@ -1,7 +1,8 @@
 """The order of the passes over Core: the compiler's policy, in one place.
 
-`Pipeline.run` takes one of the lists below and a verified program, and gives one that computes the same. Relies on a pass giving the
-same object back when it has nothing to do: a pass is not run again on what it left alone, in whichever list it stands.
+`Pipeline.run` takes one of the lists below and a verified program, and gives one that computes the same. Relies on a
+pass giving the same object back when it has nothing to do: a pass is not run again on what it left alone, in whichever
+list it stands.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ ROUNDS = 4  # so many times at most is a list gone through that is repeated
 
 @dataclass(frozen=True)
 class Pass:
-    """`name` is what times are recorded under. Run for these targets only, on each function of a program or on it as a `whole`."""
+    """`name` is what times are recorded under. Run for these targets only, on each function of a program or on it as a
+    `whole`.
+    """
 
     name: str
     run: Callable[[Function], Function]

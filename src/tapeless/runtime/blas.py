@@ -1,12 +1,12 @@
 """How many threads BLAS may use while compiled code runs.
 
-Compiled code parallelises around its calls of BLAS, so inside a parallel region BLAS must stay on one thread. OpenBLAS only has
-a setting for the whole process: the first call that needs another number sets it, the last one to end puts the old one back. A
-forked child has no such calls, whatever other threads were doing.
+Compiled code parallelises around its calls of BLAS, so inside a parallel region BLAS must stay on one thread. OpenBLAS
+only has a setting for the whole process: the first call that needs another number sets it, the last one to end puts the
+old one back. A forked child has no such calls, whatever other threads were doing.
 
 Note [Forks and BLAS]
-OpenBLAS ends its threads before a fork; a call that waits for one of them then waits for ever, in the parent. So forks wait
-for calls of compiled code that use BLAS.
+OpenBLAS ends its threads before a fork; a call that waits for one of them then waits for ever, in the parent. So forks
+wait for calls of compiled code that use BLAS.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """What a memory budget leaves for the backward pass of loops, call by call.
 
-A function whose derivatives have a budget has a hidden argument: the bytes that loops may keep. `Budget` finds it before a
-call, from the outline of the program, whose footprint depends on the plans that the rest of the budget
-allows. The plans are the largest for which the whole call stays below the budget; where no plan does, but the leanest one
-without the results of the call, it is that; so it is where no loop keeps anything. Else RecoveryError says how much it takes.
-Where some sizes are not known beforehand (lengths that show when it runs), loops may keep what arrays of known sizes leave of the
-budget. Other arrays of less than `SMALL` bytes in all do not count: that is less than pages and threads take anyway.
+A function whose derivatives have a budget has a hidden argument: the bytes that loops may keep. `Budget` finds it
+before a call, from the outline of the program, whose footprint depends on the plans that the rest of the budget allows.
+The plans are the largest for which the whole call stays below the budget; where no plan does, but the leanest one
+without the results of the call, it is that; so it is where no loop keeps anything. Else RecoveryError says how much it
+takes. Where some sizes are not known beforehand (lengths that show when it runs), loops may keep what arrays of known
+sizes leave of the budget. Other arrays of less than `SMALL` bytes in all do not count: that is less than pages and
+threads take anyway.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The disk cache: compiled code by content.
 
-`fetch` and `store` take a key (a hash of everything that decides the code); a value is kept in the layout of `runtime.kept`.
-Writes are atomic; an entry that cannot be read, or belongs to another format or machine, counts as absent, and all of them do where
-others could write (`runtime.private`). The oldest entries go when it grows too big.
+`fetch` and `store` take a key (a hash of everything that decides the code); a value is kept in the layout of
+`runtime.kept`. Writes are atomic; an entry that cannot be read, or belongs to another format or machine, counts as
+absent, and all of them do where others could write (`runtime.private`). The oldest entries go when it grows too big.
 """
 
 from __future__ import annotations

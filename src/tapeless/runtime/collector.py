@@ -1,8 +1,8 @@
 """Python's garbage collector rests while a program is compiled.
 
-The compiler makes millions of small objects, nearly all of which go by themselves when nobody refers to them; the collector
-would look through everything that the process holds again and again. `resting` takes nothing and is entered around a compilation.
-The setting belongs to the process: whoever enters first notes it, and the last one puts it back.
+The compiler makes millions of small objects, nearly all of which go by themselves when nobody refers to them; the
+collector would look through everything that the process holds again and again. `resting` takes nothing and is entered
+around a compilation. The setting belongs to the process: whoever enters first notes it, and the last one puts it back.
 """
 
 from __future__ import annotations

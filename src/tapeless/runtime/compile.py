@@ -1,8 +1,8 @@
 """From a Python function and argument specs to something that can be called: trace, optimise, lower, emit, load.
 
 Gives `Compiled` with the text of every stage. The disk cache has the code by the traced program with its places in the
-source, the options and the machine, so nothing that decides the code is missing from its key; `recall` mostly finds that
-key without a trace.
+source, the options and the machine, so nothing that decides the code is missing from its key; `recall` mostly finds
+that key without a trace.
 """
 
 from __future__ import annotations

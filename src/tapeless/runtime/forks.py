@@ -1,8 +1,9 @@
 """Forks wait until nobody compiles, nor runs what cannot be forked.
 
-A child has only the thread that forked. Locks that another thread held would stay taken in it for ever: Python's, when it
-imports a module, ours, LLVM's. So a fork waits for the threads that are inside `steady`, and then for LLVM itself,
-which finalizers may enter at any time. It waits at most `PATIENCE` seconds in all: a thread may wait for the one that forks.
+A child has only the thread that forked. Locks that another thread held would stay taken in it for ever: Python's, when
+it imports a module, ours, LLVM's. So a fork waits for the threads that are inside `steady`, and then for LLVM itself,
+which finalizers may enter at any time. It waits at most `PATIENCE` seconds in all: a thread may wait for the one that
+forks.
 """
 
 from __future__ import annotations

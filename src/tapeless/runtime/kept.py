@@ -1,7 +1,7 @@
 """What the disk cache keeps, and the table of all classes that may occur in it.
 
-Gives `Binary` (code and how to call it), `Memory` (what a trace had read) and `CODEC`, which turns them into bytes and back. Values with
-anything else in them are not kept.
+Gives `Binary` (code and how to call it), `Memory` (what a trace had read) and `CODEC`, which turns them into bytes and
+back. Values with anything else in them are not kept.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Binary:
 
 @dataclass(frozen=True)
 class Memory:
-    """One trace: what it had read, the key of the code that came of it, and its signature, read only where all is as it was."""
+    """One trace: what it had read, the key of the code that came of it, and its signature, read only where all is as it
+    was.
+    """
 
     rows: tuple[Row, ...]
     code: str

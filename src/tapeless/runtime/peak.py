@@ -2,8 +2,8 @@
 
 `peak_of` runs something and gives the bytes that came on top of what was there, and the seconds. What compiled code and
 the C library hold in reserve goes back to the system first, so that it shows when it is used again. Pages are what is
-counted, and each processor has some that the system has not added up yet: less than `GRAIN` bytes may not show.
-Linux only; elsewhere, and where the system does not forget an earlier peak (that of the compiler, say), the bytes are None.
+counted, and each processor has some that the system has not added up yet: less than `GRAIN` bytes may not show. Linux
+only; elsewhere, and where the system does not forget an earlier peak (that of the compiler, say), the bytes are None.
 """
 
 from __future__ import annotations

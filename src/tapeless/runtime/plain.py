@@ -1,14 +1,16 @@
 """Values as bytes and back, for the disk cache: data only, never code.
 
-A `Codec` takes the classes that may occur (dataclasses, NamedTuples and enums) and gives `encode` and `decode`. Besides them
-there are plain numbers, texts, bytes and containers. Fields must fit their annotations, both ways; all else raises `Unplain`.
+A `Codec` takes the classes that may occur (dataclasses, NamedTuples and enums) and gives `encode` and `decode`. Besides
+them there are plain numbers, texts, bytes and containers. Fields must fit their annotations, both ways; all else raises
+`Unplain`.
 
 Note [Layout]
-Eight bytes with the length of a text, the text, and then all bytes objects in a row. The text is a JSON list. What is a list
-in it is a node: a kind, and the places of its parts, which come earlier. All else is an atom: a text, a small integer, a bool or
-null. The last one is the value. So reading is one loop without recursion, and the only names it looks up are those
-of members of enums, in the table. What is compared by identity, as variables are, is written once, however often it occurs, and is
-one object again afterwards. So is what cannot change and has the same parts; lists, dicts and sets are not shared.
+Eight bytes with the length of a text, the text, and then all bytes objects in a row. The text is a JSON list. What is a
+list in it is a node: a kind, and the places of its parts, which come earlier. All else is an atom: a text, a small
+integer, a bool or null. The last one is the value. So reading is one loop without recursion, and the only names it
+looks up are those of members of enums, in the table. What is compared by identity, as variables are, is written once,
+however often it occurs, and is one object again afterwards. So is what cannot change and has the same parts; lists,
+dicts and sets are not shared.
 """
 
 from __future__ import annotations

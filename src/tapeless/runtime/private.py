@@ -1,13 +1,13 @@
 """Folders and files that nobody else can write: the disk cache holds machine code, so it may be nowhere else.
 
-`distrust` takes a folder and gives the reason why others could put something there, or None. `make` makes folders, `read` and
-`write` are for files in a folder that can be trusted. All of them raise OSError as the system does.
+`distrust` takes a folder and gives the reason why others could put something there, or None. `make` makes folders,
+`read` and `write` are for files in a folder that can be trusted. All of them raise OSError as the system does.
 
 Note [Who could write there]
-Whoever may write to a folder can replace what is in it, so all folders on the way count, from the root on, and so do links. Each
-must belong to the user or to root, and others must not write to it, unless it is sticky as /tmp is: there only the owner
-replaces his own. A group whose only member is the user is no other. The folder itself belongs to the user and has no such
-exceptions. What does not exist is made by us, for us alone, whatever the umask is.
+Whoever may write to a folder can replace what is in it, so all folders on the way count, from the root on, and so do
+links. Each must belong to the user or to root, and others must not write to it, unless it is sticky as /tmp is: there
+only the owner replaces his own. A group whose only member is the user is no other. The folder itself belongs to the
+user and has no such exceptions. What does not exist is made by us, for us alone, whatever the umask is.
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@ arguments what earlier traces had read. `recall` reads the same things again: wh
 trace would give the same program. Whatever is missing or cannot be recognised means that the function is traced.
 
 Note [What a trace depends on]
-Options, kinds of arguments, the versions of Python, NumPy, SciPy and the C library and the compiler's own files are in the key. All else comes
-in through `from_python`: it leaves a row for each step from the function to the value, with the value's mark. A
-function's mark holds its code object and the text of its file, from which it is compiled, so places in messages are right
-too. Arrays of the surroundings are told apart by type and layout, not by contents: they are arguments.
+Options, kinds of arguments, the versions of Python, NumPy, SciPy and the C library and the compiler's own files are in
+the key. All else comes in through `from_python`: it leaves a row for each step from the function to the value, with the
+value's mark. A function's mark holds its code object and the text of its file, from which it is compiled, so places in
+messages are right too. Arrays of the surroundings are told apart by type and layout, not by contents: they are
+arguments.
 """
 
 from __future__ import annotations
@@ -122,7 +123,9 @@ def _origins(rows: Sequence[Row], function: Any, specs: Sequence[Spec]) -> list[
 
 
 def _classes(origins: Sequence[Origin], tree: TreeDef) -> list[type]:
-    """Those of containers that a result may have, in an order that is the same for the same rows: they are kept by their place."""
+    """Those of containers that a result may have, in an order that is the same for the same rows: they are kept by
+    their place.
+    """
     read = [o.value if isinstance(o.value, type) else type(o.value) for o in origins]
     return list(dict.fromkeys(cls for cls in (*read, *_in_tree(tree)) if _is_container(cls)))
 

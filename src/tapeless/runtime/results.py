@@ -1,10 +1,12 @@
 """Memory of results: what native code hands over, and large arrays made for it to fill.
 
-Both go back to the buffers that compiled code keeps (Note [Kept buffers] in `backends/cpu/buffers.py`) with their last user.
+Both go back to the buffers that compiled code keeps (Note [Kept buffers] in `backends/cpu/buffers.py`) with their last
+user.
 
 Note [Large results]
-Up to LARGE_RESULT bytes the C library itself keeps what NumPy frees; above, the system would clear every page of a result anew,
-which takes as long as many a computation of it. A loop that drops one gradient for the next gets the same memory again.
+Up to LARGE_RESULT bytes the C library itself keeps what NumPy frees; above, the system would clear every page of a
+result anew, which takes as long as many a computation of it. A loop that drops one gradient for the next gets the same
+memory again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Derivatives of one program by several ways, which must agree.
 
-`disagreement` takes a function and a way to make its arguments. It takes directions of the inputs and adjoints of the results
-at random and compares <w, J v> of forward mode with <J^T w, v> of reverse mode, both with differences of the program
-itself, all by the interpreter of Core. Where the program has a kink or jumps nearby, differences say nothing.
+`disagreement` takes a function and a way to make its arguments. It takes directions of the inputs and adjoints of the
+results at random and compares <w, J v> of forward mode with <J^T w, v> of reverse mode, both with differences of the
+program itself, all by the interpreter of Core. Where the program has a kink or jumps nearby, differences say nothing.
 """
 
 from __future__ import annotations

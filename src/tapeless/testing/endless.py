@@ -2,9 +2,9 @@
 
     python -m tapeless.testing.endless [EVERY]
 
-compiles each shape, runs it with a trip count of 10**12, sends SIGINT and prints how long the answer took. `EVERY` takes each k-th
-shape only. What LLVM makes of a loop (vectors, interleaving, strips, nothing at all) decides where polls go, so bodies
-and ways of counting are combined.
+compiles each shape, runs it with a trip count of 10**12, sends SIGINT and prints how long the answer took. `EVERY`
+takes each k-th shape only. What LLVM makes of a loop (vectors, interleaving, strips, nothing at all) decides where
+polls go, so bodies and ways of counting are combined.
 """
 
 from __future__ import annotations

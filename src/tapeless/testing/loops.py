@@ -1,6 +1,7 @@
 """Random loops and the ways to leave them, with arrays that are rebound as they go around.
 
-`for` over ranges, rows, `enumerate` and `zip`; `while` with a counter, so that it ends; break, continue and early return.
+`for` over ranges, rows, `enumerate` and `zip`; `while` with a counter, so that it ends; break, continue and early
+return.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Random loop nests, for comparing recoveries: `nests()` gives `Nest`s, the text of a function of floats, arrays and trips.
+"""Random loop nests, for comparing recoveries: `nests()` gives `Nest`s, the text of a function of floats, arrays and
+trips.
 
 Every statement keeps values within bounds, so that derivatives stay of a size that can be compared. Many can be solved
 backwards, others not; some overwrite parts of arrays, some replace them, some carry integers only.

@@ -1,13 +1,13 @@
 """How the loops of a gradient get their values back, and what that takes: read off the traced program.
 
 `recoveries` takes a Core function and what is known of its arguments; gives a `Recovered` for each loop whose plan was
-made by `ad.recovery.plan`, outermost and first ones first, and the bytes of all. Sizes are followed through integer arithmetic
-as far as they are known before the program runs; where they are not, neither are the bytes.
+made by `ad.recovery.plan`, outermost and first ones first, and the bytes of all. Sizes are followed through integer
+arithmetic as far as they are known before the program runs; where they are not, neither are the bytes.
 
 Note [Kept bytes]
-A plan keeps values in arrays of their own (`Full.kept`), made where the loop stands. Those of one region are there at the same time; of
-the regions inside, one at a time. In a loop the first and the last iteration are looked at: strips are longest first,
-triangles last.
+A plan keeps values in arrays of their own (`Full.kept`), made where the loop stands. Those of one region are there at
+the same time; of the regions inside, one at a time. In a loop the first and the last iteration are looked at: strips
+are longest first, triangles last.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Alternative:
 
 @dataclass
 class Recovered:
-    """A loop: by carried name its recovery, and why. `state_bytes` is one state of what has to be kept, `whole_bytes` with arrays
-    that serve as they are, and `restart_bytes` with all that an iteration starts from.
+    """A loop: by carried name its recovery, and why. `state_bytes` is one state of what has to be kept, `whole_bytes`
+    with arrays that serve as they are, and `restart_bytes` with all that an iteration starts from.
 
     `trips` and `memory_bytes` are None where they are not known before the loop runs. `slot_bytes` is what a plan that
     stores keeps an iteration for these values; the rest of the bytes belongs to loops inside.
@@ -88,8 +88,8 @@ def recoveries(core: Function, values: Mapping[Var, Number]) -> tuple[list[Recov
 def alternatives(
     trips: int | None, kept: int | None, stored: int | None, restart: int | None
 ) -> list[Alternative]:  # fmt: skip
-    """What the ways that always apply would take: bytes that an iteration keeps in strips, those of all that would be stored, and
-    of a state to start again from.
+    """What the ways that always apply would take: bytes that an iteration keeps in strips, those of all that would be
+    stored, and of a state to start again from.
     """
     if trips is None or not kept or stored is None or restart is None:
         return []

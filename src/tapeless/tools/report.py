@@ -94,8 +94,8 @@ class CopyMade:
 class Report:
     """Printed by `f.explain`, and returned by it.
 
-    Of gradients: `memory_bytes` is what loops keep for the backward pass, `peak_bytes` all arrays of the call when most of
-    them are there, without its arguments. None where that is not known before the call.
+    Of gradients: `memory_bytes` is what loops keep for the backward pass, `peak_bytes` all arrays of the call when most
+    of them are there, without its arguments. None where that is not known before the call.
     """
 
     function: str

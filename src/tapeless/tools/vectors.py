@@ -4,10 +4,11 @@ Takes a Loop IR program; gives one `Verdict` for each of its loops, in the order
 once more with a mark on each loop and reads the optimised LLVM IR.
 
 Note [Marks]
-A `for` loop is emitted with a metadata node of its own, or with several, where it has a form of its own for few iterations.
-LLVM keeps the operands of such a node when it vectorises, unrolls or copies the loop, so a number that the emitter adds to
-it comes back with every loop that was made of it. The vector form also gets `llvm.loop.isvectorized`, as does a loop that was only
-interleaved: the lanes are those of the vector types in its own blocks. A `while` loop has no node and thus no mark.
+A `for` loop is emitted with a metadata node of its own, or with several, where it has a form of its own for few
+iterations. LLVM keeps the operands of such a node when it vectorises, unrolls or copies the loop, so a number that the
+emitter adds to it comes back with every loop that was made of it. The vector form also gets `llvm.loop.isvectorized`,
+as does a loop that was only interleaved: the lanes are those of the vector types in its own blocks. A `while` loop has
+no node and thus no mark.
 """
 
 from __future__ import annotations

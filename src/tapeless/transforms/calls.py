@@ -2,9 +2,9 @@
 result here.
 
 Gives handlers for the front end, by the name of the transform. An inner transform is worked off while an outer one's
-function is traced, so nesting needs nothing more. What a transform differentiates with respect to are fresh names for the
-arguments: the same array seen through a closure is a constant, so perturbations cannot be confused.
-The arrays of the caller never change: the function works on references of its own.
+function is traced, so nesting needs nothing more. What a transform differentiates with respect to are fresh names for
+the arguments: the same array seen through a closure is a constant, so perturbations cannot be confused. The arrays of
+the caller never change: the function works on references of its own.
 """
 
 from __future__ import annotations

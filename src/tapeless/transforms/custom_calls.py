@@ -85,8 +85,8 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
 
 
 def _with_sizes(ctx: Context, out: Value, lam: Lambda, args: Sequence[Atom]) -> tuple[Value, Lambda]:
-    """The result of a function and its lambda, in sizes that are known where it is called: those that the function works
-    out are worked out here, too.
+    """The result of a function and its lambda, in sizes that are known where it is called: those that the function
+    works out are worked out here, too.
     """
     inside = {v for s in lam.body.stms for v in s.vars} | set(lam.params)
     sizes = list(dict.fromkeys(d for t in lam.result_types for d in type_vars(t) if d in inside))

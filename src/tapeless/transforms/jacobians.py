@@ -1,4 +1,6 @@
-"""Jacobians and Hessians in compiled code: rows by backward runs, columns by forward runs with several tangents at once."""
+"""Jacobians and Hessians in compiled code: rows by backward runs, columns by forward runs with several tangents at
+once.
+"""
 
 from __future__ import annotations
 

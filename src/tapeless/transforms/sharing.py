@@ -1,15 +1,15 @@
 """Arrays that a function under a transform knows by several names.
 
-Takes what the trace of the function had read and written; refuses what Python would do otherwise, and leaves to the call
-what only the call can tell.
+Takes what the trace of the function had read and written; refuses what Python would do otherwise, and leaves to the
+call what only the call can tell.
 
 Note [Shared arrays]
 Under a transform a function works on references of its own, one for each argument, so that the caller's arrays never
 change. What it writes through one is not seen through another, nor through a closure or a global. In Python it would be
 seen if they share memory. So an array that is written must be known to the function by one name only: it is refused
 otherwise (TP130). Arrays that are arguments of the compiled function, or arrays of its surroundings, may share memory
-without being the same: `Context.apart` has the pairs that a call compares, and (a, a) for an array that must not overlap
-itself. Arguments that are not differentiated and are the same whole array have one reference, as in Python.
+without being the same: `Context.apart` has the pairs that a call compares, and (a, a) for an array that must not
+overlap itself. Arguments that are not differentiated and are the same whole array have one reference, as in Python.
 """
 
 from __future__ import annotations

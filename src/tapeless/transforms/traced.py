@@ -1,8 +1,8 @@
 """A function traced apart, for transforms: a region over fresh names of what it is differentiated by.
 
-Gives `Traced` with `pull` and `push`, which put derivatives of the region where the builder stands, and readers of arguments,
-tangents and adjoints. Fresh names keep a variable that is also seen through a closure a constant there. The arrays of the
-caller never change: the function works on references of its own.
+Gives `Traced` with `pull` and `push`, which put derivatives of the region where the builder stands, and readers of
+arguments, tangents and adjoints. Fresh names keep a variable that is also seen through a closure a constant there. The
+arrays of the caller never change: the function works on references of its own.
 """
 
 from __future__ import annotations

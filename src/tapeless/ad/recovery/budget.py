@@ -1,8 +1,8 @@
 """Memory budgets: which ways a loop has, and which of them the sizes of a call allow.
 
 Bytes are known when the loop starts, so the choice is made then: everything is kept where it fits; else strips of two
-levels; else snapshots in as many slots as fit (`ad.recovery.by.treeverse`). Less than the least is an error that says how much it
-takes.
+levels; else snapshots in as many slots as fit (`ad.recovery.by.treeverse`). Less than the least is an error that says
+how much it takes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The two parts of an iteration with decisions: one that makes them, one that reads them from arrays.
 
-Both functions take the body of an iteration and the truth values that are cut out of it (`ad.recovery.masks`). `deciding` gives the
-body with them as further results of the sweeps around them, `reading` the body that expects them. An array of
-truth values has an axis for each of these sweeps.
+Both functions take the body of an iteration and the truth values that are cut out of it (`ad.recovery.masks`).
+`deciding` gives the body with them as further results of the sweeps around them, `reading` the body that expects them.
+An array of truth values has an axis for each of these sweeps.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """How far a loop that ran backwards is from the initial values, which are known.
 
-`Inverse` of `ad.recovery.by.invert` computes the values at the start of iterations from those at their end; floats come back up to
-rounding, which may grow. `compare_inputs` looks at the last ones it finds, `ad.recovery.trails` at all those in between. What is off leaves
-an `InversionDrift`, a warning.
+`Inverse` of `ad.recovery.by.invert` computes the values at the start of iterations from those at their end; floats come
+back up to rounding, which may grow. `compare_inputs` looks at the last ones it finds, `ad.recovery.trails` at all those
+in between. What is off leaves an `InversionDrift`, a warning.
 
 Note [Drift]
-How far a number is off, relative to its first value; to its last one where that is 0. A cell of an array counts by the larger
-of both, and not less than `FAINT` of the largest cell: zeros that rounding has left beside large cells are no loss.
+How far a number is off, relative to its first value; to its last one where that is 0. A cell of an array counts by the
+larger of both, and not less than `FAINT` of the largest cell: zeros that rounding has left beside large cells are no
+loss.
 """
 
 from __future__ import annotations

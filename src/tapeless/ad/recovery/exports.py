@@ -1,15 +1,15 @@
 """Inner loops whose records the outer loop keeps, so that they do not run again in the backward pass.
 
 Note [Exports]
-Coming back into an iteration, its inner loops run forwards again and keep what their own backward pass needs. Where that takes
-about as much memory as the iteration keeps anyway (each term of its size divides a term of the other, and at most MORE
-times as much), it is kept by the outer loop on its way forwards: more memory by a constant factor, one run less. Where
-the inner loops keep more than that, running again is the better half of the bargain.
+Coming back into an iteration, its inner loops run forwards again and keep what their own backward pass needs. Where
+that takes about as much memory as the iteration keeps anyway (each term of its size divides a term of the other, and at
+most MORE times as much), it is kept by the outer loop on its way forwards: more memory by a constant factor, one run
+less. Where the inner loops keep more than that, running again is the better half of the bargain.
 
 Note [Read from the record]
-The backward pass of an inner loop puts logged cells back into the array as it is after the loop, and mostly reads no others:
-then the records suffice. That shows once the backward pass is tidied up. Where the outer loop has a log of its own, the array may
-have to be put back to how it was after running again, and everything is left as it is.
+The backward pass of an inner loop puts logged cells back into the array as it is after the loop, and mostly reads no
+others: then the records suffice. That shows once the backward pass is tidied up. Where the outer loop has a log of its
+own, the array may have to be put back to how it was after running again, and everything is left as it is.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The way of a loop that follows its plan: slots, logs, inverses, arrays that are still there.
 
 Note [Put back]
-An iteration that runs again in its backward pass may update a logged array again, which then has to be put back once more. If a loop
-inside does so, its own backward pass has put the array back to how it was in front of that loop: from there it goes on,
-with the updates before the loop, and whatever reads the array on the way reads it there (`Reverse.restored`). The array that
-the loop has left would have to be copied if it were used a second time.
-Otherwise it is put back from the last update that the backward pass needs; those after it do not run again.
+An iteration that runs again in its backward pass may update a logged array again, which then has to be put back once
+more. If a loop inside does so, its own backward pass has put the array back to how it was in front of that loop: from
+there it goes on, with the updates before the loop, and whatever reads the array on the way reads it there
+(`Reverse.restored`). The array that the loop has left would have to be copied if it were used a second time. Otherwise
+it is put back from the last update that the backward pass needs; those after it do not run again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class Kept(Way):
         self.trails = trails(exp, plan.inverse.state) if plan.inverse else []
 
     def inside(self, plain: Kept) -> Atom:
-        """Bytes that the levels inside the first need: a state per strip, and what the plain loop keeps in the last one."""
+        """Bytes that the levels inside the first need: a state per strip, and what the plain loop keeps in the last
+        one.
+        """
         emit = self.reverse.emit
         last = emit("mul", self.strips[-1], plain.most_bytes())
         between = emit("mul", self.strips[-1], emit("mul", bytes_of(emit, self.kept_types()), len(self.strips) - 1))

@@ -4,10 +4,10 @@
 its versions. `frozen` puts it in their place.
 
 Note [Still there]
-Let every write of iteration i be at c*i + r on some axis, c > 0. A cell that is read backwards in iteration i at f is not
-written any more when f < c*i + r, nor when it is read after all writes of the iteration and f < c*(i + 1) + r; for c < 0
-the other way round. Writes that stay, on another axis, at one place never touch cells elsewhere on it. Positions are
-linear forms; loop indices lie between 0 and their bounds.
+Let every write of iteration i be at c*i + r on some axis, c > 0. A cell that is read backwards in iteration i at f is
+not written any more when f < c*i + r, nor when it is read after all writes of the iteration and f < c*(i + 1) + r; for
+c < 0 the other way round. Writes that stay, on another axis, at one place never touch cells elsewhere on it. Positions
+are linear forms; loop indices lie between 0 and their bounds.
 """
 
 from __future__ import annotations

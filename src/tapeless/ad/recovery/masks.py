@@ -6,11 +6,11 @@ computed forwards, and the iteration that reads them. None where that does not t
 Note [Decisions]
 The values at the start of an iteration lead to its adjoints in two ways: as numbers (slopes, positions, sizes), or by
 truth values that choose. A truth value is cut where something else than a truth value is made of it: its definition
-goes, and it is read from an array with an axis for each sweep around it. Numbers that lead to adjoints without passing a cut are
-hard: what they come from is kept, and the search starts again without it. A cut may lie in sweeps and `with_acc`, not in branches
-and loops, which count as one operation. All that leads to it is known at the start of the iteration, so the forward
-loop computes it too: its body becomes the forward part of the iteration run again, which does the same, and after that
-the part of the backward pass that leads to cuts.
+goes, and it is read from an array with an axis for each sweep around it. Numbers that lead to adjoints without passing
+a cut are hard: what they come from is kept, and the search starts again without it. A cut may lie in sweeps and
+`with_acc`, not in branches and loops, which count as one operation. All that leads to it is known at the start of the
+iteration, so the forward loop computes it too: its body becomes the forward part of the iteration run again, which does
+the same, and after that the part of the backward pass that leads to cuts.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ NOTHING: frozenset[Var] = frozenset()
 
 @dataclass(frozen=True)
 class Decisions:
-    """`region` expects the decisions of one iteration as `reads`, and does not need `values`. `body` is the iteration forwards in the
-    names of the region; its results are the values at the end, then the decisions.
+    """`region` expects the decisions of one iteration as `reads`, and does not need `values`. `body` is the iteration
+    forwards in the names of the region; its results are the values at the end, then the decisions.
     """
 
     values: frozenset[Var]

@@ -165,8 +165,8 @@ def _exactly(exp: For, needed: set[Var]) -> Inverse | None:
 
 
 def _log(reverse: Reverse, exp: For, body: Body, p: Var, counted: bool) -> Log | None:
-    """None where it is not updated in place; or, unless it is to be `counted`, where keeping it is less work than counting: in
-    elements of sweeps, which would each allocate stacks.
+    """None where it is not updated in place; or, unless it is to be `counted`, where keeping it is less work than
+    counting: in elements of sweeps, which would each allocate stacks.
     """
     if not p.type.shape:
         return None

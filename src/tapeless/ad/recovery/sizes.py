@@ -34,8 +34,8 @@ def at_most(times: int, some: Iterable[Type], others: Iterable[Type]) -> bool:
 
 
 def fewer(some: Iterable[Type], others: Iterable[Type]) -> bool:
-    """Whether some values surely take less memory than others: each product of sizes is paid for by one that has all its
-    factors.
+    """Whether some values surely take less memory than others: each product of sizes is paid for by one that has all
+    its factors.
     """
     left = _terms(others)
     for term, count in _terms(some).items():

@@ -1,27 +1,27 @@
 """Compares all values that a loop finds in its backward pass with those of its forward run, without keeping them.
 
-A `Trail` belongs to one carried value of a loop that is inverted (`ad.recovery.by.invert`). Both runs add to a few integers; where these differ
-by more than rounding explains, an `InversionDrift` is left, a warning.
+A `Trail` belongs to one carried value of a loop that is inverted (`ad.recovery.by.invert`). Both runs add to a few
+integers; where these differ by more than rounding explains, an `InversionDrift` is left, a warning.
 
 Note [Trails]
 A loop that expands and then contracts loses its digits in the backward pass and finds them again: at the inputs nothing
 shows. So both runs add up, over all iterations k and cells c, the integers
     w(k, c) * pattern(size of the cell after iteration k)
-modulo 2^64. The bit pattern of a positive float, read as an integer, is its logarithm but for a factor of up to 2 in the slope, and w
-are pseudo-random integers of 64 to 127 with random signs. The two totals differ by the sum of w times (relative error), exactly, since
-integers do not round. One cell that is off by e shows as that; errors of N cells that are off by e in the square mean are a
-random walk, about e sqrt(N) long. Totals that are `TOLERANCE` sqrt(N) apart or less pass. So the mean error is held to the precision
-that the inputs are held to, one single cell among N to sqrt(N) times that. A walk may come back by chance: there are `TOTALS`
-of them with other weights, and the longest counts. For errors a hundred times as large as what is allowed, all three are that
-short in one of two million cases.
-That takes three integers for each carried value, and the comparison is one with the forward run itself: what it rounded away
-(x + 1e16 - 1e16), which no backward run could see, is found too.
-Sizes: numbers count together with their neighbour at the other end of the iteration, so that a number on its way through zero
-counts by its step. Cells of arrays count as in Note [Drift], by the largest of the moment. Both count not less than
-`LEAST` of the first size that is not zero: something that is zero for a while may come back as 1e-17.
-Cells: of arrays that are made anew in each iteration a sample of rows counts, another one in each iteration; small ones count as a
-whole. Where an iteration updates a few cells, only these count (`ad.recovery.written_cells`): every error enters by a cell that is written, and is
-compared after the iteration that wrote it.
+modulo 2^64. The bit pattern of a positive float, read as an integer, is its logarithm but for a factor of up to 2 in
+the slope, and w are pseudo-random integers of 64 to 127 with random signs. The two totals differ by the sum of w times
+(relative error), exactly, since integers do not round. One cell that is off by e shows as that; errors of N cells that
+are off by e in the square mean are a random walk, about e sqrt(N) long. Totals that are `TOLERANCE` sqrt(N) apart or
+less pass. So the mean error is held to the precision that the inputs are held to, one single cell among N to sqrt(N)
+times that. A walk may come back by chance: there are `TOTALS` of them with other weights, and the longest counts. For
+errors a hundred times as large as what is allowed, all three are that short in one of two million cases. That takes
+three integers for each carried value, and the comparison is one with the forward run itself: what it rounded away (x +
+1e16 - 1e16), which no backward run could see, is found too. Sizes: numbers count together with their neighbour at the
+other end of the iteration, so that a number on its way through zero counts by its step. Cells of arrays count as in
+Note [Drift], by the largest of the moment. Both count not less than `LEAST` of the first size that is not zero:
+something that is zero for a while may come back as 1e-17. Cells: of arrays that are made anew in each iteration a
+sample of rows counts, another one in each iteration; small ones count as a whole. Where an iteration updates a few
+cells, only these count (`ad.recovery.written_cells`): every error enters by a cell that is written, and is compared
+after the iteration that wrote it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The way of a carried array through one iteration of a loop: updates of cells and slices, branches and loops with such.
+"""The way of a carried array through one iteration of a loop: updates of cells and slices, branches and loops with
+such.
 
 `trace_updates` gives the steps of that way; None when it is another one, as where the array is replaced as a whole.
 """

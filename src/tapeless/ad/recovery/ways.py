@@ -99,8 +99,8 @@ class Way(ABC):
         inits: Sequence[Atom],
         iteration: Callable[[Var], Sequence[Atom]],
     ) -> tuple[Found, Sequence[Var]]:
-        """The loop backwards. `iteration` emits one, given how many were before it, and gives the next values of `carried`;
-        what these end as comes second.
+        """The loop backwards. `iteration` emits one, given how many were before it, and gives the next values of
+        `carried`; what these end as comes second.
         """
         b, emit, region = self.reverse.b, self.reverse.emit, self.region
         totals = [Var(f"{v.name}_adj", v.type) for v in region.scalars]

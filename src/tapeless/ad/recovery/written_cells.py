@@ -1,7 +1,8 @@
 """The cells of a carried array that an iteration of a loop writes, where they follow from its index alone.
 
-`written_cells` takes a loop and one of its arrays; gives a lambda of the index and the array, as the iteration leaves it, whose results are
-those cells and slices. None where the array is made anew, or where the places depend on the state.
+`written_cells` takes a loop and one of its arrays; gives a lambda of the index and the array, as the iteration leaves
+it, whose results are those cells and slices. None where the array is made anew, or where the places depend on the
+state.
 """
 
 from __future__ import annotations

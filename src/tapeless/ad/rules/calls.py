@@ -1,10 +1,12 @@
-"""Calls of functions: their derivatives are functions of the program too, made once for each pattern of arguments that matter.
+"""Calls of functions: their derivatives are functions of the program too, made once for each pattern of arguments that
+matter.
 
 Note [Derived functions]
-`f.jvp` takes the arguments of f and tangents of those that vary; it gives the results of f and tangents of those that vary then.
-Backwards there are two: `f.forward` gives the results, and what is worth keeping for `f.vjp` (Note [Kept values] in `ad.kept_values`). That takes
-the arguments, what was kept and adjoints of results; it gives adjoints of the arguments that are wanted. It runs f again first, silently:
-entering a function backwards is like entering any other scope.
+`f.jvp` takes the arguments of f and tangents of those that vary; it gives the results of f and tangents of those that
+vary then. Backwards there are two: `f.forward` gives the results, and what is worth keeping for `f.vjp` (Note [Kept
+values] in `ad.kept_values`). That takes the arguments, what was kept and adjoints of results; it gives adjoints of the
+arguments that are wanted. It runs f again first, silently: entering a function backwards is like entering any other
+scope.
 """
 
 from __future__ import annotations
@@ -93,7 +95,9 @@ def _pushed(b: Builder, f: Function, effects: bool, active: tuple[bool, ...], fo
 
 @dataclass(frozen=True)
 class _Forward:
-    """`f.forward`, which also gives what it keeps. Its body once more, over sizes and parameters, is what goes backwards."""
+    """`f.forward`, which also gives what it keeps. Its body once more, over sizes and parameters, is what goes
+    backwards.
+    """
 
     name: str
     of: str

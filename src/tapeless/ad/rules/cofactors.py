@@ -1,17 +1,18 @@
 """The cofactors of a matrix, singular or not: the gradient of its determinant, in a form that is differentiated again.
 
-`cofactors` takes a square matrix, emits Core and gives the matrix of its cofactors. Relies on forward and reverse mode for
-the derivatives of that: it is made of loops, maps and `solve`.
+`cofactors` takes a square matrix, emits Core and gives the matrix of its cofactors. Relies on forward and reverse mode
+for the derivatives of that: it is made of loops, maps and `solve`.
 
 Note [Cofactors]
-det(A) A^-T is no way to them near a singular matrix: its derivative is a difference of terms of the size det(A) |A^-1|^2, where
-the result has the size of det(A) |A^-1|, and det(A) is rounded. But cofactors of a product are products of cofactors, so
-with A = P L D U Q they are sign(P) sign(Q) P L^-T C U^-T Q, where C is diagonal: the products of all pivots but one,
-without a division. By elimination with complete pivoting L and U have ones on the diagonal and nothing larger beside
-it, whatever the rank. The last pivot, which is 0 for rank n - 1, divides nothing. An earlier one that vanishes divides zeros; where
-they have derivatives it gets a constant in the size of a rounding of A added. So both derivatives are as right as those of a matrix that differs from A by
-roundings: they are polynomials of A and do not mind. Differences in the second one are of multipliers, which are not larger
-than 1. (Third derivatives are right for rank n - 1 and more.)
+det(A) A^-T is no way to them near a singular matrix: its derivative is a difference of terms of the size det(A)
+|A^-1|^2, where the result has the size of det(A) |A^-1|, and det(A) is rounded. But cofactors of a product are products
+of cofactors, so with A = P L D U Q they are sign(P) sign(Q) P L^-T C U^-T Q, where C is diagonal: the products of all
+pivots but one, without a division. By elimination with complete pivoting L and U have ones on the diagonal and nothing
+larger beside it, whatever the rank. The last pivot, which is 0 for rank n - 1, divides nothing. An earlier one that
+vanishes divides zeros; where they have derivatives it gets a constant in the size of a rounding of A added. So both
+derivatives are as right as those of a matrix that differs from A by roundings: they are polynomials of A and do not
+mind. Differences in the second one are of multipliers, which are not larger than 1. (Third derivatives are right for
+rank n - 1 and more.)
 """
 
 from __future__ import annotations

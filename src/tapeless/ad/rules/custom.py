@@ -1,17 +1,17 @@
 """Functions with derivatives of their own: `tp.custom_vjp` and `tp.custom_jvp`.
 
-While a transform traces, a call of such a function is one statement, so that passes leave it whole; forward and reverse mode then
-put the user's rule in its place (`Rule` in `ir.core`). Values of outside that function or rules use are arguments like the others,
-without adjoints.
+While a transform traces, a call of such a function is one statement, so that passes leave it whole; forward and reverse
+mode then put the user's rule in its place (`Rule` in `ir.core`). Values of outside that function or rules use are
+arguments like the others, without adjoints.
 
 Note [The other mode]
-A rule for adjoints is linear in them, as one for tangents is: its transpose, taken by reverse mode of the rule itself, serves the
-other mode. A rule that is not linear (a clipped adjoint) has no transpose; what it gives then depends on the point at
-which it was taken, and that is refused.
+A rule for adjoints is linear in them, as one for tangents is: its transpose, taken by reverse mode of the rule itself,
+serves the other mode. A rule that is not linear (a clipped adjoint) has no transpose; what it gives then depends on the
+point at which it was taken, and that is refused.
 
 Note [Rules that call their function]
-`fwd` often calls the function that it belongs to. Such a call names the function whose rule is being made, so that second
-derivatives use the rule again. What the rule uses of outside is known only at its end: `complete` adds it then.
+`fwd` often calls the function that it belongs to. Such a call names the function whose rule is being made, so that
+second derivatives use the rule again. What the rule uses of outside is known only at its end: `complete` adds it then.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ Adjoints pair with tangents by the real part of the product, without conjugation
 conjugate. `cholesky` depends on the lower triangle of its operand only, and so does its derivative.
 
 Note [Singular determinants]
-The gradient of det(A) is det(A) A^-T, and the matrix of cofactors where there is no inverse. Near a singular matrix the former
-is still right, as determinant and inverse are those of one and the same neighbour of A, but its derivative is not. So what is
-differentiated again is made of cofactors (`ad.rules.cofactors`) where the determinant is small against the product of the
-largest elements of the rows, which bounds the condition of A with its rows scaled.
+The gradient of det(A) is det(A) A^-T, and the matrix of cofactors where there is no inverse. Near a singular matrix the
+former is still right, as determinant and inverse are those of one and the same neighbour of A, but its derivative is
+not. So what is differentiated again is made of cofactors (`ad.rules.cofactors`) where the determinant is small against
+the product of the largest elements of the rows, which bounds the condition of A with its rows scaled.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Reverse mode of branches: the arm that was taken, run again and backwards. The other one contributes nothing.
 
-What an arm keeps (Note [Kept values] in `ad.kept_values`) are results of the branch in the forward pass, 0 where the other arm is taken.
+What an arm keeps (Note [Kept values] in `ad.kept_values`) are results of the branch in the forward pass, 0 where the
+other arm is taken.
 
 Note [Branches in branches]
-An arm that is run again holds other branches. One whose results the arm only hands on need not run again: its own backward pass
-runs the arm that was taken. Else each level of a nest would hold a copy of all levels below, and a chain of `elif` would grow
-with the square of its length.
+An arm that is run again holds other branches. One whose results the arm only hands on need not run again: its own
+backward pass runs the arm that was taken. Else each level of a nest would hold a copy of all levels below, and a chain
+of `elif` would grow with the square of its length.
 """
 
 from __future__ import annotations

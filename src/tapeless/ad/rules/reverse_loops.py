@@ -1,8 +1,8 @@
 """Reverse mode of sequential loops.
 
-The iteration backwards is made first (`ad.recovery.iteration`), the plan from it (`ad.recovery.plan`), and from the plan the ways to run
-the loop forwards and back (`ad.recovery.ways`). Under a memory budget there are several ways, and the sizes of the call decide:
-all states, strips, or a fixed number of snapshots.
+The iteration backwards is made first (`ad.recovery.iteration`), the plan from it (`ad.recovery.plan`), and from the
+plan the ways to run the loop forwards and back (`ad.recovery.ways`). Under a memory budget there are several ways, and
+the sizes of the call decide: all states, strips, or a fixed number of snapshots.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def _with_known_trips(plain: Kept) -> Kept | None:
 
 
 def _smaller(kept: Kept, plain: Kept, closed: list[str]) -> Way:
-    """Where more loops update an array than it has axes, its cells may be overwritten many times in an iteration: sizes decide
-    whether the log of them is kept, or the array.
+    """Where more loops update an array than it has axes, its cells may be overwritten many times in an iteration: sizes
+    decide whether the log of them is kept, or the array.
     """
     reverse, plan = plain.reverse, plain.plan
     often = [p for p in plan.of(How.undo) if plan.logs[p].depth() > sum(isinstance(d, Var) for d in p.type.shape)]

@@ -1,16 +1,16 @@
 """Products go back by division: all factors but one are the product of all of them, divided by that one.
 
-Gives for reductions and histograms that multiply what `ad.rules.reverse_sweeps` seeds their operands with. Relies on `ad.unfold` to have left
-those whose derivative is not differentiated again.
+Gives for reductions and histograms that multiply what `ad.rules.reverse_sweeps` seeds their operands with. Relies on
+`ad.unfold` to have left those whose derivative is not differentiated again.
 
 Note [Other factors]
 The quotient has the digits of the product itself wherever that is a normal number: a partial product that overflows
 ends in infinity or NaN, and digits that one loses below the least normal number are lost to the value as well. A
 product that is 0, infinite, NaN or below the least normal number says nothing about the other factors, whose product
-may be normal. Then, decided at run time, the factors before and after each one are multiplied up one by one, in a loop that
-else runs over no elements at all: one map does for both.
-By its own factor the quotient has the slope 0 as a difference of two large numbers, where the loop has it exactly. So
-what an outer transform differentiates once more keeps the loop.
+may be normal. Then, decided at run time, the factors before and after each one are multiplied up one by one, in a loop
+that else runs over no elements at all: one map does for both. By its own factor the quotient has the slope 0 as a
+difference of two large numbers, where the loop has it exactly. So what an outer transform differentiates once more
+keeps the loop.
 """
 
 from __future__ import annotations

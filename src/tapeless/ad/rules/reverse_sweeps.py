@@ -2,13 +2,13 @@
 
 A sweep goes back as a sweep: each element's lambda is run again and backwards, rows of adjoints go in and come out,
 adjoints of scalars of outside are summed, those of arrays of outside are accumulated. Sums, products by division
-(`ad.rules.reverse_products`) and extrema by the place of the winner have rules of their own; other reductions, scans and histograms have become sequential loops before
-(`ad.unfold`).
+(`ad.rules.reverse_products`) and extrema by the place of the winner have rules of their own; other reductions, scans
+and histograms have become sequential loops before (`ad.unfold`).
 
 Note [Results that are there]
-A map of costly results (exp, tanh, ...) that was run forwards once has left them in an array. In the backward pass its elements are
-taken from there: reading one is cheaper than computing it again. That holds for what a function computes outside of
-loops and lambdas, and for the rows of that; what is run again in the backward pass makes no array of it.
+A map of costly results (exp, tanh, ...) that was run forwards once has left them in an array. In the backward pass its
+elements are taken from there: reading one is cheaper than computing it again. That holds for what a function computes
+outside of loops and lambdas, and for the rows of that; what is run again in the backward pass makes no array of it.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def elements_back(
 ) -> None:
     """Runs `lam` again and backwards for each element.
 
-    `adjs` are further arrays to take rows of; `seeds(inner, lam, rows)` gives the adjoints of the lambda's results from these.
-    there: arrays of results of the lambda, by their number. Note [Results that are there]
+    `adjs` are further arrays to take rows of; `seeds(inner, lam, rows)` gives the adjoints of the lambda's results from
+    these. there: arrays of results of the lambda, by their number. Note [Results that are there]
     """
     b = reverse.b
     lam = reverse.fresh(lam)

@@ -1,9 +1,9 @@
 """Sweeps over one number with loops inside: forward mode within the backward pass.
 
 Note [One number]
-A lambda whose results are scalars and depend on one active scalar has one slope per result. Run together with its tangent
-it gives them at once: one run with twice the work, nothing kept. Where there are loops in it, which a sweep runs again for
-each element in the backward pass, that beats any recovery.
+A lambda whose results are scalars and depend on one active scalar has one slope per result. Run together with its
+tangent it gives them at once: one run with twice the work, nothing kept. Where there are loops in it, which a sweep
+runs again for each element in the backward pass, that beats any recovery.
 """
 
 from __future__ import annotations

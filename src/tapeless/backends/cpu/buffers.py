@@ -4,13 +4,13 @@ Gives the addresses of both, `trim()`, which gives everything kept back to the s
 LLVM IR and holds no Python.
 
 Note [Kept buffers]
-The system takes a large buffer back when it is freed, and clears every page of the next one: that is often as much
-work as filling it. So what compiled code frees is kept, up to a share of the memory that the process may use, the
-newest first in use again, the oldest first to go. A buffer serves only what is at least four fifths of its size; where none
-does, the oldest is made as long as the new one, and others go to make up for it, so that arrays which grow a little each
-time do not pile up. When the system has no more memory, all goes back and the allocation is tried once more. A thread that
-finds another one at the list does without it: nobody waits, and a child that was forked at that moment starts with an
-empty list.
+The system takes a large buffer back when it is freed, and clears every page of the next one: that is often as much work
+as filling it. So what compiled code frees is kept, up to a share of the memory that the process may use, the newest
+first in use again, the oldest first to go. A buffer serves only what is at least four fifths of its size; where none
+does, the oldest is made as long as the new one, and others go to make up for it, so that arrays which grow a little
+each time do not pile up. When the system has no more memory, all goes back and the allocation is tried once more. A
+thread that finds another one at the list does without it: nobody waits, and a child that was forked at that moment
+starts with an empty list.
 """
 
 from __future__ import annotations

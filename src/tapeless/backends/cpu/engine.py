@@ -4,10 +4,11 @@
 objects for external names that are made of LLVM IR: with them nothing needs to be compiled.
 
 Note [Unloading]
-Each object takes two or more mappings of memory, and a process may have 65530 of them; past that LLVM ends the process. So
-code goes when nobody holds its address any more. What is left of it in its JIT are some 9 kB of names, so a JIT serves for
-`SHARED` objects only, and goes with the last of them. Addresses die wherever Python collects garbage, perhaps in a process that was
-forked while another thread was inside LLVM: what is behind them is unloaded when the next object is loaded.
+Each object takes two or more mappings of memory, and a process may have 65530 of them; past that LLVM ends the process.
+So code goes when nobody holds its address any more. What is left of it in its JIT are some 9 kB of names, so a JIT
+serves for `SHARED` objects only, and goes with the last of them. Addresses die wherever Python collects garbage,
+perhaps in a process that was forked while another thread was inside LLVM: what is behind them is unloaded when the next
+object is loaded.
 """
 
 from __future__ import annotations

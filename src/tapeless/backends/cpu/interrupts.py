@@ -1,25 +1,28 @@
 """Ctrl-C in compiled code: what polls ask, and where Python's signal handlers get their turn.
 
-Gives the addresses of `rt_watched`, `rt_poll` and `rt_look`, written in LLVM IR, and `object_code()`, which programs keep
-beside theirs so that nothing is compiled when they are loaded. `raised` takes the exception out of an error record.
+Gives the addresses of `rt_watched`, `rt_poll` and `rt_look`, written in LLVM IR, and `object_code()`, which programs
+keep beside theirs so that nothing is compiled when they are loaded. `raised` takes the exception out of an error
+record.
 
 Note [Interrupts]
 A signal handler of C would be ours only until somebody calls signal.signal: asyncio, IPython and pytest all do. So the
-handlers are Python's. Its own C handler only notes a signal; what was set with signal.signal runs when the main thread comes to
-PyErr_CheckSignals, holding the interpreter's lock. Compiled code released that when it was called. Every `PERIOD` the main thread takes
-it for the while, if it is in a loop that polls (Note [Polls] in backends/llvm/polls.py) or waits for other threads. A handler that
-returns lets the code go on. One that raises is what the caller sees: the exception is put into the error record of the call, the
-function is left as with a failing check, so that all buffers are freed, and the caller raises that very exception.
+handlers are Python's. Its own C handler only notes a signal; what was set with signal.signal runs when the main thread
+comes to PyErr_CheckSignals, holding the interpreter's lock. Compiled code released that when it was called. Every
+`PERIOD` the main thread takes it for the while, if it is in a loop that polls (Note [Polls] in backends/llvm/polls.py)
+or waits for other threads. A handler that returns lets the code go on. One that raises is what the caller sees: the
+exception is put into the error record of the call, the function is left as with a failing check, so that all buffers
+are freed, and the caller raises that very exception.
 
-Reading a clock costs more than some of the loops. So time comes from a thread that sets the word which the main thread's polls read. A poll
-puts it back to 0. Where nobody has after another `PERIOD`, no loop is running: the thread sleeps until the next poll wakes it, so
-that a process that computes nothing has no timer, and one without long loops no such thread. The word is
+Reading a clock costs more than some of the loops. So time comes from a thread that sets the word which the main
+thread's polls read. A poll puts it back to 0. Where nobody has after another `PERIOD`, no loop is running: the thread
+sleeps until the next poll wakes it, so that a process that computes nothing has no timer, and one without long loops no
+such thread. The word is
     0  nothing to do    1  time to look at signals    2  the same, and the thread sleeps    3  there is no thread
 A first poll (2 or 3) does not look: the signals that came before the call were Python's own affair.
 
-Other threads never call Python here: their polls read the error record of their call, which stops them as soon as another
-thread of the region has failed or was interrupted. The main thread waits for those before it leaves. Ctrl-C while the main
-thread is in Python is Python's affair as ever: what other threads of Python run goes on.
+Other threads never call Python here: their polls read the error record of their call, which stops them as soon as
+another thread of the region has failed or was interrupted. The main thread waits for those before it leaves. Ctrl-C
+while the main thread is in Python is Python's affair as ever: what other threads of Python run goes on.
 """
 
 from __future__ import annotations

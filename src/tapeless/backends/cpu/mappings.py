@@ -1,7 +1,7 @@
 """Room for another object: how many mappings of memory this process has, and how many it may have (Linux).
 
-Past that number LLVM ends the process. `make_room` is called before each object that is loaded; raises MemoryError where there
-is no room. Counting them takes a while in a process with many, so it is done now and then.
+Past that number LLVM ends the process. `make_room` is called before each object that is loaded; raises MemoryError
+where there is no room. Counting them takes a while in a process with many, so it is done now and then.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
 
 Note [OpenMP]
 Threads of an OpenMP runtime go on spinning for milliseconds after their work. Where another library of the process has
-one (PyTorch, scikit-learn), a second pool would share the processors with them, so its threads are used. Where nobody has
-loaded one, the own pool serves better: a region of it costs less, and on a busy machine much less. TAPELESS_OPENMP=1
-loads the system's runtime if there is one, TAPELESS_OPENMP=0 leaves OpenMP alone. A forked child must not enter a
-runtime that its parent has used, and has the own pool. Ctrl-C is noticed in the share of the caller, and stops the others too; while the
-caller waits inside of the runtime for longer shares, it is not.
+one (PyTorch, scikit-learn), a second pool would share the processors with them, so its threads are used. Where nobody
+has loaded one, the own pool serves better: a region of it costs less, and on a busy machine much less.
+TAPELESS_OPENMP=1 loads the system's runtime if there is one, TAPELESS_OPENMP=0 leaves OpenMP alone. A forked child must
+not enter a runtime that its parent has used, and has the own pool. Ctrl-C is noticed in the share of the caller, and
+stops the others too; while the caller waits inside of the runtime for longer shares, it is not.
 """
 
 from __future__ import annotations

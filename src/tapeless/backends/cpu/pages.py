@@ -1,14 +1,14 @@
 """Where large buffers come from: `text()` is LLVM IR with `obtain`, `resize`, `length` and `dispose`, for `buffers.py`.
 
-`obtain(size)` gives null where there is no memory; `resize(pointer, size)` need not keep what is in it, and disposes of it where
-it gives null; `length` is 0 for what none of this has made, which `dispose` frees all the same.
+`obtain(size)` gives null where there is no memory; `resize(pointer, size)` need not keep what is in it, and disposes of
+it where it gives null; `length` is 0 for what none of this has made, which `dispose` frees all the same.
 
 Note [Pages of their own]
 The C library would put large buffers into its heap as soon as one of that size has been freed, and holes in there stay
-with the process: a call with a budget took a fifth more than it asked for. So each large buffer is a mapping of its own,
-which can grow and shrink, with a page before it that holds its length and a mark. A buffer that begins a page but is not
-marked came from the C library: the word before it is the length of a block there, which the mark cannot be. Where another
-library than GNU's serves `malloc`, there need not be such a word, and it serves large buffers, too.
+with the process: a call with a budget took a fifth more than it asked for. So each large buffer is a mapping of its
+own, which can grow and shrink, with a page before it that holds its length and a mark. A buffer that begins a page but
+is not marked came from the C library: the word before it is the length of a block there, which the mark cannot be.
+Where another library than GNU's serves `malloc`, there need not be such a word, and it serves large buffers, too.
 """
 
 from __future__ import annotations

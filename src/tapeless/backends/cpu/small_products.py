@@ -1,8 +1,8 @@
 """Small matrix products in LLVM IR: what they take in BLAS is mostly the way there.
 
-`small_products` gives the text of a routine `@small` for products.py, in whose words it is written: T is the type of the
-numbers, vT its vectors of 8, ALIGN its size. Such code is not repeated wherever a product is called for, which would
-take longer to compile than everything around it.
+`small_products` gives the text of a routine `@small` for products.py, in whose words it is written: T is the type of
+the numbers, vT its vectors of 8, ALIGN its size. Such code is not repeated wherever a product is called for, which
+would take longer to compile than everything around it.
 """
 
 from __future__ import annotations

@@ -4,14 +4,15 @@ Gives `address()` of it. It is written in LLVM IR and holds no Python. The threa
 
 Note [The pool]
 There is one job at a time: its iterations in ranges, several for each thread, so that a slow one does not hold up the
-rest. Its caller publishes it with the number of ranges that are left, runs the first one, and like everybody takes
-from the others until there are none; then it waits for those that members of the pool have taken and not finished. A
-thread that wakes up late finds nothing left, and nobody has waited for it: on a busy machine a region takes no longer
-than without threads. (An OpenMP runtime waits for all of its team, which took milliseconds per region there, and hangs
-in a forked child: Note [OpenMP] in openmp.py says when one serves all the same.) A caller that finds the pool taken, by another thread of Python or from inside a region, works
-alone. Waiting is spinning for some microseconds, then sleeping on a futex. A forked child has none of the threads: it
-is told so by Python, and starts its own. While the main thread sleeps it looks at signals from time to time (Note
-[Interrupts] in interrupts.py). Ranges that are left when one has failed, or the caller was interrupted, are not begun.
+rest. Its caller publishes it with the number of ranges that are left, runs the first one, and like everybody takes from
+the others until there are none; then it waits for those that members of the pool have taken and not finished. A thread
+that wakes up late finds nothing left, and nobody has waited for it: on a busy machine a region takes no longer than
+without threads. (An OpenMP runtime waits for all of its team, which took milliseconds per region there, and hangs in a
+forked child: Note [OpenMP] in openmp.py says when one serves all the same.) A caller that finds the pool taken, by
+another thread of Python or from inside a region, works alone. Waiting is spinning for some microseconds, then sleeping
+on a futex. A forked child has none of the threads: it is told so by Python, and starts its own. While the main thread
+sleeps it looks at signals from time to time (Note [Interrupts] in interrupts.py). Ranges that are left when one has
+failed, or the caller was interrupted, are not begun.
 
 Note [Cache lines]
 A line takes about 200 ns from core to core, so a region's cost is the number of times that one changes hands. All of a

@@ -1,7 +1,7 @@
 """The statements of Loop IR as LLVM IR: what all rules have in common.
 
-`Code` writes the statements of one function, `Shared` holds what the functions of a program share. Rules are in modules of their own, and
-register themselves with `emits`.
+`Code` writes the statements of one function, `Shared` holds what the functions of a program share. Rules are in modules
+of their own, and register themselves with `emits`.
 
 Note [Alias scopes]
 Each alias class (uses.py) has a scope; an access names its own scope and that it does not overlap the others. A class

@@ -163,8 +163,9 @@ def has_library(w: Writer) -> bool:
 
 
 def power(w: Writer, real: DType, x: Value, y: Value) -> Value:
-    """exp(y log(x)), except that anything to the power of 0 is 1, 0 to any other is 0 or, if that is not positive, NaN, and
-    whole powers below 100 are products, as in NumPy."""
+    """exp(y log(x)), except that anything to the power of 0 is 1, 0 to any other is 0 or, if that is not positive, NaN,
+    and whole powers below 100 are products, as in NumPy.
+    """
     kind, zero = REGISTER[real], literal(0, real)[0]
     if has_library(w):
         parts = (*_widened(w, real, x), *_widened(w, real, y))

@@ -5,9 +5,9 @@ written by rules. Functions of the program are called as the entry is.
 
 Note [Entry]
 `void NAME(parameters, i64 threads, ptr results, ptr err)`. Scalars come by value (a complex one as two, a bool as i8),
-arrays as pointers to their first element. `results` has an 8-byte slot for each scalar result (two for a complex
-one), then a pointer for each given array, which the caller frees with `free`. `err` has four i64: the code (site + 1,
-0 without an error, -1 out of memory, -2 interrupted) and three arguments (floats as the bits of a double); then four of a
+arrays as pointers to their first element. `results` has an 8-byte slot for each scalar result (two for a complex one),
+then a pointer for each given array, which the caller frees with `free`. `err` has four i64: the code (site + 1, 0
+without an error, -1 out of memory, -2 interrupted) and three arguments (floats as the bits of a double); then four of a
 warning, and three words of an exception that a signal handler raised.
 """
 

@@ -78,7 +78,9 @@ def variants(function: str, arity: int) -> tuple[tuple[str, int], ...]:
 
 @functools.cache
 def identity() -> str:
-    """What code made here depends on: the processor with its features, LLVM, and the C library with its vector functions."""
+    """What code made here depends on: the processor with its features, LLVM, and the C library with its vector
+    functions.
+    """
     parts = [llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), str(llvm.llvm_version_info)]
     return "|".join([*parts, platform.machine(), c_library(), str(_libmvec() is not None)])
 

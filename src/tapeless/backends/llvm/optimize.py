@@ -4,8 +4,9 @@
 The time of each phase goes into a dictionary of seconds.
 
 Note [What LLVM keeps]
-Types and constants stay in their context for ever, so each module has its own, which goes with it. Managers of passes are
-given back by hand: those of llvmlite do not do it themselves (30 to 80 kB a module). Builders of passes keep a kilobyte each, so there is one for each choice.
+Types and constants stay in their context for ever, so each module has its own, which goes with it. Managers of passes
+are given back by hand: those of llvmlite do not do it themselves (30 to 80 kB a module). Builders of passes keep a
+kilobyte each, so there is one for each choice.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Large programs in pieces: statements that hold many others, and runs of many statements, become functions of their own.
+"""Large programs in pieces: statements that hold many others, and runs of many statements, become functions of their
+own.
 
 `Pieces` chooses them; `write` takes statements and the code around them, and writes them as a function and its call.
 
 Note [Pieces]
 LLVM's register allocator and loop passes take more than linear time in the size of a function, and derivatives of
-derivatives, or with several backward passes through a loop, are large. Programs of more than `LARGE` statements are cut from
-the inside out, so that each piece holds at least `PIECE` statements beside the pieces in it; and their loops are not
-unrolled, nor written in two forms (tails.py). Small programs stay whole. A parallel loop with pieces in it does not mark its accesses: it is too large to be
-a vector loop. What is left of a block after that may still be long: more than two `RUN`s of statements are written as a
-function for each run.
-Scalars that a piece assigns, and buffers that it allocates, frees or swaps for others to see, are handed over by their
-addresses; the piece has the scalars in slots of its own meanwhile, which are registers. What a run binds for those after it
-is stored at its end.
+derivatives, or with several backward passes through a loop, are large. Programs of more than `LARGE` statements are cut
+from the inside out, so that each piece holds at least `PIECE` statements beside the pieces in it; and their loops are
+not unrolled, nor written in two forms (tails.py). Small programs stay whole. A parallel loop with pieces in it does not
+mark its accesses: it is too large to be a vector loop. What is left of a block after that may still be long: more than
+two `RUN`s of statements are written as a function for each run. Scalars that a piece assigns, and buffers that it
+allocates, frees or swaps for others to see, are handed over by their addresses; the piece has the scalars in slots of
+its own meanwhile, which are registers. What a run binds for those after it is stored at its end.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ stopping.py has written: it says where the error record is, and where to go when
 
 Note [Polls]
 Ctrl-C sets a flag inside of Python, and somebody in the main thread has to look at it (Note [Interrupts] in
-backends/cpu/interrupts.py says who does). Compiled code does at its polls: it reads one word, and calls the runtime where that is
-not 0. Between two polls a thread runs about `WORK` instructions at most, well below a millisecond:
+backends/cpu/interrupts.py says who does). Compiled code does at its polls: it reads one word, and calls the runtime
+where that is not 0. Between two polls a thread runs about `WORK` instructions at most, well below a millisecond:
 * a loop with nothing but instructions inside asks once in a strip of iterations. It counts them down; where it is small and ends when its index
-  reaches a bound, the bound of the strip takes the place of that one: the iterations are what they were, and only the last one of a strip finds out
-  whether it is the last of all. (LLVM takes longer over such loops.)
+  reaches a bound, the bound of the strip takes the place of that one: the iterations are what they were, and only the
+  last one of a strip finds out whether it is the last of all. (LLVM takes longer over such loops.)
 * a loop with such loops inside asks in each iteration. A short one among them that walks over the row of an array asks nothing
   itself: rows of hundreds of megabytes would take as long as a person notices.
 * a loop of few iterations, in constant number, asks nothing and counts as a part of what is around it.
@@ -249,7 +249,9 @@ class _Function:
         self.blocks[self.stopped].incoming(self.start, block.label, keep=True)
 
     def _again(self, loop: _Loop, latch: str, first: str) -> _Block:
-        """A block for the way back to the header, which goes through `first` before: loops with one back-edge stay such."""
+        """A block for the way back to the header, which goes through `first` before: loops with one back-edge stay
+        such.
+        """
         again = self._new("again")
         again.lines.append(f"  br label %{loop.header}")
         self.blocks[latch].retarget(loop.header, first or again.label)

@@ -1,7 +1,7 @@
 """Kernels on threads: each becomes a function, which the parallel runtime calls with ranges of iterations.
 
-`write` takes a launch and the code around it. What is handed over travels in a context (handover.py): the error record, the first index, then scalars
-and pointers.
+`write` takes a launch and the code around it. What is handed over travels in a context (handover.py): the error record,
+the first index, then scalars and pointers.
 
 Note [Regions]
 There is one level of regions: a `threads` loop inside another runs in its thread, one iteration after the other.

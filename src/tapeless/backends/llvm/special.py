@@ -366,8 +366,8 @@ def logit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 
 def logaddexp(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    """The larger one plus log1p(exp(-|x - y|)); equal ones may be infinite, so they are told apart. As in the slopes, the
-    distance of equal infinities is 0: LLVM merges the calls.
+    """The larger one plus log1p(exp(-|x - y|)); equal ones may be infinite, so they are told apart. As in the slopes,
+    the distance of equal infinities is 0: LLVM merges the calls.
     """
     kind, (x, y) = REGISTER[dtype], args
     zero = _number(0, dtype)

@@ -4,11 +4,11 @@ Takes the function being written. `begin` and `end` write the beginning and the 
 heap buffers are.
 
 Note [Stopping]
-Polls are put into the loops after LLVM has optimised them (Note [Polls] in polls.py), where the pointers of heap buffers are
-in registers, if at all. So each function that has loops also writes them into a frame: memory of its own, by volatile stores, which LLVM
-leaves alone. They are next to the allocations and frees, outside of the hot loops. Behind `stopped` the frame alone says what to
-free. The label is reached from the beginning of the function, if the call has failed already, so that it depends on
-nothing that comes later; polls jump there from anywhere.
+Polls are put into the loops after LLVM has optimised them (Note [Polls] in polls.py), where the pointers of heap
+buffers are in registers, if at all. So each function that has loops also writes them into a frame: memory of its own,
+by volatile stores, which LLVM leaves alone. They are next to the allocations and frees, outside of the hot loops.
+Behind `stopped` the frame alone says what to free. The label is reached from the beginning of the function, if the call
+has failed already, so that it depends on nothing that comes later; polls jump there from anywhere.
 """
 
 from __future__ import annotations

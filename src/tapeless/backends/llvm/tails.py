@@ -2,9 +2,9 @@
 
 Note [Short loops]
 What is left over when a loop runs in vectors of eight is done one by one, and a call of the C library for one element
-takes as long as one for eight. In a loop of fourteen that is most of the time. LLVM can run all of a loop in vectors, the
-last of them masked, but that costs a tenth in long loops. So an innermost loop with such calls has two forms, and the
-number of iterations picks one.
+takes as long as one for eight. In a loop of fourteen that is most of the time. LLVM can run all of a loop in vectors,
+the last of them masked, but that costs a tenth in long loops. So an innermost loop with such calls has two forms, and
+the number of iterations picks one.
 """
 
 from __future__ import annotations

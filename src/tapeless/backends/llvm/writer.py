@@ -131,8 +131,8 @@ class Module:
         self._functions.append(function)
 
     def function(self, name: str, params: str, attributes: str, body: str) -> str:
-        """An internal function, or the one before it that does the same: only names of scopes, of groups of accesses and of
-        loops may differ, as long as the same ones are the same.
+        """An internal function, or the one before it that does the same: only names of scopes, of groups of accesses
+        and of loops may differ, as long as the same ones are the same.
         """
         numbers: dict[str, int] = {}
 

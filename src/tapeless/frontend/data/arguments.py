@@ -181,7 +181,9 @@ def axis(ctx: Context, name: str, value: Value | None, rank: int, default: int =
 
 
 def axes(ctx: Context, name: str, value: Value | None, rank: int, lenient: bool = False) -> tuple[int, ...]:
-    """axis=None (all), an axis, or a tuple of them; in increasing order. `lenient`: a number has an axis 0, which is left out."""
+    """axis=None (all), an axis, or a tuple of them; in increasing order. `lenient`: a number has an axis 0, which is
+    left out.
+    """
     if value is None:
         return tuple(range(rank))
     if lenient and not rank and isinstance(value, Scalar):

@@ -193,8 +193,8 @@ def separate(ctx: Context, array: Array, shape: Sequence[Dim], how: Borrowed | N
 
 
 def perhaps_view(ctx: Context, array: Array, shape: Sequence[Dim], how: Borrowed | None = None) -> Array:
-    """The elements in another shape, where it shows only at run time whether NumPy copies them. `how`: by another way than
-    by reshaping.
+    """The elements in another shape, where it shows only at run time whether NumPy copies them. `how`: by another way
+    than by reshaping.
     """
     what = "order in memory" if array.cell.scattered else "sizes"
     reason = (
@@ -228,8 +228,8 @@ def shape_of(value: Value) -> tuple[Dim, ...]:
 def broadcast_shapes(
     ctx: Context, shapes: Sequence[tuple[Dim, ...]], what: str, repeat: bool = False
 ) -> tuple[Dim, ...]:
-    """NumPy's rule; sizes known only at run time must be equal there (a size of 1 in an argument is known). `repeat`: but for
-    those of slices like x[k:k+1], which may be 1.
+    """NumPy's rule; sizes known only at run time must be equal there (a size of 1 in an argument is known). `repeat`:
+    but for those of slices like x[k:k+1], which may be 1.
     """
     rank = max((len(s) for s in shapes), default=0)
     result: list[Dim] = []

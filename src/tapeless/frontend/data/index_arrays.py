@@ -1,7 +1,7 @@
 """Subscripts that are arrays: integer positions, read and written, and masks that choose what is written.
 
-Takes the items between the brackets; gives a gathered array, or performs the write. NumPy's rules: index arrays are broadcast
-together, and their axes come first unless they stand side by side.
+Takes the items between the brackets; gives a gathered array, or performs the write. NumPy's rules: index arrays are
+broadcast together, and their axes come first unless they stand side by side.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What can be looped over: how many iterations, and the element at a position.
 
 Note [Length of a range]
-stop - start may leave 64 bits. Towards the negative it cannot, since the greater of both is taken for `stop`. If it is too large
-the range raises OverflowError, unless its step is 1 and the loop goes to its end: that it would never come to, so a test in front of
-every inner loop is saved.
+stop - start may leave 64 bits. Towards the negative it cannot, since the greater of both is taken for `stop`. If it is
+too large the range raises OverflowError, unless its step is 1 and the loop goes to its end: that it would never come
+to, so a test in front of every inner loop is saved.
 """
 
 from __future__ import annotations

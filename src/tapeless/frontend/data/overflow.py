@@ -1,7 +1,7 @@
 """check=True: whether a result of integers is the one that they would have without a limit.
 
-`check_overflow` takes a row of the ops table, its result and its operands, and emits a test that is exact; rows that cannot leave
-their type have none. Relies on the rows wrapping.
+`check_overflow` takes a row of the ops table, its result and its operands, and emits a test that is exact; rows that
+cannot leave their type have none. Relies on the rows wrapping.
 """
 
 from __future__ import annotations

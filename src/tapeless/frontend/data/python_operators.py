@@ -1,7 +1,7 @@
 """Python's operators on values of any kind: arithmetic, comparisons, membership, truth.
 
-Takes the operator by the name of its `ast` class, and values; gives a value. Numbers are left to `scalars`. Operators whose
-work is done elsewhere are in `BINARY`, which their modules fill.
+Takes the operator by the name of its `ast` class, and values; gives a value. Numbers are left to `scalars`. Operators
+whose work is done elsewhere are in `BINARY`, which their modules fill.
 """
 
 from __future__ import annotations

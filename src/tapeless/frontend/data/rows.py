@@ -1,13 +1,13 @@
 """Long tuples and lists of numbers as arrays, so that what goes over them is compiled once and not for each item.
 
-`rows` takes the items and gives the item at a position that is known at run time, or None where they differ in more than
-their numbers. `constants` makes a hidden argument of numbers that are known.
+`rows` takes the items and gives the item at a position that is known at run time, or None where they differ in more
+than their numbers. `constants` makes a hidden argument of numbers that are known.
 
 Note [Rows]
 Items are alike when they are numbers of one type (Python's or NumPy's), or tuples and the like that are alike part by
-part: then each part is a column, an array of its own. The item that is read back has the type that the items have in Python:
-an int stays one. Constants are not written into the code, which would be as long as they are: they come as an array of
-the surroundings does. Their values are watched where they were read.
+part: then each part is a column, an array of its own. The item that is read back has the type that the items have in
+Python: an int stays one. Constants are not written into the code, which would be as long as they are: they come as an
+array of the surroundings does. Their values are watched where they were read.
 """
 
 from __future__ import annotations

@@ -89,8 +89,9 @@ SIGNIFICANT = {DType.f32: 24, DType.c64: 24, DType.f64: 53, DType.c128: 53}  # b
 
 
 def exactly(ctx: Context, atom: Atom, dtype: DType) -> Atom:
-    """Converted to the type of a variable that is an int on one path and a float on another. Python keeps the int there: one
-    that the float does not hold is an error."""
+    """Converted to the type of a variable that is an int on one path and a float on another. Python keeps the int
+    there: one that the float does not hold is an error.
+    """
     source = atom.type.dtype
     if not source.is_int or 8 * source.bytes - 1 <= SIGNIFICANT.get(dtype, 64):
         return convert(ctx, atom, dtype)

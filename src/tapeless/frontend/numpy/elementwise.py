@@ -214,8 +214,10 @@ def _entr(ctx: Context, x: Scalar) -> Scalar:
 
 
 def _betaln(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
-    """log |B(a, b)|, as scipy has it: at poles (0, -1, ...) it is infinite unless the other one is whole and small enough to
-    lift it, and where one operand is far larger a series saves the digits that gammaln(a) - gammaln(a + b) would lose."""
+    """log |B(a, b)|, as scipy has it: at poles (0, -1, ...) it is infinite unless the other one is whole and small
+    enough to lift it, and where one operand is far larger a series saves the digits that gammaln(a) - gammaln(a + b)
+    would lose.
+    """
     a, b = together(ctx, x, y, floating=True)
     kind, dtype = a.type.dtype, DType.f64
     if kind.is_complex:

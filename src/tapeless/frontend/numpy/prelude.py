@@ -120,7 +120,9 @@ def interpolate(x: Any, xp: Any, fp: Any, n: int, left: Any, right: Any) -> Any:
 
 
 def horner(p: Any, n: int, x: Any, zero: Any, nothing: Any) -> Any:
-    """np.polyval at one point. `zero` is of the type of x, `nothing` of that of the result: the first step joins the types."""
+    """np.polyval at one point. `zero` is of the type of x, `nothing` of that of the result: the first step joins the
+    types.
+    """
     if n == 0:
         return nothing
     y = zero * x + p[0]

@@ -208,7 +208,9 @@ def fliplr(ctx: Context, m: Value) -> Value:
 
 
 def parts_of(ctx: Context, name: str, value: Value, rank: int = 0) -> list[Array]:
-    """The arrays of a list, of this rank at least, in their common element type; an array counts as the list of its rows."""
+    """The arrays of a list, of this rank at least, in their common element type; an array counts as the list of its
+    rows.
+    """
     found = [numeric(ctx, name, item) for item in items_of(ctx, f"the list of {name}", value)]
     if not found:
         ctx.fail("TP112", f"{name} needs at least one array")

@@ -73,8 +73,8 @@ def variance(ctx: Context, lane: Var, kind: DType, ddof: float) -> Atom:
 
 
 def flat_at_ends(ctx: Context, x: Atom, rising: bool, power: Callable[[Atom], Atom]) -> Atom:
-    """A power of a number from 0 to infinity. Like |x|, it has slope 0 where that is 0, and where it is infinite too; the
-    power alone would have inf times 0 with the slopes of what it is taken of.
+    """A power of a number from 0 to infinity. Like |x|, it has slope 0 where that is 0, and where it is infinite too;
+    the power alone would have inf times 0 with the slopes of what it is taken of.
     """
     if not ctx.transforms:
         return power(x)

@@ -1,7 +1,7 @@
 """What goes around a loop: the guess of one attempt, and a carried name as numbers and arrays.
 
-`Shape` flattens the value of a name into slots when the loop is entered, takes their new values at the end of the body, and
-makes the value that the name has after the loop. What the guess did not allow for raises `Retry`.
+`Shape` flattens the value of a name into slots when the loop is entered, takes their new values at the end of the body,
+and makes the value that the name has after the loop. What the guess did not allow for raises `Retry`.
 """
 
 from __future__ import annotations

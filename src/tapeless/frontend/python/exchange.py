@@ -1,13 +1,13 @@
 """Arrays that a loop hands around: `u, v = v, u` at the end of every iteration, where others see one of them.
 
-Takes the names, the states before and at the end of an iteration; says whether they were exchanged, and gives the contents of
-the arrays of before after the loop. Used by `loop_trials`.
+Takes the names, the states before and at the end of an iteration; says whether they were exchanged, and gives the
+contents of the arrays of before after the loop. Used by `loop_trials`.
 
 Note [Exchanged arrays]
 After an exchange it is still certain that the names have different arrays, but which of them has the caller's, or that
 of another name, depends on the number of iterations. So a number goes around with each name: the position of the array
-that it has. After the loop each array of before takes the contents of the name that has its number. Other names must not
-be used meanwhile: what they refer to is stale in the loop.
+that it has. After the loop each array of before takes the contents of the name that has its number. Other names must
+not be used meanwhile: what they refer to is stale in the loop.
 """
 
 from __future__ import annotations

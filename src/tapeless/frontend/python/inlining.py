@@ -105,7 +105,9 @@ def _define(ctx: Context, s: ast.FunctionDef) -> None:
 
 @called(Closure)
 def call_closure(ctx: Context, function: Closure, args: list[Value], keywords: dict[str, Value]) -> Value:
-    """Compiles the body of `function` here, with its parameters bound to the arguments, or calls what was made of it before."""
+    """Compiles the body of `function` here, with its parameters bound to the arguments, or calls what was made of it
+    before.
+    """
     with ctx.at_span(ctx.span if ctx.span is not NOWHERE else function.source.span(function.node)):
         bound = bind_arguments(ctx, function, args, keywords)
     if function.python is None or not is_library(function.source.file) or ctx.in_library:

@@ -341,7 +341,9 @@ def _zipped_items(ctx: Context, value: Zipped) -> list[Value]:
 
 
 def _over_items(ctx: Context, s: ast.For, items: Sequence[Value], hints: Hints) -> Flow:
-    """A loop over a tuple: over many items that are alike it is a loop over an array, if its body does not need to know them."""
+    """A loop over a tuple: over many items that are alike it is a loop over an array, if its body does not need to know
+    them.
+    """
     element = rows(ctx, items) if len(items) > SHORT else None
     if element is None:
         return _unrolled(ctx, s, items, "the items are of several types" if len(items) > SHORT else "")
@@ -350,7 +352,9 @@ def _over_items(ctx: Context, s: ast.For, items: Sequence[Value], hints: Hints) 
 
 
 def _unrolled(ctx: Context, s: ast.For, items: Sequence[Value], reason: str) -> Flow:
-    """One copy of the body for each item. A `break` in its `else` is not one of this loop. `reason`: why it is not rolled."""
+    """One copy of the body for each item. A `break` in its `else` is not one of this loop. `reason`: why it is not
+    rolled.
+    """
     result = _copies(ctx, s, items, reason)
     if not s.orelse:
         return _without_break(ctx, result)

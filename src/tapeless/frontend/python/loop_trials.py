@@ -4,10 +4,10 @@ Takes a way to run the body once; gives a Core `for` or `while`. A trial run fin
 guess (types, written arrays) was too small the body is compiled again with the larger one.
 
 Note [Arrays of the next iteration]
-A carried name starts each iteration with a cell of its own. What Python has there is the array that the name got at the end
-of the iteration before: an array of before the loop, or one that another name got too. So the cell lists these
-among those it `may_be`, and two names that may have got one array share a cell that stands for it. The sets grow until an
-iteration adds nothing; a write then makes stale what would miss it, as everywhere (Note [References] in values.py).
+A carried name starts each iteration with a cell of its own. What Python has there is the array that the name got at the
+end of the iteration before: an array of before the loop, or one that another name got too. So the cell lists these
+among those it `may_be`, and two names that may have got one array share a cell that stands for it. The sets grow until
+an iteration adds nothing; a write then makes stale what would miss it, as everywhere (Note [References] in values.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rules of expressions and statements, by their `ast` class: tables that the modules of the rules fill.
 
-`evaluate` takes an expression and gives its value; `run_statement` takes a statement and says how it is left. Both look the
-rule up; a class without one is not part of the language.
+`evaluate` takes an expression and gives its value; `run_statement` takes a statement and says how it is left. Both look
+the rule up; a class without one is not part of the language.
 """
 
 from __future__ import annotations

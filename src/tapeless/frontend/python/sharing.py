@@ -1,13 +1,14 @@
 """Large functions that are called more than once: compiled once, and called.
 
-`shared_call` takes a call of a function of the user and gives its value, or None where the function is to be compiled into its caller, as
-most are.
+`shared_call` takes a call of a function of the user and gives its value, or None where the function is to be compiled
+into its caller, as most are.
 
 Note [Shared functions]
-The first call of a function is compiled in place. If that made many statements, the second call with arguments of the same kind makes
-a function of the program, and from then on calls are calls. Kinds are all that is known of arguments at compile time:
-constants, types, which sizes are equal, the containers. A function that writes an array of its caller, gives one back, or gives an
-array of a size that only it knows is compiled in place: what such a call means is not in its results.
+The first call of a function is compiled in place. If that made many statements, the second call with arguments of the
+same kind makes a function of the program, and from then on calls are calls. Kinds are all that is known of arguments at
+compile time: constants, types, which sizes are equal, the containers. A function that writes an array of its caller,
+gives one back, or gives an array of a size that only it knows is compiled in place: what such a call means is not in
+its results.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ Run = Callable[[Mapping[str, Value]], Value]  # compiles the function in place, 
 
 @dataclass(frozen=True)
 class Shared:
-    """A function of the program, and how to call it. `sizes` are numbers of sizes of the arguments, or sizes of outside."""
+    """A function of the program, and how to call it. `sizes` are numbers of sizes of the arguments, or sizes of
+    outside.
+    """
 
     name: str
     effects: bool
@@ -85,7 +88,9 @@ Sizes = list[Dim]
 
 
 def _kinds(ctx: Context, function: Closure, bound: Mapping[str, Value]) -> tuple[tuple[Any, ...], Sizes] | None:
-    """What is known of a function and its arguments at compile time, and the sizes among them. None if they are not of the kind."""
+    """What is known of a function and its arguments at compile time, and the sizes among them. None if they are not of
+    the kind.
+    """
     if function.python is None:
         return None
     sizes: dict[Dim, int] = {}

@@ -1,14 +1,15 @@
 """Whether a function was compiled by Python from the source that was found for it.
 
 Takes a function and the parsed file; compares code objects by `fingerprint`. A file may have been edited since it was
-imported, or code may have been executed under the name of a file: then the source says something else than the function.
+imported, or code may have been executed under the name of a file: then the source says something else than the
+function.
 
 Note [Code of the source]
-Python is asked what it would make of the statement of the file that holds the function, with the imports, since calls of
-functions of modules are compiled in another way than those of methods; and of the whole file where that is not enough.
-One result must be the function's own code in all that decides what it does. Lines and columns do not: comments may change. They are compared for lambdas
-only, of which a line may hold many. Loaders that rewrite what they load are asked to do so again: pytest's, which puts
-code around `assert`, and those with a `source_to_code` of their own.
+Python is asked what it would make of the statement of the file that holds the function, with the imports, since calls
+of functions of modules are compiled in another way than those of methods; and of the whole file where that is not
+enough. One result must be the function's own code in all that decides what it does. Lines and columns do not: comments
+may change. They are compared for lambdas only, of which a line may hold many. Loaders that rewrite what they load are
+asked to do so again: pytest's, which puts code around `assert`, and those with a `source_to_code` of their own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where values of the surroundings come from.
 
 Gives `Origin`, a value with the way to read it again in this process, and `Reads`, the record of all that one trace has
-read: steps from the function that is compiled to each value, and what it was (`frontend.source.marks`). Another process follows
-the same steps with `recalled`; it gets its own origins, or None when anything is not as it was.
+read: steps from the function that is compiled to each value, and what it was (`frontend.source.marks`). Another process
+follows the same steps with `recalled`; it gets its own origins, or None when anything is not as it was.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def made_here(value: Any) -> Origin:
 
 
 class Row(NamedTuple):
-    """One step. `mark` is None where only later steps count; `watched` is its name when it may change from call to call."""
+    """One step. `mark` is None where only later steps count; `watched` is its name when it may change from call to
+    call.
+    """
 
     parent: int
     kind: str

@@ -3,11 +3,11 @@
 `own_meaning` takes a class and the class it is compiled as; gives the name of what it does in its own way, or "".
 
 Note [Subclasses]
-Compiled code knows arrays, numbers and containers as such. A subclass that redefines an operator, a method or an attribute
-of its base (np.matrix, masked arrays, quantities with units, IntFlag) means something else and is refused. One that only
-adds to its base, or says how it is made, shown, hashed or pickled, is taken as its base: enumerations of ints, arrays
-that carry a name. Results are plain. np.memmap is one of NumPy's own: it redefines how results are wrapped, to give
-plain arrays.
+Compiled code knows arrays, numbers and containers as such. A subclass that redefines an operator, a method or an
+attribute of its base (np.matrix, masked arrays, quantities with units, IntFlag) means something else and is refused.
+One that only adds to its base, or says how it is made, shown, hashed or pickled, is taken as its base: enumerations of
+ints, arrays that carry a name. Results are plain. np.memmap is one of NumPy's own: it redefines how results are
+wrapped, to give plain arrays.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arrays of the surroundings, and long constants, as hidden arguments.
 
-`capture` makes the parameter; `NewCapture` is raised where one is met first, and tracing starts again with it. Relies on
-`context` only.
+`capture` makes the parameter; `NewCapture` is raised where one is met first, and tracing starts again with it. Relies
+on `context` only.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """How much a program grows while it is compiled: what is written once and compiled again and again.
 
-`counted` counts the statements of a copy, `refuse_beyond` says no before there are too many of them. Both take the context.
+`counted` counts the statements of a copy, `refuse_beyond` says no before there are too many of them. Both take the
+context.
 
 Note [Copies]
-Calls are compiled into their callers (but for Note [Shared functions] in `frontend/python/sharing.py`), and loops over tuples whose items must be known are unrolled. So a program may be
-far larger than its text: functions that call the next one twice, 14 deep, are 16,384 copies of the last one. Text of any
-length is compiled, for its time is linear in it; copies are counted and refused beyond `LIMIT` statements. The first
-compilation of a function's or a loop's body is not a copy.
+Calls are compiled into their callers (but for Note [Shared functions] in `frontend/python/sharing.py`), and loops over
+tuples whose items must be known are unrolled. So a program may be far larger than its text: functions that call the
+next one twice, 14 deep, are 16,384 copies of the last one. Text of any length is compiled, for its time is linear in
+it; copies are counted and refused beyond `LIMIT` statements. The first compilation of a function's or a loop's body is
+not a copy.
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ def _chain(ctx: Context) -> str:
 
 
 def refuse_beyond(ctx: Context, what: str, items: int, done: int, each: int, reason: str = "") -> None:
-    """Refuses to go on after `done` items if the others, of `each` statements, are too many. `reason`: why they are copies."""
+    """Refuses to go on after `done` items if the others, of `each` statements, are too many. `reason`: why they are
+    copies.
+    """
     if copied(ctx) + (items - done) * each > LIMIT:
         why = f", since {reason}" if reason else ""
         ctx.fail(

@@ -104,8 +104,8 @@ class Options:
 
 @dataclass(eq=False)
 class Budget:
-    """Those of the derivatives in a function, and the parameter for what the `first` one leaves for loops to keep: code does
-    not depend on the number of bytes.
+    """Those of the derivatives in a function, and the parameter for what the `first` one leaves for loops to keep: code
+    does not depend on the number of bytes.
     """
 
     room: Var

@@ -1,8 +1,8 @@
 """The functions that compiled code may call, and the ways to call a value: tables that the modules of the rules fill.
 
-`register` takes a handler of a function by its dotted name ("np.sum", "math.sin", "len"), `operator` that of an operator of
-the package, `bound_to` one for methods of objects of a type, `called` the rule for a kind of value. `find_handler` and
-`call_value` look them up.
+`register` takes a handler of a function by its dotted name ("np.sum", "math.sin", "len"), `operator` that of an
+operator of the package, `bound_to` one for methods of objects of a type, `called` the rule for a kind of value.
+`find_handler` and `call_value` look them up.
 """
 
 from __future__ import annotations

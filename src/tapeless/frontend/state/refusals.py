@@ -218,8 +218,8 @@ def is_library(file: str) -> bool:
 
 
 def from_library(ctx: Context, function: Any, args: Sequence[Value], problem: CompileError) -> NoReturn:
-    """Something in a library function that was compiled into its caller is refused at the call; what is wrong with a function
-    of the user that was given to it stays where it is.
+    """Something in a library function that was compiled into its caller is refused at the call; what is wrong with a
+    function of the user that was given to it stays where it is.
     """
     here = (ctx.span.file, ctx.span.line, ctx.span.column)
     if is_library(problem.file) or (problem.file, problem.line, problem.column) == here:

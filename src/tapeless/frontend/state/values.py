@@ -12,9 +12,10 @@ new cell that lists the ones it `may_be`. Such a cell can be read. A write to a 
 the same array stale: reading those is refused. A write that may have to reach the caller's memory is refused.
 
 Note [Memory order]
-NumPy decides by strides whether `reshape` and the like give a view or a copy. Core keeps every array in order, so a cell
-says whether Python may have it otherwise (`scattered`): arguments by their flags, results that take over the order of a
-transposed operand, arrays that were views on one path. What is then made of it by `reshape` may be read, not written.
+NumPy decides by strides whether `reshape` and the like give a view or a copy. Core keeps every array in order, so a
+cell says whether Python may have it otherwise (`scattered`): arguments by their flags, results that take over the order
+of a transposed operand, arrays that were views on one path. What is then made of it by `reshape` may be read, not
+written.
 """
 
 from __future__ import annotations

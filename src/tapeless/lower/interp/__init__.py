@@ -1,6 +1,7 @@
 """Runs Loop IR over NumPy memory: the oracle of schedules and of the emitter, and a memory checker.
 
-The modules of rules register themselves when they are imported, here: whoever imports a part of this package has all rules.
+The modules of rules register themselves when they are imported, here: whoever imports a part of this package has all
+rules.
 """
 
 from tapeless.lower.interp import calls, loops, memory, plain

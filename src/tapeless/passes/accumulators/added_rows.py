@@ -1,7 +1,7 @@
 """Rows that are made only to be added to an accumulator: each element is added where it is made.
 
-Takes and gives a verified function; the opposite of `own_cells`, for accumulators that stayed. Comes after fusion, which
-wants results of sweeps. `r = map n (\\i -> e)` with `update_acc a[k, :] = r` and no other reader of `r` becomes
+Takes and gives a verified function; the opposite of `own_cells`, for accumulators that stayed. Comes after fusion,
+which wants results of sweeps. `r = map n (\\i -> e)` with `update_acc a[k, :] = r` and no other reader of `r` becomes
 `map n (\\i -> update_acc a[k, i] = e)`: an array less, and one pass over memory less. Each cell still belongs to one
 iteration, so the loop is in SIMD as before, and terms are added to a cell in the order of before.
 """

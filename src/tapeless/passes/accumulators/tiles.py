@@ -1,13 +1,14 @@
-"""Accumulators that rows of different lengths, one behind the other, fill cell by cell: written where that is so at run time.
+"""Accumulators that rows of different lengths, one behind the other, fill cell by cell: written where that is so at run
+time.
 
 Takes and gives verified Core, cleaned up.
 
 Note [Tiles]
     for i in range(rows): for e in range(start[i], start[i + 1]): ...
-is how rows of a sparse matrix are visited. The adjoint of what is read at `e` adds to a cell at `e`, into zeros, and nothing says
-that no other row has the same cell. But one pass over `start` does: if it begins with 0, ends with the length of the array and
-never falls, every cell is met exactly once. Then cells are set instead of added to: no zeros before, and no private
-copies for threads. Otherwise everything is as it was: the `with_acc` is there twice.
+is how rows of a sparse matrix are visited. The adjoint of what is read at `e` adds to a cell at `e`, into zeros, and
+nothing says that no other row has the same cell. But one pass over `start` does: if it begins with 0, ends with the
+length of the array and never falls, every cell is met exactly once. Then cells are set instead of added to: no zeros
+before, and no private copies for threads. Otherwise everything is as it was: the `with_acc` is there twice.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ Defs = Mapping[Var, Exp]
 
 @dataclass(frozen=True)
 class Tiles:
-    """Cell `start[i] + e` of accumulator k is updated for all i below `width`, e below start[i + 1] - start[i]: at `position`."""
+    """Cell `start[i] + e` of accumulator k is updated for all i below `width`, e below start[i + 1] - start[i]: at
+    `position`.
+    """
 
     k: int
     start: Var

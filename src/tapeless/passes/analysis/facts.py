@@ -1,4 +1,5 @@
-"""What several passes ask of Core: which statements may fail, what is a view, and which arrays end up being written in place.
+"""What several passes ask of Core: which statements may fail, what is a view, and which arrays end up being written in
+place.
 
 Takes expressions or a function; gives answers that err on the safe side. Relies on a verified program.
 

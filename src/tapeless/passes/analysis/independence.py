@@ -4,9 +4,9 @@ Takes a `For`; gives for each carried scalar the operator of its reduction, and 
 "row". Raises `Dependent` with the reason otherwise.
 
 Note [Largest and smallest]
-max(m, e) skips a NaN e, and keeps a NaN m for ever. An iteration that starts from m = -inf never gives NaN, so its result may be
-combined with others in any order, and with the value before the loop last. max(e, m) is taken over by a NaN and then
-by what comes next: that has an order, so it is refused, but for integers.
+max(m, e) skips a NaN e, and keeps a NaN m for ever. An iteration that starts from m = -inf never gives NaN, so its
+result may be combined with others in any order, and with the value before the loop last. max(e, m) is taken over by a
+NaN and then by what comes next: that has an order, so it is refused, but for integers.
 
 Note [Own cells]
 Iterations write disjoint cells when on one axis every write is at c*i + r, with one c other than 0 and remainders r

@@ -1,7 +1,8 @@
 """Innermost loops with index tests get a version without them, for when one test before the loop covers all iterations.
 
-Takes Core after range analysis; gives Core in which such a loop is an `if`: all positions c*i + r inside, then the loop without
-those tests, else the loop as it was. Unlike hoisting a test this changes nothing about errors, and negative positions may wrap.
+Takes Core after range analysis; gives Core in which such a loop is an `if`: all positions c*i + r inside, then the loop
+without those tests, else the loop as it was. Unlike hoisting a test this changes nothing about errors, and negative
+positions may wrap.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ initial value, or a copy of it.
 
 Note [Parts]
 A row or column that was read before an update and is used after it needs its old contents. A copy of that part is
-cheaper than one of the array: in a loop it is the difference between n and n^2. Likewise a slice, if it is only one: several of
-them, as in stencils, may be more than the array.
+cheaper than one of the array: in a loop it is the difference between n and n^2. Likewise a slice, if it is only one:
+several of them, as in stencils, may be more than the array.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Rows that the elements of a sweep know without reading an array: the same array again, indices, repeated values, and
 cells of rows that they have.
 
-`np.minimum(d, d[:, k, None] + d[k])` sweeps over the rows of `d` and over the cells of its column `k`, and each of these is a cell of
-the row beside it. Backwards that matters: what a cell gets is added to the adjoint of its row while that is made, instead of
-to a column of the finished matrix, which takes a line of memory a cell.
+`np.minimum(d, d[:, k, None] + d[k])` sweeps over the rows of `d` and over the cells of its column `k`, and each of
+these is a cell of the row beside it. Backwards that matters: what a cell gets is added to the adjoint of its row while
+that is made, instead of to a column of the finished matrix, which takes a line of memory a cell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ Definitions = Mapping[Var, Exp]
 def known_rows(
     arrays: Sequence[Var], params: Sequence[Var], defs: Definitions, is_gone: Callable[[Var], bool], span: Span
 ) -> tuple[dict[int, Atom], list[Stm]]:
-    """By the number of the array, what its row is; and statements that make some of these. `params` begin with the index."""
+    """By the number of the array, what its row is; and statements that make some of these. `params` begin with the
+    index.
+    """
     index, *rows = params
     first: dict[Var, Var] = {}
     for row, array in zip(rows, arrays, strict=True):

@@ -3,10 +3,10 @@
 Takes and gives a verified function. Relies on `recognise` having found the products; dead code goes afterwards.
 
 Note [Sums of products]
-The sum of the rows of A @ B is (the sum of the rows of A) @ B, the sum of its columns is A @ (the sum of B's): a product
-with a vector in place of one with a matrix. The adjoint of what was broadcast into a product is such a sum. Terms are
-added in another order than before, within the same bound of the error.
-A product has to be there for its sum alone: it is an input of one sweep, as it is or transposed, whose lambda
+The sum of the rows of A @ B is (the sum of the rows of A) @ B, the sum of its columns is A @ (the sum of B's): a
+product with a vector in place of one with a matrix. The adjoint of what was broadcast into a product is such a sum.
+Terms are added in another order than before, within the same bound of the error. A product has to be there for its sum
+alone: it is an input of one sweep, as it is or transposed, whose lambda
     adds up its row, each element times the same factors         r = reduce add (w * row)
     or adds its row to an accumulator                            update_acc acc[:] = w * row
 and does nothing else with it.

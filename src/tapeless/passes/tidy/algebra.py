@@ -9,8 +9,8 @@ infinities), x - x, x + 0.0 (for x = -0.0) and everything that rounds differentl
 multiplication mixes the parts, so not even x * 1 is exact there. Integers wrap, which makes them a ring.
 
 Note [Own roots]
-x * sqrt(x), the cube of a distance whose square is x, has the slope 3/2 sqrt(x). Taken as a product of two numbers it would cost
-a division more, by the root, and be 0 times infinity at 0: so the product is a row of its own, `times_root`.
+x * sqrt(x), the cube of a distance whose square is x, has the slope 3/2 sqrt(x). Taken as a product of two numbers it
+would cost a division more, by the root, and be 0 times infinity at 0: so the product is a row of its own, `times_root`.
 """
 
 from __future__ import annotations

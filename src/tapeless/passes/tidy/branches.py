@@ -1,7 +1,7 @@
 """Branches on one condition: the second joins the first, if all that it uses is there by then.
 
-Takes and gives a verified function. Relies on `cse` to find what the arms have in common afterwards. Forward code and the
-partials for the backward pass are two such branches, which compute much the same.
+Takes and gives a verified function. Relies on `cse` to find what the arms have in common afterwards. Forward code and
+the partials for the backward pass are two such branches, which compute much the same.
 """
 
 from __future__ import annotations

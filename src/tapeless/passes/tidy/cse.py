@@ -4,11 +4,11 @@ Takes and gives a verified function, in one walk in the order of execution. Reli
 two (Note [Taken arrays]). Effects and consumers (update, hist, scatter, with_acc) are never merged, nor is `copy`.
 
 Note [Keys]
-Expressions are looked up by a key: the expression itself, with the operands of commutative operations in one order, x - 1
-for integers as x + -1, and without the tests of positions, which have passed once the first of two equal accesses is done. For an expression
-with regions the key is a tuple in which names bound inside are numbered, so that names do not matter. Checks inside
-are part of it: they have passed as well. What prints or updates an accumulator has no key.
-The key of a nest holds those of all levels below, so it is only made once there is another nest with the same operands.
+Expressions are looked up by a key: the expression itself, with the operands of commutative operations in one order, x -
+1 for integers as x + -1, and without the tests of positions, which have passed once the first of two equal accesses is
+done. For an expression with regions the key is a tuple in which names bound inside are numbered, so that names do not
+matter. Checks inside are part of it: they have passed as well. What prints or updates an accumulator has no key. The
+key of a nest holds those of all levels below, so it is only made once there is another nest with the same operands.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
 Takes and gives a verified function; the last step before lowering. Afterwards there are no `quotient` rows.
 
 Note [Loose quotients]
-Derivatives are right to a few ulp, so their code writes `quotient` for x / y that may be computed as x * (1 / y): slopes
-that have a quotient, and values of the program that are computed again for nothing but slopes (`ad.bodies`). Where the
-program's own `div` is there already, `cse` takes that one: values of the program are rounded as they were written.
-A division costs as much as a dozen products, so two quotients by one number are worth a reciprocal; a single one is a
-division. 1 / y overflows before x / y for divisors below the least normal number, whose own slopes have overflowed by then.
+Derivatives are right to a few ulp, so their code writes `quotient` for x / y that may be computed as x * (1 / y):
+slopes that have a quotient, and values of the program that are computed again for nothing but slopes (`ad.bodies`).
+Where the program's own `div` is there already, `cse` takes that one: values of the program are rounded as they were
+written. A division costs as much as a dozen products, so two quotients by one number are worth a reciprocal; a single
+one is a division. 1 / y overflows before x / y for divisors below the least normal number, whose own slopes have
+overflowed by then.
 """
 
 from __future__ import annotations

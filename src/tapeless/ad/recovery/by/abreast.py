@@ -1,18 +1,18 @@
 """Strips of small scalar loops, several of which run again side by side.
 
-`abreast` takes how a loop runs if everything is kept, and the bytes that it may keep; gives a way that keeps the states at
-the starts of strips, or None where the loop does not suit.
+`abreast` takes how a loop runs if everything is kept, and the bytes that it may keep; gives a way that keeps the states
+at the starts of strips, or None where the loop does not suit.
 
 Note [Abreast]
 A loop of a few scalar operations waits for the result of one iteration before it starts the next. Run forwards a second
-time, strips do not wait for each other: their starts are known. So a group of WIDTH strips runs again as one loop with a
-copy of the body for each of them, and the machine overlaps the copies. They leave their states in one history of the
-group, in the order of the loop, over which one sweep goes back. A last group that is not whole runs again in one go, from
-its first start.
+time, strips do not wait for each other: their starts are known. So a group of WIDTH strips runs again as one loop with
+a copy of the body for each of them, and the machine overlaps the copies. They leave their states in one history of the
+group, in the order of the loop, over which one sweep goes back. A last group that is not whole runs again in one go,
+from its first start.
 
-Groups of about sqrt(WIDTH n) iterations keep the fewest states, sqrt(WIDTH) times as many as strips that run again one by
-one. Where there is no room for them a group is one strip, and runs again in one go: the same code, for as few states as
-strips can do with.
+Groups of about sqrt(WIDTH n) iterations keep the fewest states, sqrt(WIDTH) times as many as strips that run again one
+by one. Where there is no room for them a group is one strip, and runs again in one go: the same code, for as few states
+as strips can do with.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _grouped(plain: Kept, state: Sequence[int], share: Atom) -> Groups:
 
 @dataclass(frozen=True)
 class Group:
-    """One of them backwards. It reads the number `left` of its iterations, the number `each` of those in a strip (0 where it runs
-    in one go) and the states at the `starts` of its strips.
+    """One of them backwards. It reads the number `left` of its iterations, the number `each` of those in a strip (0
+    where it runs in one go) and the states at the `starts` of its strips.
     """
 
     region: Region
@@ -204,8 +204,8 @@ def _side_by_side(
 
 
 def _step(reverse: Reverse, exp: For, plan: Plan, state: Sequence[int]) -> Lambda | None:
-    """One iteration from the index and the state to the next state and the decisions; None where it is not small, or has more
-    than scalars to do with.
+    """One iteration from the index and the state to the next state and the decisions; None where it is not small, or
+    has more than scalars to do with.
     """
     if (
         any(how not in (How.none, How.store, How.invert, How.decisions) for how in plan.recovery.values())

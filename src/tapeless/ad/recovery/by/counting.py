@@ -1,9 +1,11 @@
-"""Steps of an array that run more or less often from iteration to iteration: how often, found by a run that only counts.
+"""Steps of an array that run more or less often from iteration to iteration: how often, found by a run that only
+counts.
 
-`counts` takes a loop and the steps in it that update an array (`ad.recovery.updates`); emits a copy of the loop in front of it that
-carries two numbers for each such step: how often it has run in all, and at most in one iteration. What they do not depend on
-is dead code there, so the copy is little work where lengths follow from indices and constant arrays. It tests what it
-uses, positions and divisors, because it comes before the first run; what else is tested, that run tests.
+`counts` takes a loop and the steps in it that update an array (`ad.recovery.updates`); emits a copy of the loop in
+front of it that carries two numbers for each such step: how often it has run in all, and at most in one iteration. What
+they do not depend on is dead code there, so the copy is little work where lengths follow from indices and constant
+arrays. It tests what it uses, positions and divisors, because it comes before the first run; what else is tested, that
+run tests.
 """
 
 from __future__ import annotations

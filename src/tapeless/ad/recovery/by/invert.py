@@ -1,8 +1,8 @@
 """Iterations solved for the values at their start, from those at their end: a loop that runs backwards needs no memory.
 
 `invert` takes a loop and the carried values that are needed; gives an `Inverse`, or in words what stands in the way.
-Integers come back exactly. Floats come back up to rounding, which grows or not with the loop, so the backward pass measures
-how far it is off: `ad.recovery.drift`.
+Integers come back exactly. Floats come back up to rounding, which grows or not with the loop, so the backward pass
+measures how far it is off: `ad.recovery.drift`.
 
 Note [Solving]
 What is known: the values at the end, the index, everything from outside. Statements whose operands are known are run

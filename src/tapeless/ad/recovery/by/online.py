@@ -2,9 +2,9 @@
 
 Note [Online]
 There is a fixed number of slots. A state is kept every `stride` iterations; when the slots are full, every second
-snapshot goes and the stride doubles. At the end the snapshots stand at the multiples of the last stride, so the backward pass
-is that of strips of this length (`ad.recovery.by.strips`), without a run that only counts. How long they get nobody knows, so this is not
-for budgets.
+snapshot goes and the stride doubles. At the end the snapshots stand at the multiples of the last stride, so the
+backward pass is that of strips of this length (`ad.recovery.by.strips`), without a run that only counts. How long they
+get nobody knows, so this is not for budgets.
 """
 
 from __future__ import annotations

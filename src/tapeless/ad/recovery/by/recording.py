@@ -1,7 +1,9 @@
-"""The forward run of a loop with a log (`ad.recovery.by.undo`): what an iteration overwrites is read before, and recorded.
+"""The forward run of a loop with a log (`ad.recovery.by.undo`): what an iteration overwrites is read before, and
+recorded.
 
-`record` takes the log of an array and the body of the loop; gives the body with such reads, the record of an iteration (further
-results of the body), and what it leaves of stacks, which the loop carries: Note [Stacks] in `ad.recovery.by.undo`.
+`record` takes the log of an array and the body of the loop; gives the body with such reads, the record of an iteration
+(further results of the body), and what it leaves of stacks, which the loop carries: Note [Stacks] in
+`ad.recovery.by.undo`.
 """
 
 from __future__ import annotations

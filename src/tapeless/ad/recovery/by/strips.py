@@ -21,7 +21,8 @@ Activate = Callable[[Var, Var], None]
 def strips(b: Builder, exp: For, lengths: Sequence[Atom], inner: Hints, activate: Activate) -> For:
     """The loop as a nest: strips of lengths[0] iterations, in each of them strips of lengths[1], and so on.
 
-    `inner` are the hints of the innermost loops. States and the results of loops are as active as the carried values that they stand for.
+    `inner` are the hints of the innermost loops. States and the results of loops are as active as the carried values
+    that they stand for.
     """
 
     def level(depth: int, length: Atom, offset: Atom | None, inits: tuple[Atom, ...]) -> For:

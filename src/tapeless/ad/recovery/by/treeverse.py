@@ -91,8 +91,8 @@ class Snapshots(Way):
         carried: Sequence[Var],
         more: Callable[[Atom, Atom, Atom, Sequence[Var], Sequence[Var]], list[Atom]],
     ) -> list[Var]:
-        """While the next snapshot lies before the last step: advances and pushes. Carries the number of the newest, its place,
-        the next place, the stack and `carried`.
+        """While the next snapshot lies before the last step: advances and pushes. Carries the number of the newest, its
+        place, the next place, the stack and `carried`.
         """
         b, emit = self.reverse.b, self.reverse.emit
         params = [Var("newest", I64), Var("at", I64), Var("mid", I64)]

@@ -1,13 +1,15 @@
 """Arrays that a loop updates in place: a log of the cells that an iteration overwrites, and how to put them back.
 
-`Log` takes the steps of an array through one iteration (`ad.recovery.updates`). `ad.recovery.by.recording` gives the body with the overwritten values,
-and what is needed to find their places again, as further results; `restore` undoes the iteration, given those.
+`Log` takes the steps of an array through one iteration (`ad.recovery.updates`). `ad.recovery.by.recording` gives the
+body with the overwritten values, and what is needed to find their places again, as further results; `restore` undoes
+the iteration, given those.
 
 Note [Stacks]
-What an iteration overwrites by single updates, and by loops whose bounds are known in front of the loop, is as much in each of
-them: the record of an iteration has a slot. Loops and slices whose lengths differ from iteration to iteration push what they
-overwrite on a stack, and the record says where that begins. A stack is an array that the forward loop carries, as long
-as all of it is: `ad.recovery.by.counting`. Loops within such a loop have stacks of their own, if their lengths vary.
+What an iteration overwrites by single updates, and by loops whose bounds are known in front of the loop, is as much in
+each of them: the record of an iteration has a slot. Loops and slices whose lengths differ from iteration to iteration
+push what they overwrite on a stack, and the record says where that begins. A stack is an array that the forward loop
+carries, as long as all of it is: `ad.recovery.by.counting`. Loops within such a loop have stacks of their own, if their
+lengths vary.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from tapeless.ir.walk import Substitution, all_stms
 
 @dataclass(frozen=True)
 class Stack:
-    """Of a step that runs more or less often. `cells` is its length, to be bound in front of the loop: `total`, unless another
-    way is taken. At `most` so many are of one iteration.
+    """Of a step that runs more or less often. `cells` is its length, to be bound in front of the loop: `total`, unless
+    another way is taken. At `most` so many are of one iteration.
     """
 
     cells: Var
@@ -59,8 +61,8 @@ class Log:
     def __init__(
         self, body: Body, steps: Sequence[Step], params: set[Var], index: Var, size: Callable[[Atom], Dim]
     ) -> None:
-        """Positions other than the loop's `index` that an iteration makes, or that it carries, are recorded too. `size` gives
-        the bound of a loop as a size, in front of the loop.
+        """Positions other than the loop's `index` that an iteration makes, or that it carries, are recorded too. `size`
+        gives the bound of a loop as a size, in front of the loop.
         """
         self.steps, self.index, self.size = steps, index, size
         self.sizes: dict[Atom, Dim] = {}
@@ -151,7 +153,9 @@ class Log:
         return [a for axis in axes for a in _parts(axis) if a in self.local]
 
     def depth(self) -> int:
-        """How many lengths that are not constants multiply to the number of cells that an iteration overwrites, at the most."""
+        """How many lengths that are not constants multiply to the number of cells that an iteration overwrites, at the
+        most.
+        """
         return max((self._depth(s) for s in self.steps), default=0)
 
     def _depth(self, step: Step) -> int:
@@ -175,8 +179,8 @@ class Log:
         stacks: Sequence[Sequence[Var]],
         count: int | None = None,
     ) -> Var:
-        """The array as it was before the iteration of this index, given what it is after all its steps, or the first `count`.
-        `stacks`: the arrays of each.
+        """The array as it was before the iteration of this index, given what it is after all its steps, or the first
+        `count`. `stacks`: the arrays of each.
         """
         self.names = Substitution({self.index: index}, refresh=True)
         self.read = dict(zip(self.stacks, stacks, strict=True))
