@@ -1,7 +1,7 @@
 """Large functions that are called more than once: compiled once, and called.
 
-`shared_call` takes a call of a function of the user and gives its value, or None where the function is to be compiled
-into its caller, as most are.
+`shared_call` takes a call of a function of the user, with how to compile it in place, and gives its value: most functions
+are compiled into their callers.
 
 Note [Shared functions]
 The first call of a function is compiled in place. If that made many statements, the second call with arguments of the
