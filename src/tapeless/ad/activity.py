@@ -32,8 +32,9 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.operands import operands
 from tapeless.ir.types import Atom, Var
-from tapeless.ir.walk import free_in_lambda, operands
+from tapeless.ir.walk import free_in_lambda
 from tapeless.ops.table import TABLE
 
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from tapeless.ad.activity import useful, varied
 from tapeless.ir.core import Apply, Body
+from tapeless.ir.operands import regions
 from tapeless.ir.span import Span
 from tapeless.ir.types import Var
-from tapeless.ir.walk import free_in_exp, regions
+from tapeless.ir.walk import free_in_exp
 
 
 def conjugates(body: Body, wrt: Sequence[Var], outs: int) -> tuple[str, Span] | None:

@@ -50,10 +50,11 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.operands import regions
 from tapeless.ir.quiet import quiet, unchecked
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Type, Var, i64
-from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp, regions
+from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp
 from tapeless.symbolic.linear import Linear
 
 Back = Callable[[], None]

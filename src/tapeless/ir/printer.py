@@ -68,10 +68,11 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.hints import NONE, Hints
+from tapeless.ir.operands import regions
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.text import FUNCTION, Names, const_text, readable
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, i64
-from tapeless.ir.walk import regions, type_vars
+from tapeless.ir.walk import type_vars
 
 WIDTH = 100
 SMALL = 4  # statements of a region that may share a line

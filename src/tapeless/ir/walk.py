@@ -44,6 +44,7 @@ from tapeless.ir.core import (
     WithAcc,
     WithRegions,
 )
+from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
 
 Rename = Callable[[Atom], Atom]
@@ -138,48 +139,6 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return Print(parts, atoms(args))
         case _:
             assert_never(exp)
-
-
-def _keep_body(body: Body) -> Body:
-    return body
-
-
-def _keep_lambda(lam: Lambda) -> Lambda:
-    return lam
-
-
-def operands(exp: Exp) -> list[Atom]:
-    """The atoms that the expression itself uses, dimensions included, those inside its regions excluded."""
-    if isinstance(exp, Apply):  # nearly all are
-        return list(exp.args)
-    found: list[Atom] = []
-
-    def note(a: Atom) -> Atom:
-        found.append(a)
-        return a
-
-    map_exp(exp, note, _keep_body, _keep_lambda)
-    return found
-
-
-def regions(exp: Exp) -> list[Lambda]:
-    """The regions of an expression, bodies as lambdas without parameters. The test of a `while` binds its
-    parameters.
-    """
-    if not isinstance(exp, WithRegions):
-        return []
-    found: list[Lambda] = []
-
-    def on_body(b: Body) -> Body:
-        found.append(Lambda((), b))
-        return b
-
-    def on_lambda(lam: Lambda) -> Lambda:
-        found.append(lam)
-        return lam
-
-    map_exp(exp, lambda a: a, on_body, on_lambda)
-    return found
 
 
 def map_regions(exp: Exp, body: OnBody) -> Exp:

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 
 from tapeless.ir.core import Apply, Body, Broadcast, Copy, Full, Index, Iota, Lambda, Reshape, Stm, Sweep, Transpose
 from tapeless.ir.effects import is_effect
+from tapeless.ir.operands import operands
 from tapeless.ir.types import Var
 from tapeless.ir.walk import all_stms, free_in_exp, type_vars
-from tapeless.passes.analysis.facts import Taken, used_by
+from tapeless.passes.analysis.facts import Taken
 
 MADE = (Sweep, Copy)  # what is worth it
 MOVED = (Apply, Broadcast, Copy, Full, Index, Iota, Reshape, Sweep, Transpose)
@@ -65,6 +66,6 @@ def _used(stm: Stm) -> Iterator[Var]:
     if isinstance(stm.exp, Sweep):
         yield from free_in_exp(stm.exp)
     else:
-        yield from (a for a in used_by(stm.exp) if isinstance(a, Var))
+        yield from (a for a in operands(stm.exp) if isinstance(a, Var))
     for v in stm.vars:
         yield from type_vars(v.type)

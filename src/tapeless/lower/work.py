@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tapeless.ir.core import Apply, Atom, Body, Call, For, Hist, If, Lambda, Library, Scatter, Stm, Sweep, Var, While
+from tapeless.ir.operands import regions
 from tapeless.ir.types import DType, dim_atom, i64
-from tapeless.ir.walk import regions
 from tapeless.lower.code import ONE
 from tapeless.lower.lowerer import Lowerer
 from tapeless.ops.table import op as row

@@ -21,8 +21,9 @@ from tapeless.frontend.entry import Traced, trace
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, Function, Lambda
+from tapeless.ir.operands import regions
 from tapeless.ir.types import Atom, DType, Var
-from tapeless.ir.walk import refresh_lambda, regions
+from tapeless.ir.walk import refresh_lambda
 from tapeless.passes.check.consumption import check_in_place
 from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import finished

@@ -20,13 +20,14 @@ from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from typing import Any
 
+from tapeless.ir.operands import regions
+
 from tapeless.ir.core import (  # isort: skip
     Apply, ArrayLit, At, Axis, Body, Check, Concat, Copy, For, Full, Hist, Index, Iota, Library, Scatter, Stm, Sweep,
     Update, UpdateAcc, While,
 )  # fmt: skip
 from tapeless.ir.span import Span
 from tapeless.ir.types import DType, Var
-from tapeless.ir.walk import regions
 from tapeless.lower import loopir
 from tapeless.lower.footprint import footprint, outline
 from tapeless.lower.lowering import Lowered

@@ -22,8 +22,8 @@ import numpy as np
 from tapeless.ad.recovery.iteration import state_of
 from tapeless.ir.core import Apply, Body, For, Full, Function, If, Stm, While
 from tapeless.ir.hints import How, Recovery
+from tapeless.ir.operands import regions
 from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var
-from tapeless.ir.walk import regions
 from tapeless.lower.footprint import FOLLOWED
 from tapeless.ops.table import op as row
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 
 from tapeless.ad.recovery.iteration import Region
 from tapeless.ir.core import Apply, At, Axis, Body, For, If, Index, Range, Stm, Sweep, Update, While
+from tapeless.ir.operands import operands
 from tapeless.ir.types import I64, Atom, Const, Var, dim_atom
-from tapeless.ir.walk import Substitution, all_stms, free_in_exp, map_regions, operands
+from tapeless.ir.walk import Substitution, all_stms, free_in_exp, map_regions
 from tapeless.passes.tidy.dce import live_part
 from tapeless.symbolic.linear import Linear, combined, form_of
 

@@ -43,8 +43,9 @@ from tapeless.ir.core import (
     UpdateAcc,
     WithAcc,
 )
+from tapeless.ir.operands import regions
 from tapeless.ir.types import Atom, Dim, DType, Type, Var
-from tapeless.ir.walk import Substitution, all_stms, free_in_exp, free_in_lambda, map_regions, regions
+from tapeless.ir.walk import Substitution, all_stms, free_in_exp, free_in_lambda, map_regions
 from tapeless.passes.tidy.dce import live_part
 
 MOVES = (Index, Update, Iota, Full, ArrayLit, Reshape, Transpose, Broadcast, Concat, Copy)

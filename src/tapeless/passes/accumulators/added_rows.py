@@ -12,8 +12,9 @@ from collections import Counter
 from dataclasses import replace
 
 from tapeless.ir.core import At, Body, Function, Lambda, Range, Stm, Sweep, UpdateAcc
+from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import Atom, Var
-from tapeless.ir.walk import all_stms, in_regions, map_function, operands, regions, with_stms
+from tapeless.ir.walk import all_stms, in_regions, map_function, with_stms
 from tapeless.passes.analysis.facts import may_fail
 from tapeless.passes.parallel.merged_sweeps import is_whole, mapped_vars
 

@@ -21,8 +21,9 @@ from math import prod
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, At, Body, Exp, For, Function, If, Index, Lambda, Stm, Sweep, UpdateAcc, WithAcc
+from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import BOOL, I64, Atom, Dim, Type, Var, dim_atom, i64, zero_of
-from tapeless.ir.walk import Substitution, all_stms, in_regions, map_function, operands, regions, with_stms
+from tapeless.ir.walk import Substitution, all_stms, in_regions, map_function, with_stms
 from tapeless.ops.table import op as row
 from tapeless.passes.analysis.distances import distance
 

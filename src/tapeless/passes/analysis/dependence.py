@@ -53,9 +53,9 @@ from tapeless.ir.core import (
     WithRegions,
 )
 from tapeless.ir.effects import is_effect
+from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import Atom, Var
-from tapeless.ir.walk import regions
-from tapeless.passes.analysis.facts import axis_is_inside, used_by
+from tapeless.passes.analysis.facts import axis_is_inside
 
 Names = dict[Var, None]  # a set that keeps its order, so that a program is compiled to the same code every time
 
@@ -92,7 +92,7 @@ class Footprints:
     def exp(self, exp: Exp) -> Footprint:
         if (known := self.known.get(id(exp))) is not None:
             return known[1]
-        own = dict.fromkeys([a for a in used_by(exp) if isinstance(a, Var)])
+        own = dict.fromkeys([a for a in operands(exp) if isinstance(a, Var)])
         if not isinstance(exp, WithRegions):
             return Footprint(own, {}, frozenset(consumed_by(exp)), is_ordered(exp), 1, is_bare(exp))
         found = self._with_regions(exp, own)
@@ -124,7 +124,7 @@ class Footprints:
                 ordered, bare = ordered or found.ordered, bare or found.bare
                 size += found.size - 1
             else:
-                used = used_by(exp)
+                used = operands(exp)
                 if not isinstance(exp, Apply):
                     consumed.update(consumed_by(exp))
                     ordered, bare = ordered or is_ordered(exp), bare or is_bare(exp)

@@ -48,8 +48,9 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.effects import has_effects
+from tapeless.ir.operands import regions
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ir.walk import Substitution, operands, regions
+from tapeless.ir.walk import Substitution
 
 EQUAL_STMS = 16  # statements of branches that are compared
 
@@ -76,23 +77,6 @@ def axis_is_inside(axis: Axis, length: object) -> bool:
         case Range(Const(0), n, Const(1)):
             return n == length
     return False
-
-
-def used_by(exp: Exp) -> Sequence[Atom]:
-    """`walk.operands`, faster for what most statements are."""
-    if isinstance(exp, Apply):
-        return exp.args
-    if isinstance(exp, Index):
-        found: list[Atom] = [exp.array]
-        for a in exp.axes:
-            if isinstance(a, At):
-                found.append(a.index)
-            else:
-                found.extend((a.start, a.step))
-                if isinstance(a.length, Var):
-                    found.append(a.length)
-        return found
-    return operands(exp)
 
 
 def equal_bodies(a: Body, b: Body) -> bool:

@@ -37,8 +37,9 @@ from tapeless.ir.core import (
     Update,
     While,
 )
+from tapeless.ir.operands import regions
 from tapeless.ir.types import I64, Const, DType, Var
-from tapeless.ir.walk import free_in_exp, free_in_lambda, regions
+from tapeless.ir.walk import free_in_exp, free_in_lambda
 from tapeless.ops.op import Nan
 from tapeless.ops.table import TABLE
 from tapeless.passes.analysis.written_once import written_once

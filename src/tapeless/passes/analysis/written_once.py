@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from tapeless.ir.core import At, Axis, Body, For, If, Stm, Update
+from tapeless.ir.operands import regions
 from tapeless.ir.types import Var
-from tapeless.ir.walk import regions
 from tapeless.symbolic.linear import Linear, form_of
 
 

@@ -34,8 +34,8 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.operands import regions
 from tapeless.ir.types import Atom, Const, Dim, DType, Var, dim_atom
-from tapeless.ir.walk import regions
 from tapeless.ops.table import TABLE
 from tapeless.passes.bounds.hoisted_tests import Loop
 from tapeless.passes.bounds.index_tests import IndexTests

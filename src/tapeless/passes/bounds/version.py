@@ -25,8 +25,9 @@ from tapeless.ir.core import (
     Update,
     UpdateAcc,
 )
+from tapeless.ir.operands import regions
 from tapeless.ir.types import BOOL, I64, Dim, Var, dim_atom, i64
-from tapeless.ir.walk import in_regions, map_function, refresh_body, regions, with_stms
+from tapeless.ir.walk import in_regions, map_function, refresh_body, with_stms
 from tapeless.symbolic.linear import Linear, combined, form_of
 
 LARGEST = 60  # statements of a loop that is worth having twice

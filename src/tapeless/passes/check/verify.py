@@ -28,9 +28,10 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.operands import operands
 from tapeless.ir.printer import Printer
 from tapeless.ir.types import BOOL, I64, Atom, Dim, Type, Var
-from tapeless.ir.walk import Substitution, operands, type_vars
+from tapeless.ir.walk import Substitution, type_vars
 from tapeless.ops.table import TABLE
 from tapeless.passes.check import typerules
 from tapeless.passes.check.typerules import Illegal, require, require_array, require_dims, require_fit, same_dim

@@ -24,11 +24,11 @@ from tapeless.ir.core import (
     Sweep,
     WithRegions,
 )
+from tapeless.ir.operands import operands, regions
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Dim, DType, Type, Var, i64, zero_of
-from tapeless.ir.walk import Substitution, refresh_lambda, regions
+from tapeless.ir.walk import Substitution, refresh_lambda
 from tapeless.passes.analysis.dependence import Footprints
-from tapeless.passes.analysis.facts import used_by
 
 Swept = Sweep | Hist | Scatter
 SWEPT = (Sweep, Hist, Scatter)
@@ -99,7 +99,7 @@ def _rows_only(body: Body, array: Var, index: Var, footprints: Footprints) -> bo
         if isinstance(exp, Index) and exp.array is array:
             if not is_row(exp, index):
                 return False
-        elif array in used_by(exp):
+        elif array in operands(exp):
             return False
         elif isinstance(exp, WithRegions) and array in footprints.exp(exp).inner:
             if not all(_rows_only(r.body, array, index, footprints) for r in regions(exp)):

@@ -33,9 +33,10 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.operands import regions
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import BOOL, I64, Const, Type, Var, atom_dim, dim_atom, i64
-from tapeless.ir.walk import Substitution, in_regions, map_function, map_regions, regions, with_stms
+from tapeless.ir.walk import Substitution, in_regions, map_function, map_regions, with_stms
 from tapeless.passes.analysis.independence import (
     Dependent,
     Sharing,

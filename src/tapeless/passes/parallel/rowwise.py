@@ -24,9 +24,10 @@ from tapeless.ir.core import (
     Update,
     While,
 )
+from tapeless.ir.operands import regions
 from tapeless.ir.span import Span
 from tapeless.ir.types import BOOL, I64, Var, atom_dim, dim_atom, i64
-from tapeless.ir.walk import map_exp, regions
+from tapeless.ir.walk import map_exp
 from tapeless.passes.analysis.independence import Accesses, forms_of, own_rows
 from tapeless.symbolic.linear import Linear
 

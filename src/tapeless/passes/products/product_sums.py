@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Body, Exp, Function, Lambda, Library, Stm, Sweep, Transpose, UpdateAcc, WithAcc
+from tapeless.ir.operands import operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import I64, Atom, Type, Var, const, zero_of
-from tapeless.ir.walk import all_stms, free_in_exp, operands, regions
+from tapeless.ir.walk import all_stms, free_in_exp
 from tapeless.passes.parallel.merged_sweeps import is_whole, sum_operator
 from tapeless.passes.products.recognise import KINDS, elementwise, is_sum
 

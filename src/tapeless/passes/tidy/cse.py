@@ -51,9 +51,10 @@ from tapeless.ir.core import (
     WithAcc,
     WithRegions,
 )
+from tapeless.ir.operands import operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import Atom, Const, Type, Var, const
-from tapeless.ir.walk import map_exp, operands, regions
+from tapeless.ir.walk import map_exp
 from tapeless.ops.table import LOOSE, TABLE
 from tapeless.passes.analysis.facts import taken_arrays
 

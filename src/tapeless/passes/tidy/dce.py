@@ -45,9 +45,9 @@ from tapeless.ir.core import (
     WithRegions,
 )
 from tapeless.ir.effects import is_effect
+from tapeless.ir.operands import operands
 from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64
 from tapeless.ir.walk import map_function, type_vars
-from tapeless.passes.analysis.facts import used_by
 
 T = TypeVar("T")
 Origin = tuple[Stm, int]
@@ -117,7 +117,7 @@ class Needs:
 
     def effect(self, stm: Stm, around: Iterable[Stm]) -> None:
         self.stms.add(id(stm))
-        self.mark(_tested(stm.exp) if isinstance(stm.exp, Index) else used_by(stm.exp))
+        self.mark(_tested(stm.exp) if isinstance(stm.exp, Index) else operands(stm.exp))
         for outer in around:
             if id(outer) not in self.stms:
                 self.stms.add(id(outer))
@@ -142,7 +142,7 @@ class Needs:
                     self.control(stm)
                     self.result(stm.exp, k)
                 else:
-                    self.mark(used_by(stm.exp))
+                    self.mark(operands(stm.exp))
             elif origin := self.params.get(var):
                 self.param(origin[0].exp, var, origin[1])
             elif origin := self.operands.get(var):
@@ -243,7 +243,7 @@ def _groups(sweep: Sweep) -> list[tuple[int, int]]:
 def _tested(exp: Index) -> list[Atom]:
     """What the tests of an index need: all but the array, and the sizes of tested axes."""
     sizes = [dim_atom(n) for a, n in zip(exp.axes, exp.array.type.shape, strict=True) if isinstance(a, At) and a.check]
-    return [*used_by(exp)[1:], *sizes]
+    return [*operands(exp)[1:], *sizes]
 
 
 def _test(stm: Stm, exp: Index) -> list[Stm]:

@@ -47,9 +47,10 @@ from tapeless.ir.core import (
     WithRegions,
 )
 from tapeless.ir.effects import is_effect
+from tapeless.ir.operands import operands
 from tapeless.ir.types import Atom, Const, Dim, Var
 from tapeless.ir.walk import map_exp, map_function
-from tapeless.passes.analysis.facts import is_inside, taken_arrays, used_by
+from tapeless.passes.analysis.facts import is_inside, taken_arrays
 
 
 def hoist(function: Function) -> Function:
@@ -169,7 +170,7 @@ class Hoister:
             effect = frame.below
         elif not isinstance(stm.exp, Apply):
             effect = is_effect(stm.exp)
-        for a in used_by(stm.exp):
+        for a in operands(stm.exp):
             if isinstance(a, Var):
                 uses |= bits.get(a, 1)
         for v in stm.vars:

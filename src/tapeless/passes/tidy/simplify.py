@@ -47,10 +47,11 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.operands import operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, DType, Var, i64
-from tapeless.ir.walk import all_stms, operands, regions, type_vars
+from tapeless.ir.walk import all_stms, type_vars
 from tapeless.ops.table import TABLE
 from tapeless.passes.analysis.facts import equal_bodies, is_view
 from tapeless.passes.analysis.views import covers, settle, simplify_view

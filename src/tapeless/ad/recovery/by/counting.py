@@ -17,9 +17,10 @@ from tapeless.ad.recovery.updates import Step, steps_within
 from tapeless.ad.reverse import Reverse
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Body, Check, For, If, Index, Print, Range, Stm, Update, While
+from tapeless.ir.operands import regions
 from tapeless.ir.quiet import unchecked
 from tapeless.ir.types import I64, Atom, Var, dim_atom, i64
-from tapeless.ir.walk import Substitution, all_stms, map_regions, regions
+from tapeless.ir.walk import Substitution, all_stms, map_regions
 from tapeless.passes.tidy.dce import live_part
 
 Counters = dict[int, Atom]  # by statement: how often it has run
