@@ -158,9 +158,9 @@ def test_swapped_buffers_hand_results_to_the_caller():
         assert floats(outcome.given[0], 2).tolist() == want
 
 
-def test_a_second_allocation_frees_the_first():
+def test_an_allocation_in_a_loop_is_freed_there():
     n, k, a = var("n"), var("k"), heap("a")
-    prog = program([n], [For(k, i64(0), n, (Alloc(a, i64(10**6)), Store(a, k, Const(1.0))))])
+    prog = program([n], [For(k, i64(0), n, (Alloc(a, i64(10**6)), Store(a, k, Const(1.0)), Free(a)))])
     assert run(prog, 50_000).code == 0  # 400 GB otherwise
 
 

@@ -38,10 +38,15 @@ def fail_unless(code: Code, cond: str, number: int, args: list[tuple[DType, str]
 
 def leave_if_failed(code: Code) -> None:
     """After a call of a function that may have failed."""
-    w, ok = code.w, code.w.label("ok")
-    error = w.let(f"load i64, ptr {code.err}, align 8")
+    error = code.w.let(f"load i64, ptr {code.err}, align 8")
     out = "stopped" if code.frame else "failed"  # Note [Stopping]: it may have been anywhere
-    w.branch(w.let(f"icmp eq i64 {error}, 0"), ok, out, w.weights(LIKELY, UNLIKELY))
+    leave_unless(code, code.w.let(f"icmp eq i64 {error}, 0"), out)
+
+
+def leave_unless(code: Code, cond: str, out: str = "failed") -> None:
+    """Where an error has been recorded already."""
+    w, ok = code.w, code.w.label("ok")
+    w.branch(cond, ok, out, w.weights(LIKELY, UNLIKELY))
     w.open(ok)
     code.can_fail = True
 
@@ -59,7 +64,7 @@ def warn_unless(code: Code, cond: str, number: int, args: list[tuple[DType, str]
 
 def record(code: Code, place: str, number: int, args: list[tuple[DType, str]]) -> None:
     operands = "".join(f", i64 {bits(code, dtype, arg)}" for dtype, arg in args) + ", i64 0" * (3 - len(args))
-    fail_function = code.module.helper("tapeless.fail", _fail_helper)
+    fail_function = code.module.helper("tapeless.fail", fail_helper)
     code.w.do(f"call void {fail_function}(ptr {place}, i64 {number}{operands})")
 
 
@@ -73,7 +78,7 @@ def bits(code: Code, dtype: DType, value: str) -> str:
     return w.let(f"{'zext' if dtype is DType.bool else 'sext'} {REGISTER[dtype]} {value} to i64")
 
 
-def _fail_helper() -> str:
+def fail_helper() -> str:
     """Records an error unless another thread was first."""
     return """
 define internal void @tapeless.fail(ptr %err, i64 %code, i64 %a, i64 %b, i64 %c) noinline cold nounwind {

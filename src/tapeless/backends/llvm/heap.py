@@ -9,43 +9,26 @@ from functools import partial
 
 from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.code import Code, emits
-from tapeless.backends.llvm.writer import LIKELY, UNLIKELY, Module
+from tapeless.backends.llvm.writer import Module
 from tapeless.lower.loopir import Alloc, Free, Give, Swap
 
 OUT_OF_MEMORY = -1
+# Written once and called: with all that they do in place, programs of many small arrays were a third longer.
+HELPER = "noinline nounwind willreturn memory(argmem: readwrite, inaccessiblemem: readwrite)"
 LARGE, PAGE = 256 << 10, 4096  # bytes of a buffer that is worth keeping (backends/cpu/buffers.py); where it begins
 
 
 @emits(Alloc)
 def allocate(code: Code, stm: Alloc) -> None:
-    """An allocation that is still in the slot is freed: the statement may stand in a loop."""
+    """The slot is empty: Note [Heap] in lower/verify.py."""
     w, module = code.w, code.module
     slot = code.heap_slot(stm.buffer)
-    code.note(stm.buffer, "null")
-    free_slot(code, slot)
-    n = w.intrinsic("smax", "i64", code.index(stm.size), "0")
-    size = w.let(f"mul i64 {n}, {stm.buffer.dtype.bytes}")
-    size = w.let(f"and i64 {w.let(f'add i64 {size}, 64')}, -64")  # a multiple of 64, and not 0
-    size = w.select(w.let(f"icmp ugt i64 {n}, {2**57}"), "i64", str(2**62), size)
-    ordinary = module.declare(
-        "aligned_alloc",
-        'noalias ptr @(i64 allocalign, i64) nounwind willreturn allockind("alloc,uninitialized,aligned") '
-        'allocsize(1) "alloc-family"="malloc"',
-    )
-    kept = module.declare("rt_allocate", "noalias ptr @(i64) nounwind willreturn")
-    small, large, made = w.label("small"), w.label("large"), w.label("made")
-    w.branch(w.let(f"icmp uge i64 {size}, {LARGE}"), large, small, w.weights(UNLIKELY, LIKELY))
-    w.open(small)
-    first = w.let(f"call noalias align 64 ptr {ordinary}(i64 64, i64 {size})", stm.buffer.name)
-    w.jump(made)
-    w.open(large)
-    second = w.let(f"call noalias align 64 ptr {kept}(i64 {size})", stm.buffer.name)
-    w.jump(made)
-    w.open(made)
-    pointer = w.let(f"phi ptr [ {first}, %{small} ], [ {second}, %{large} ]", stm.buffer.name)
+    helper = module.helper("tapeless.allocate", partial(_allocate_helper, module))
+    arguments = f"i64 {code.index(stm.size)}, i64 {stm.buffer.dtype.bytes}, ptr {code.err}"
+    pointer = w.let(f"call noalias align 64 ptr {helper}({arguments})", stm.buffer.name)
     w.do(f"store ptr {pointer}, ptr {slot}, align 8")
     code.note(stm.buffer, pointer)
-    errors.fail_unless(code, w.let(f"icmp ne ptr {pointer}, null"), OUT_OF_MEMORY, [])
+    errors.leave_unless(code, w.let(f"icmp ne ptr {pointer}, null"))
 
 
 @emits(Free)
@@ -82,6 +65,44 @@ def free_slot(code: Code, slot: str) -> None:
     code.w.do(f"call void {helper}(ptr {pointer})")
 
 
+def _allocate_helper(module: Module) -> str:
+    """So many elements, none where there are fewer than 0; or the error. Written once: programs have more buffers than loops."""
+    fail = module.helper("tapeless.fail", errors.fail_helper)
+    ordinary = module.declare(
+        "aligned_alloc",
+        'noalias ptr @(i64 allocalign, i64) nounwind willreturn allockind("alloc,uninitialized,aligned") '
+        'allocsize(1) "alloc-family"="malloc"',
+    )
+    kept = module.declare("rt_allocate", "noalias ptr @(i64) nounwind willreturn")
+    return f"""
+define internal noalias ptr @tapeless.allocate(i64 %count, i64 %each, ptr %err) {HELPER} {{
+  %none = icmp slt i64 %count, 0
+  %n = select i1 %none, i64 0, i64 %count
+  %bytes = mul i64 %n, %each
+  %more = add i64 %bytes, 64
+  %whole = and i64 %more, -64 ; a multiple of 64, and not 0
+  %beyond = icmp ugt i64 %n, {2**57}
+  %size = select i1 %beyond, i64 {2**62}, i64 %whole
+  %is_large = icmp uge i64 %size, {LARGE}
+  br i1 %is_large, label %large, label %small
+small:
+  %p = call noalias align 64 ptr {ordinary}(i64 64, i64 %size)
+  br label %made
+large:
+  %q = call noalias align 64 ptr {kept}(i64 %size)
+  br label %made
+made:
+  %found = phi ptr [ %p, %small ], [ %q, %large ]
+  %none_left = icmp eq ptr %found, null
+  br i1 %none_left, label %failed, label %done
+failed:
+  call void {fail}(ptr %err, i64 {OUT_OF_MEMORY}, i64 0, i64 0, i64 0)
+  br label %done
+done:
+  ret ptr %found
+}}"""
+
+
 def free_helper(module: Module) -> str:
     """Large buffers begin with a page, others seldom."""
     ordinary = module.declare(
@@ -89,7 +110,7 @@ def free_helper(module: Module) -> str:
     )
     kept = module.declare("rt_release", "void @(ptr captures(none)) nounwind willreturn")
     return f"""
-define internal void @tapeless.free(ptr captures(none) %p) nounwind willreturn {{
+define internal void @tapeless.free(ptr captures(none) %p) {HELPER} {{
   %a = ptrtoint ptr %p to i64
   %rest = and i64 %a, {PAGE - 1}
   %page = icmp eq i64 %rest, 0

@@ -49,8 +49,11 @@ def finish(code: Code, given: int = 0, given_count: int = 0) -> None:
             w.do(f"store ptr null, ptr {slot}, align 8")
         w.jump("cleanup")
     w.open("cleanup")
-    for slot in code.heap.values():
-        heap.free_slot(code, slot)
+    if code.frame and code.framed == len(code.heap):
+        _release(code, code.frame, code.framed)
+    else:
+        for slot in code.heap.values():
+            heap.free_slot(code, slot)
     flushing.end(w, code.control)
     w.do("ret void")
     _end(code, given, given_count)
@@ -63,16 +66,18 @@ def _end(code: Code, given: int, given_count: int) -> None:
     w = code.w
     w.allocas.insert(0, f"  {code.frame} = alloca [{max(1, code.framed)} x ptr], align 8")
     w.open("stopped")
-    if code.framed or given_count:
-        release = code.module.helper("tapeless.release", partial(_release_helper, code.module))
-    if code.framed:
-        w.do(f"call void {release}(ptr {code.frame}, i64 {code.framed})")
-    else:  # an empty block would become one with others
-        w.do(f"store volatile ptr null, ptr {code.frame}, align 8")
+    w.let(f"load volatile ptr, ptr {code.frame}, align 8")  # without it the block would become one with others
+    _release(code, code.frame, code.framed)
     if given_count:
-        w.do(f"call void {release}(ptr {w.slot('%results', given)}, i64 {given_count})")
+        _release(code, w.slot("%results", given), given_count)
     flushing.end(w, code.control)
     w.do("ret void")
+
+
+def _release(code: Code, pointers: str, count: int) -> None:
+    if count:
+        release = code.module.helper("tapeless.release", partial(_release_helper, code.module))
+        code.w.do(f"call void {release}(ptr {pointers}, i64 {count})")
 
 
 def _release_helper(module: Module) -> str:
