@@ -110,6 +110,7 @@ ROWS = {
     "square": Row(np.square, lambda x: x * x, REGULAR),
     "reciprocal": Row(np.reciprocal, lambda x: 1 / x, ((1.0, 0), (-2.0, 0), *ENDS)),
     "sqrt": Row(np.sqrt, mp.sqrt, POSITIVE),
+    "times_root": Row(lambda x: x * np.sqrt(x), lambda x: x * mp.sqrt(x), POSITIVE),
     "cbrt": Row(np.cbrt, cube_root, ((0.0, 1), (-0.0, -1), (1.0, 0), (-8.0, 0), *ENDS)),
     "exp": Row(np.exp, mp.exp, ((0.0, 0), (-800.0, 0), *ENDS)),
     "exp2": Row(np.exp2, lambda x: mp.mpf(2) ** x, ((0.0, 0), *ENDS)),
