@@ -14,7 +14,7 @@ from tapeless.ir.types import Atom, Type, Var
 from tapeless.ir.walk import Substitution, all_stms, apply_lambda, free_in_lambda, type_vars
 
 SMALL = 60  # statements of a function that is worth a copy for each call
-BUDGET = 200  # statements that all copies of a larger one may be
+BUDGET = 500  # statements that all copies of a larger one may be together
 
 
 @dataclass
