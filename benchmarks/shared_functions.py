@@ -2,7 +2,7 @@
 
 python -m benchmarks.shared_functions
 
-Note [Shared functions] in frontend/python/sharing.py. Nothing comes from the cache.
+Note [Shared functions] in frontend/python/shared_functions.py. Nothing comes from the cache.
 """
 
 import os

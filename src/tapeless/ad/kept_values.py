@@ -22,7 +22,8 @@ from tapeless.ops.table import CHEAP, TABLE, unbounded
 Special = Callable[[Stm], Back | None]
 Resume = Callable[[Reverse, Stm, Sequence[Atom]], Back]
 KEEPS: Rules[type, Callable[[Reverse, Stm], tuple[list[Atom], Resume] | None]] = Rules()
-keeps = KEEPS.of  # a rule emits a statement that is not run again, and gives what it keeps, its results first, and how it goes back then
+# A rule emits a statement that is not run again; it gives what it keeps, the results first, and how it goes back then.
+keeps = KEEPS.of
 
 
 @dataclass

@@ -6,20 +6,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
 from dataclasses import dataclass, replace
 from operator import is_
 
 from tapeless.ir.types import Var
-from tapeless.lower.loopir import Alloc, Buffer, For, If, Kernel, Launch, Program, Space, Stm, Tag, While
-from tapeless.lower.walk import Block, binds, buffers, reads, walk
+from tapeless.lower.counts import Counts
+from tapeless.lower.loopir import Buffer, For, If, Kernel, Launch, Program, Stm, Tag, While
+from tapeless.lower.walk import Block
 
 
 def outlined(program: Program, tag: Tag) -> Program:
     """Launches the loops of this tag, those of the functions that it invokes too. A program of launches stays as it is."""
     functions = tuple(outlined(f, tag) for f in program.functions)
-    mentions = Counter(b for stm in walk(program.body) for b in buffers(stm))
-    outliner = _Outliner(tag, mentions, program.name)
+    outliner = _Outliner(tag, Counts(program.body).buffers, program.name)
     return replace(program, body=outliner.block(program.body), functions=functions)
 
 
@@ -59,15 +58,6 @@ def captured(loop: For, mentions: Counter[Buffer]) -> tuple[Var | Buffer, ...]:
     """The scalars and buffers of outside that the body uses: buffers that only it mentions, or that it allocates, are
     its own.
     """
-    bound: set[Var] = {loop.var}
-    read: dict[Var, None] = {}
-    used: Counter[Buffer] = Counter()
-    allocated: set[Buffer] = set()
-    for stm in walk(loop.body):
-        bound.update(binds(stm))
-        read.update(dict.fromkeys(reads(stm)))
-        used.update(buffers(stm))
-        if isinstance(stm, Alloc):
-            allocated.add(stm.buffer)
-    own: Container[Buffer] = {b for b, n in used.items() if b.space is not Space.param and n == mentions[b]} | allocated
-    return (*(v for v in read if v not in bound), *(b for b in used if b not in own))
+    counts = Counts(loop.body)
+    own = counts.private(mentions) | counts.allocated
+    return (*(v for v in counts.free if v is not loop.var), *(b for b in counts.buffers if b not in own))

@@ -13,8 +13,7 @@ from typing import Any
 
 from tapeless.ad.emit import Emit, differentiable
 from tapeless.ad.rules import custom
-from tapeless.frontend.data.arrays import read
-from tapeless.frontend.data.leaves import leaves_of, rebuilt, type_of, value_of
+from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.surroundings import from_python
@@ -57,7 +56,7 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     kept = {k: a for k, a in enumerate(args) if k in rules.nondiff_argnums}
     given = [a for k, a in enumerate(args) if k not in kept]
     order = [k for k in range(len(args)) if k not in kept]
-    atoms = [_atom(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, Scalar | Array)]
+    atoms = [atom_of(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, Scalar | Array)]
     kinds = (kept, *map(_kind, given))
     same = _own_rule(ctx, rules, kinds)
     if same is not None:
@@ -156,10 +155,6 @@ def _part(ctx: Context, rules: Any, name: str) -> Value:
     return from_python(ctx, ctx.reads.step(ctx.reads.origin_of(rules), "attribute", name), name)
 
 
-def _atom(ctx: Context, leaf: Scalar | Array) -> Atom:
-    return leaf.atom if isinstance(leaf, Scalar) else read(ctx, leaf)
-
-
 def _fresh(ctx: Context, leaf: Value) -> tuple[Var | None, Value]:
     """A parameter for a number or an array, and the value that it is in a rule."""
     type = type_of(leaf)
@@ -189,7 +184,7 @@ def _traced(ctx: Context, params: Sequence[Var], run: Any, pure: str = "") -> tu
     state, written = ctx.state.copy(), set(ctx.written_cells)
     with ctx.b.region() as stms:
         out = run()
-        atoms = tuple(_atom(ctx, leaf) for leaf in leaves_of(out) if isinstance(leaf, Scalar | Array))
+        atoms = tuple(atom_of(ctx, leaf) for leaf in leaves_of(out) if isinstance(leaf, Scalar | Array))
     cells = ctx.state.cells
     for cell in state.cells:
         if cells.get(cell) is not state.cells[cell] and (pure or state.cells[cell] not in params):
@@ -282,7 +277,7 @@ def _as_result(ctx: Context, found: Value, out: Value, what: str) -> Value:
         if (have.dtype, have.rank) != (want.dtype, want.rank):
             ctx.fail("TP306", f"the {what} is {type_text(given)} where the value is {type_text(like)}", SAME)
         assert isinstance(given, Scalar | Array)
-        atom = _atom(ctx, given)
+        atom = atom_of(ctx, given)
         if have.shape != want.shape:
             assert isinstance(atom, Var)
             atom = resized(ctx, atom, want, what)

@@ -203,7 +203,10 @@ def _pulled(reverse: Reverse, forward: _Forward, seeded: tuple[bool, ...]) -> De
     inner = Builder(b.span, b.functions)
     inner.again = b.again
     kept = forward.kept.named(names)
-    run = lambda reverse, body: again(reverse, kept, body)  # noqa: E731
+
+    def run(reverse: Reverse, body: Body) -> list[tuple[Stm, Back]]:
+        return again(reverse, kept, body)
+
     _, adjoints = vjp_body(inner, lam.body, wrt, seeds, scope.debug_nans, scope.policy, not b.again, run)
     gives = tuple(a is not None for a in adjoints)
     results = tuple(a for a in adjoints if a is not None)

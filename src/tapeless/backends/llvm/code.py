@@ -4,7 +4,7 @@
 of their own, and register themselves with `emits`.
 
 Note [Alias scopes]
-Each alias class (uses.py) has a scope; an access names its own scope and that it does not overlap the others. A class
+Each alias class (aliases.py) has a scope; an access names its own scope and that it does not overlap the others. A class
 holds one buffer unless buffers are swapped. Accesses of a `simd` loop are in an access group that the loop declares
 parallel; a buffer that lives inside one iteration stays out of it, since the iterations share its memory.
 """
@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tapeless.backends.llvm import flushing
+from tapeless.backends.llvm.aliases import alias_classes
 from tapeless.backends.llvm.in_place import extrema_in_place
 from tapeless.backends.llvm.pieces import Piece, Pieces, Table
-from tapeless.backends.llvm.uses import Counts, alias_classes
 from tapeless.backends.llvm.writer import MEMORY, REGISTER, Module, Value, Writer, constant
 from tapeless.ir.rules import Rules
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType, Var
+from tapeless.lower.counts import Counts
 from tapeless.lower.loopir import (
     Buffer,
     For,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapeless.backends.llvm.code import Code, Group
-from tapeless.backends.llvm.uses import Counts
 from tapeless.backends.llvm.writer import Bounds
+from tapeless.lower.counts import Counts
 from tapeless.lower.walk import Block
 
 MAX_VECTOR_BODY = 1500  # instructions; the loop vectoriser takes more than linear time in them

@@ -8,9 +8,9 @@ from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.pieces import Piece, Table
-from tapeless.backends.llvm.uses import Counts
 from tapeless.backends.llvm.writer import MEMORY, Value, Writer
 from tapeless.ir.types import Var
+from tapeless.lower.counts import Counts
 
 
 @emits(Piece)

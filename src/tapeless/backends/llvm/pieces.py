@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tapeless.backends.llvm.uses import Counts
 from tapeless.ir.types import Var
+from tapeless.lower.counts import Counts
 from tapeless.lower.loopir import For, Give, If, Return, Stm, Tag, While
 from tapeless.lower.walk import Block, binds, children, reads, walk
 

@@ -18,7 +18,7 @@ from tapeless.frontend.data.arrays import any_turned
 from tapeless.frontend.numpy.methods import call_method
 from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.rules import elements, evaluate, expression, statement
-from tapeless.frontend.python.sharing import shared_call
+from tapeless.frontend.python.shared_functions import shared_call
 from tapeless.frontend.python.statements import run_block
 from tapeless.frontend.source import sources
 from tapeless.frontend.source.fence import check_function

@@ -4,7 +4,7 @@
 context.
 
 Note [Copies]
-Calls are compiled into their callers (but for Note [Shared functions] in `frontend/python/sharing.py`), and loops over
+Calls are compiled into their callers (but for Note [Shared functions] in `frontend/python/shared_functions.py`), and loops over
 tuples whose items must be known are unrolled. So a program may be far larger than its text: functions that call the
 next one twice, 14 deep, are 16,384 copies of the last one. Text of any length is compiled, for its time is linear in
 it; copies are counted and refused beyond `LIMIT` statements. The first compilation of a function's or a loop's body is

@@ -138,7 +138,9 @@ class Context:
     points: dict[Cell, int] = field(default_factory=dict)  # of which a view without axes was made, and the line
     apart: set[tuple[Cell, Cell]] = field(default_factory=set)  # Note [Shared arrays] in transforms/sharing.py
     found: dict[types.FunctionType, tuple[Source, ast.FunctionDef | ast.Lambda]] = field(default_factory=dict)
-    shared: dict[tuple[Any, ...], Any] = field(default_factory=dict)  # Note [Shared functions] in python/sharing.py
+    shared: dict[tuple[Any, ...], Any] = field(
+        default_factory=dict
+    )  # Note [Shared functions] in python/shared_functions.py
     compiled: set[ast.AST] = field(default_factory=set)  # functions that have been, at a call
     copied: int = 0  # statements of what was compiled again: Note [Copies]
     copying: int | None = None  # how many statements there were when the open copy began

@@ -13,6 +13,7 @@ its results.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from typing import Any
 
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data.arrays import read, turned
-from tapeless.frontend.data.leaves import leaves_of, rebuilt, value_of
+from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, value_of
+from tapeless.frontend.state.code_copies import attempt
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Cell, Closure, Scalar, State, Static, Value
 from tapeless.ir import calls
@@ -60,9 +62,9 @@ def shared_call(ctx: Context, function: Closure, bound: Mapping[str, Value], run
         before = ctx.b.made
         found = run(bound)
         if key not in ctx.shared and ctx.b.made - before > calls.SMALL:
-            ctx.shared[key] = LARGE
+            ctx.shared[key] = Mark.large
         return found
-    if known is LARGE:
+    if known is Mark.large:
         known = ctx.shared[key] = _made(ctx, function, bound, sizes, run)
     if not isinstance(known, Shared) or any(ctx.state.cells.get(cell) is not v for cell, v in known.others):
         return run(bound)
@@ -82,8 +84,13 @@ class _Same:
         return id(self.what)
 
 
-LARGE = "large"  # stands for a function that was large when it was compiled in place
-NEVER = "never"  # for one that cannot be a function of the program
+class Mark(enum.Enum):
+    """In place of a function: it was large when it was compiled in place, or it cannot be one of the program."""
+
+    large = enum.auto()
+    never = enum.auto()
+
+
 Sizes = list[Dim]
 
 
@@ -110,7 +117,7 @@ def _kinds(ctx: Context, function: Closure, bound: Mapping[str, Value]) -> tuple
                 case Scalar(atom=atom, weak=weak):
                     found.append((atom.type.dtype, weak, atom in ctx.without_axes))
                 case Array(type=type):
-                    found.append((type.dtype, *map(size, type.shape), _apart(leaf)))
+                    found.append((type.dtype, *map(size, type.shape), _out_of_order(leaf)))
                 case Static(value=known):
                     found.append(_Same(known))
                 case Closure(python=python) if python is not None and not leaf.defaults:
@@ -123,12 +130,12 @@ def _kinds(ctx: Context, function: Closure, bound: Mapping[str, Value]) -> tuple
     return tuple(found), list(sizes)
 
 
-def _apart(leaf: Array) -> bool:
+def _out_of_order(leaf: Array) -> bool:
     """Whether NumPy may have the elements in another order."""
     return turned(leaf) or leaf.cell.scattered
 
 
-def _made(ctx: Context, function: Closure, bound: Mapping[str, Value], sizes: Sizes, run: Run) -> Shared | str:
+def _made(ctx: Context, function: Closure, bound: Mapping[str, Value], sizes: Sizes, run: Run) -> Shared | Mark:
     """The function, compiled for arguments of this kind."""
     fresh: dict[Dim, Var] = {d: Var(getattr(d, "name", "n"), I64) for d in sizes}
     params: list[Var] = []
@@ -144,7 +151,7 @@ def _made(ctx: Context, function: Closure, bound: Mapping[str, Value], sizes: Si
         if isinstance(leaf, Array):
             shape = tuple(fresh.get(ctx.canon(d), ctx.canon(d)) for d in leaf.type.shape)
             params.append(Var(leaf.cell.name, Type(leaf.type.dtype, shape)))
-            cell = Cell(leaf.cell.name, argument=True, scattered=_apart(leaf))
+            cell = Cell(leaf.cell.name, argument=True, scattered=_out_of_order(leaf))
             state.cells[cell] = cells[cell] = params[-1]
             return Array(cell, params[-1].type)
         return leaf
@@ -154,18 +161,17 @@ def _made(ctx: Context, function: Closure, bound: Mapping[str, Value], sizes: Si
     ctx.short.update(v for d, v in fresh.items() if d in ctx.short)
     with _elsewhere(ctx, state), ctx.b.region() as stms:
         before = dict(state.cells)
-        try:
-            result = run(given)
-        except InternalError:
-            raise
-        except CompileError:
-            return NEVER
+        result = attempt(ctx, lambda: run(given))
+        if isinstance(result, InternalError):
+            raise result
+        if isinstance(result, CompileError):
+            return Mark.never
         leaves = leaves_of(result)
-        if not all(isinstance(leaf, Scalar | Static) or _is_own(ctx, leaf, before) for leaf in leaves):
-            return NEVER
+        if not all(isinstance(leaf, Scalar | Static) or _is_own(leaf, before) for leaf in leaves):
+            return Mark.never
         if any(ctx.state.cells.get(cell) is not v for cell, v in before.items()):
-            return NEVER
-        atoms = [_contents(ctx, leaf) for leaf in leaves if isinstance(leaf, Scalar | Array)]
+            return Mark.never
+        atoms = [atom_of(ctx, leaf) for leaf in leaves if isinstance(leaf, Scalar | Array)]
         reads = tuple(cell in ctx.read_cells for cell in cells)
         returned = ctx.returned
     lam = Lambda(tuple(params), Body(tuple(stms), tuple(atoms)))
@@ -174,7 +180,7 @@ def _made(ctx: Context, function: Closure, bound: Mapping[str, Value], sizes: Si
     contents = {v: cell for cell, v in ctx.state.cells.items()}
     known = all(d in inside for a in atoms for d in type_vars(a.type)) and all(v in contents for v in outside.others)
     if not known or not all(d in fresh.values() or d in ctx.sizes for d in outside.sizes):
-        return NEVER
+        return Mark.never
     made = closed(ctx.b.functions.reserve(function.name), lam, outside)
     ctx.b.functions.add(made)
     numbers = {v: k for k, v in enumerate(fresh.values())}
@@ -197,16 +203,12 @@ def _elsewhere(ctx: Context, state: State) -> Iterator[None]:
         ctx.copied, ctx.copying, ctx.transforms = counts
 
 
-def _is_own(ctx: Context, leaf: Value, before: Mapping[Cell, Var]) -> bool:
+def _is_own(leaf: Value, before: Mapping[Cell, Var]) -> bool:
     """Whether it is an array that the function made, and nothing else."""
     if not isinstance(leaf, Array) or leaf.view or leaf.cell in before:
         return False
     cell = leaf.cell
     return not (cell.may_be or cell.readonly or cell.argument or cell.stands_for or cell.seen_through)
-
-
-def _contents(ctx: Context, leaf: Scalar | Array) -> Atom:
-    return leaf.atom if isinstance(leaf, Scalar) else read(ctx, leaf)
 
 
 def _call(ctx: Context, shared: Shared, bound: Mapping[str, Value], sizes: Sizes) -> Value:

@@ -1,13 +1,12 @@
 """What blocks of Loop IR mention: scalars and buffers.
 
-Gives `Counts` of a block and `alias_classes` of a program. The emitter asks which names cross the border of a region,
-which buffers belong to one iteration alone, and which may change places.
+Gives `Counts` of a block: which names cross its border, and which buffers belong to it alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from tapeless.ir.types import Var
@@ -62,24 +61,3 @@ class Counts:
         """The buffers that nothing outside the block mentions."""
         own = (Space.stack, Space.heap, Space.shared)
         return frozenset(b for b, n in self.buffers.items() if b.space in own and whole[b] == n)
-
-
-def alias_classes(params: Iterable[object], body: Block) -> dict[Buffer, int]:
-    """A number for each buffer; buffers with different numbers never overlap while one of them is written.
-
-    Buffers that are swapped share a number: the memory of one is the memory of the other an iteration later.
-    """
-    parent: dict[Buffer, Buffer] = {b: b for b in params if isinstance(b, Buffer)}
-
-    def root(buffer: Buffer) -> Buffer:
-        while parent[buffer] is not buffer:
-            buffer = parent[buffer]
-        return buffer
-
-    for stm in walk(body):
-        for buffer in buffers(stm):
-            parent.setdefault(buffer, buffer)
-        if isinstance(stm, Swap):
-            parent[root(stm.a)] = root(stm.b)
-    numbers: dict[Buffer, int] = {}
-    return {buffer: numbers.setdefault(root(buffer), len(numbers)) for buffer in parent}
