@@ -55,7 +55,7 @@ from tapeless.ir.quiet import quiet, unchecked
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Type, Var, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp
-from tapeless.symbolic.linear import Linear
+from tapeless.symbolic.positions import Position
 
 Back = Callable[[], None]
 NOTHING: Mapping[Var, Var] = {}
@@ -132,7 +132,7 @@ class Reverse:
         self.there: set[Var] = set()  # arrays that are still there in the backward pass: Note [Results that are there]
         self.chosen: set[Var] = set()  # Note [Operands of choices]
         self.large: set[Var] = set()
-        self.forms: dict[Var, Linear] = {}  # of integers
+        self.forms: dict[Var, Position] = {}  # of integers
         self.sizes: set[Var] = set()  # of arrays: never negative
         self.restored: dict[Var, Var] = {}  # arrays that have been put back on the way: Note [Put back]
         self.sums: dict[Var, Atom | None] = {}  # accumulators of the program: adjoints of the arrays they end as

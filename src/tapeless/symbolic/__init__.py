@@ -1,1 +1,1 @@
-"""Algebra of integers: linear and affine forms."""
+"""Algebra of integers: polynomials, positions and sizes as such, and what is known about them."""

@@ -1,4 +1,4 @@
-"""Affine forms over i64 values, what is known about them, and a small prover of inequalities.
+"""Forms over i64 values, what is known about them, and a small prover of inequalities.
 
 Takes scalar statements (`Numbers.define`) and conditions; gives `Form`s and a `Facts` environment whose `prove(form)`
 answers yes only if the form is never negative. Relies on Core's types and on the meaning of the rows of the ops table.
@@ -20,13 +20,14 @@ of an `if`) may also be replaced by each of them in turn, under its condition. D
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import gcd
+from typing import TypeAlias
 
 from tapeless.ir.types import LARGEST_SIZE
+from tapeless.symbolic.polynomials import Polynomial, number, symbol
 
 Monomial = tuple[int, ...]  # numbers of symbols, ascending; older symbols have smaller numbers
-Terms = dict[Monomial, int]
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 LARGEST = LARGEST_SIZE  # Note [Machine integers]
@@ -36,113 +37,14 @@ BOUNDS = 12  # tried for one symbol in one direction
 KNOWN = 6  # kept of them in one scope
 
 
-class Form:
-    """`const` plus multiples of monomials. Not changed once made."""
-
-    __slots__ = ("const", "terms")
-
-    def __init__(self, terms: Terms, const: int) -> None:
-        self.terms = terms
-        self.const = const
-
-    def plus(self, other: Form, factor: int = 1) -> Form:
-        terms = self.terms.copy()
-        for m, a in other.terms.items():
-            total = terms.get(m, 0) + a * factor
-            if total:
-                terms[m] = total
-            else:
-                terms.pop(m, None)
-        return Form(terms, self.const + other.const * factor)
-
-    def shifted(self, by: int) -> Form:
-        return Form(self.terms, self.const + by)
-
-    def scaled(self, by: int) -> Form:
-        return Form({m: a * by for m, a in self.terms.items()} if by else {}, self.const * by)
-
-    def times(self, other: Form) -> Form:
-        if not other.terms:
-            return self.scaled(other.const)
-        terms: Terms = {}
-        for m, a in (*self.terms.items(), ((), self.const)):
-            for n, b in (*other.terms.items(), ((), other.const)):
-                key = tuple(sorted(m + n))
-                terms[key] = terms.get(key, 0) + a * b
-        const = terms.pop((), 0)
-        return Form({m: a for m, a in terms.items() if a}, const)
-
-    def replace(self, values: Mapping[int, Form]) -> Form:
-        """Symbols replaced by forms, all at once."""
-        touched = [m for m in self.terms if any(s in values for s in m)]
-        if not touched:
-            return self
-        result = Form({m: a for m, a in self.terms.items() if m not in touched}, self.const)
-        for m in touched:
-            product = number(1)
-            for s in m:
-                product = (values[s] if s in values else symbol(s)).times(product)
-            result = result.plus(product, self.terms[m])
-        return result
-
-    def split(self, s: int) -> tuple[Form, Form] | None:
-        """(c, r) with self = c*s + r and no s in c and r; None if there are higher powers of s."""
-        inside: Terms = {}
-        outside: Terms = {}
-        slope = 0
-        for m, a in self.terms.items():
-            match m.count(s):
-                case 0:
-                    outside[m] = a
-                case 1 if len(m) == 1:
-                    slope = a
-                case 1:
-                    inside[tuple(t for t in m if t != s)] = a
-                case _:
-                    return None
-        return Form(inside, slope), Form(outside, self.const)
-
-    @property
-    def symbols(self) -> set[int]:
-        return {s for m in self.terms for s in m}
-
-    @property
-    def single(self) -> int | None:
-        """The symbol, if the form is just that."""
-        if len(self.terms) == 1 and self.const == 0:
-            ((m, a),) = self.terms.items()
-            if a == 1 and len(m) == 1:
-                return m[0]
-        return None
-
-    @property
-    def is_small(self) -> bool:
-        return len(self.terms) <= TERMS and all(len(m) <= DEGREE for m in self.terms)
-
-    @property
-    def key(self) -> tuple[frozenset[tuple[Monomial, int]], int]:
-        return frozenset(self.terms.items()), self.const
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Form) and self.const == other.const and self.terms == other.terms
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __repr__(self) -> str:
-        parts = [f"{a}*" + "*".join(f"s{s}" for s in m) for m, a in sorted(self.terms.items())]
-        return " + ".join([*parts, str(self.const)])
+Form: TypeAlias = Polynomial[int]
 
 
-def symbol(s: int) -> Form:
-    return Form({(s,): 1}, 0)
+def is_small(form: Form) -> bool:
+    return len(form.terms) <= TERMS and all(len(m) <= DEGREE for m in form.terms)
 
 
-def number(value: int) -> Form:
-    return Form({}, value)
-
-
-ZERO = number(0)
+ZERO: Form = number(0)
 
 Bound = tuple[int, Form]  # (k, F), k > 0: k*m <= F or k*m >= F
 Case = tuple[Form, tuple[Form, ...]]  # a form that a symbol may be, and what is >= 0 when it is
@@ -153,7 +55,7 @@ def tightened(form: Form) -> Form:
     divisor = gcd(*form.terms.values())  # 0 if there are none
     if divisor <= 1:
         return form
-    return Form({m: a // divisor for m, a in form.terms.items()}, form.const // divisor)
+    return Polynomial({m: a // divisor for m, a in form.terms.items()}, form.const // divisor)
 
 
 class Facts:
@@ -255,7 +157,7 @@ class Facts:
                 self.high[m] = min(self.high_of(m), others // -a)
             if len(form.terms) > 1:  # else the number says it all
                 sign = -1 if a > 0 else 1
-                rest = Form({n: b * sign for n, b in form.terms.items() if n != m}, form.const * sign)
+                rest = Polynomial({n: b * sign for n, b in form.terms.items() if n != m}, form.const * sign)
                 bounds = self.lower if a > 0 else self.upper
                 known = bounds.setdefault(m, [])
                 if len(known) == KNOWN:
@@ -368,7 +270,7 @@ def _replacements(facts: Facts, goal: Form, m: Monomial) -> Iterator[Form]:
             rest = m[:at] + m[at + 1 :]
             if all(facts.low_of((s,)) >= 0 for s in rest):
                 for k, bound in facts.bounds((m[at],), a < 0):
-                    yield _substitute(goal, m, a, k, bound.times(Form({rest: 1}, 0)))
+                    yield _substitute(goal, m, a, k, bound.times(Polynomial({rest: 1}, 0)))
 
 
 def _substitute(goal: Form, m: Monomial, a: int, k: int, bound: Form) -> Form:
@@ -376,7 +278,7 @@ def _substitute(goal: Form, m: Monomial, a: int, k: int, bound: Form) -> Form:
     if k == 1:
         terms = goal.terms.copy()
         del terms[m]
-        return Form(terms, goal.const).plus(bound, a)
+        return Polynomial(terms, goal.const).plus(bound, a)
     scale = k // gcd(k, a)
-    goal = goal.plus(Form({m: a}, 0), -1).scaled(scale).plus(bound, a * scale // k)
+    goal = goal.plus(Polynomial({m: a}, 0), -1).scaled(scale).plus(bound, a * scale // k)
     return goal.shifted(scale - 1)

@@ -21,9 +21,10 @@ from tapeless.ir.operands import operands
 from tapeless.ir.types import I64, Atom, Const, Var, dim_atom
 from tapeless.ir.walk import Substitution, all_stms, free_in_exp, map_regions
 from tapeless.passes.tidy.dce import live_part
-from tapeless.symbolic.linear import Linear, combined, form_of
+from tapeless.symbolic.polynomials import symbol
+from tapeless.symbolic.positions import Position, combined, form_of
 
-Forms = Mapping[Var, Linear]
+Forms = Mapping[Var, Position]
 
 
 class _Moved(Exception):
@@ -45,7 +46,7 @@ def is_live(exp: For, region: Region, p: Var, known: Forms) -> bool:
     places = Places(known)
     places.learn(exp.body)
     places.learn(live)
-    places.bounds[exp.index] = places.bounds[region.index] = form_of(exp.bound, places.forms) - Linear({}, 1)
+    places.bounds[exp.index] = places.bounds[region.index] = form_of(exp.bound, places.forms).shifted(-1)
     order = places.order(exp, writes)
     tags = set(versions.values())
     for s in all_stms(live):
@@ -175,17 +176,17 @@ class Order:
 
     axis: int
     c: int
-    rests: list[Linear]
+    rests: list[Position]
 
 
 @dataclass
 class Places:
-    """Linear forms of positions, and upper bounds of loop indices, which are at least 0."""
+    """Forms of positions, and upper bounds of loop indices, which are at least 0."""
 
     known: Forms
-    forms: dict[Var, Linear] = field(default_factory=dict)
-    bounds: dict[Var, Linear] = field(default_factory=dict)
-    sizes: dict[Var, Linear] = field(default_factory=dict)
+    forms: dict[Var, Position] = field(default_factory=dict)
+    bounds: dict[Var, Position] = field(default_factory=dict)
+    sizes: dict[Var, Position] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.forms.update(self.known)
@@ -198,13 +199,13 @@ class Places:
                 case Apply() if s.vars[0].type == I64 and (form := combined(s.exp, self.forms)) is not None:
                     self.forms[s.vars[0]] = form
                 case For(index=index, bound=bound):
-                    self.bounds[index] = self._size(bound) - Linear({}, 1)
+                    self.bounds[index] = self._size(bound).shifted(-1)
                 case Sweep(width=width, lam=lam):
-                    self.bounds[lam.params[0]] = self._size(dim_atom(width)) - Linear({}, 1)
+                    self.bounds[lam.params[0]] = self._size(dim_atom(width)).shifted(-1)
                 case _:
                     pass
 
-    def _size(self, bound: Atom) -> Linear:
+    def _size(self, bound: Atom) -> Position:
         return self.sizes[bound] if bound in self.sizes and isinstance(bound, Var) else form_of(bound, self.forms)
 
     def order(self, exp: For, writes: Sequence[tuple[Axis, ...]]) -> Order | None:
@@ -216,7 +217,7 @@ class Places:
                 continue
             forms = [form_of(a.index, self.forms) for a in at if isinstance(a, At)]
             c = forms[0].coefficient(exp.index)
-            rests = [f - Linear({exp.index: c}) for f in forms]
+            rests = [f.without(exp.index) for f in forms]
             same = all(
                 f.coefficient(exp.index) == c and (r - rests[0]).is_constant for f, r in zip(forms, rests, strict=True)
             )
@@ -245,32 +246,32 @@ class Places:
         if position is None:
             return False
         sign = 1 if order.c > 0 else -1
-        reached = Linear({index: order.c}, order.c if after else 0)
+        reached = symbol(index).shifted(1 if after else 0).scaled(order.c)
         return all(self._negative((position - reached - r).scaled(sign)) for r in order.rests)
 
-    def _first(self, axis: Axis) -> Linear | None:
+    def _first(self, axis: Axis) -> Position | None:
         if isinstance(axis, At):
             return form_of(axis.index, self.forms)
         return form_of(axis.start, self.forms) if _steps_by_one(axis) else None
 
-    def _last(self, axis: Axis) -> Linear | None:
+    def _last(self, axis: Axis) -> Position | None:
         if isinstance(axis, At):
             return form_of(axis.index, self.forms)
         if not _steps_by_one(axis):
             return None
-        return form_of(axis.start, self.forms) + form_of(dim_atom(axis.length), self.forms) - Linear({}, 1)
+        return form_of(axis.start, self.forms) + form_of(dim_atom(axis.length), self.forms).shifted(-1)
 
-    def _negative(self, form: Linear) -> bool:
+    def _negative(self, form: Position) -> bool:
         """Below 0, whatever the loop indices in it are."""
         for _ in range(8):
-            above = [v for v, c in form.terms.items() if c > 0]
+            above = [v for (v,), c in form.terms.items() if c > 0]
             if not above:
                 break
             if above[0] not in self.bounds:
                 return False
             factor = form.coefficient(above[0])
-            form = form - Linear({above[0]: factor}) + self.bounds[above[0]].scaled(factor)
-        return form.constant < 0 and all(c < 0 and v in self.bounds for v, c in form.terms.items())
+            form = form.without(above[0]) + self.bounds[above[0]].scaled(factor)
+        return form.const < 0 and all(c < 0 and v in self.bounds for (v,), c in form.terms.items())
 
     def _elsewhere(self, axis: int, read: Axis, writes: Sequence[tuple[Axis, ...]], exp: For) -> bool:
         """Whether all writes are, on this axis, at places that do not move, and the read at others."""

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tapeless.ir.types import Atom, Type, Var, dim_atom, i64
-from tapeless.ir.walk import type_vars
+from tapeless.symbolic.polynomials import number
+from tapeless.symbolic.positions import Position, elements
 
 if TYPE_CHECKING:
     from tapeless.ad.emit import Emit
-
-Terms = Counter[tuple[Var, ...]]  # a sum of products of sizes: the factor of each product
 
 
 def bytes_of(emit: Emit, types: Iterable[Type]) -> Atom:
@@ -28,17 +27,17 @@ def bytes_of(emit: Emit, types: Iterable[Type]) -> Atom:
 
 def at_most(times: int, some: Iterable[Type], others: Iterable[Type]) -> bool:
     """Whether some values take, whatever the sizes are, the memory of others so many times at the most."""
-    here, there = _terms(some), _terms(others)
+    here, there = dict(_bytes(some).parts()), dict(_bytes(others).parts())
     dominated = all(any(_divides(term, other) for other in there) for term in here)
-    return dominated and here.total() <= times * there.total()
+    return dominated and sum(here.values()) <= times * sum(there.values())
 
 
 def fewer(some: Iterable[Type], others: Iterable[Type]) -> bool:
     """Whether some values surely take less memory than others: each product of sizes is paid for by one that has all
     its factors.
     """
-    left = _terms(others)
-    for term, count in _terms(some).items():
+    left = dict(_bytes(others).parts())
+    for term, count in _bytes(some).parts():
         for other in left:
             if left[other] >= count and _divides(term, other):
                 left[other] -= count
@@ -48,14 +47,8 @@ def fewer(some: Iterable[Type], others: Iterable[Type]) -> bool:
     return any(left.values())
 
 
-def _terms(types: Iterable[Type]) -> Terms:
-    found: Terms = Counter()
-    for t in types:
-        factor = t.dtype.bytes
-        for d in t.shape:
-            factor *= d if isinstance(d, int) else 1
-        found[tuple(sorted(type_vars(t), key=id))] += factor
-    return found
+def _bytes(types: Iterable[Type]) -> Position:
+    return sum((elements(t.shape).scaled(t.dtype.bytes) for t in types), start=number(0))
 
 
 def _divides(term: tuple[Var, ...], other: tuple[Var, ...]) -> bool:

@@ -31,7 +31,7 @@ from tapeless.ir.core import (
 from tapeless.ir.quiet import unchecked
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, dim_atom, i64
 from tapeless.ops.partials import FIRST_WINS
-from tapeless.symbolic.linear import combined
+from tapeless.symbolic.positions import combined
 
 
 @adjoint_of(Iota, Check, Print)

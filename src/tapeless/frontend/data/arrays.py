@@ -18,6 +18,7 @@ from tapeless.ir.builder import full_axes
 from tapeless.ir.core import Apply, At, Axis, Body, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64, zero_of
 from tapeless.ops.promotion import promote
+from tapeless.symbolic.positions import Position
 
 ScalarFunction = Callable[..., Scalar]
 Convert = Callable[[Context, Atom, DType], Atom]
@@ -167,7 +168,7 @@ def reshape(ctx: Context, array: Array, shape: Sequence[Dim]) -> Array:
     return separate(ctx, array, shape)
 
 
-def _strides(ctx: Context, array: Array) -> tuple[list[Dim], list[layout.Product]]:
+def _strides(ctx: Context, array: Array) -> tuple[list[Dim], list[Position]]:
     shape = ctx.state.cells[array.cell].type.shape
     return layout.view_strides(shape, array.view, ctx.canon, array.cell.scattered)
 

@@ -44,7 +44,7 @@ from tapeless.ops.op import Nan
 from tapeless.ops.table import TABLE
 from tapeless.passes.analysis.written_once import written_once
 from tapeless.passes.parallel.array_sums import addend_of
-from tapeless.symbolic.linear import Linear, combined, form_of
+from tapeless.symbolic.positions import Position, combined, form_of
 
 # operator of the update -> operator of the reduction
 CHAINS = {"sub": "add", **{name: name for name, row in TABLE.items() if row.extremum or name in ("add", "mul")}}
@@ -158,9 +158,9 @@ def _scalar_error(p: Var, s: Stm) -> Dependent:
 # -- carried arrays
 
 
-def forms_of(loop: For) -> dict[Var, Linear]:
+def forms_of(loop: For) -> dict[Var, Position]:
     """Integer variables of the body as affine forms of what is outside and of the index."""
-    forms: dict[Var, Linear] = {}
+    forms: dict[Var, Position] = {}
 
     def walk(body: Body) -> None:
         for s in body.stms:
@@ -257,7 +257,7 @@ class Within:
     spread: int
 
 
-def sharing_of(loop: For, k: int, forms: dict[Var, Linear]) -> Sharing:
+def sharing_of(loop: For, k: int, forms: dict[Var, Position]) -> Sharing:
     p = loop.params[k]
     accesses = Accesses(p)
     accesses.collect(loop.body)
@@ -344,7 +344,7 @@ def _same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
     )
 
 
-def _disjoint(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> Sharing | None:
+def _disjoint(loop: For, accesses: Accesses, forms: dict[Var, Position]) -> Sharing | None:
     """Note [Own cells]."""
     outside = _outside(loop)
     for axis in range(accesses.param.type.rank):
@@ -355,13 +355,13 @@ def _disjoint(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> Sharin
         scale = found[0].coefficient(loop.index)
         if scale == 0 or any(f.coefficient(loop.index) != scale for f in found):
             continue
-        rests = [f - Linear({loop.index: 1}).scaled(scale) for f in found]
+        rests = [f.without(loop.index) for f in found]
         if not rests[0].symbols <= outside:
             continue
         gaps = [r - rests[0] for r in rests]
         if not all(g.is_constant for g in gaps):
             continue
-        spread = max(g.constant for g in gaps) - min(g.constant for g in gaps)
+        spread = max(g.const for g in gaps) - min(g.const for g in gaps)
         if spread < abs(scale):
             wraps = any(
                 isinstance(a, At) and a.wrap and not _nonnegative(f, loop.index)
@@ -371,28 +371,28 @@ def _disjoint(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> Sharin
     return None
 
 
-def _nonnegative(form: Linear, index: Var) -> bool:
+def _nonnegative(form: Position, index: Var) -> bool:
     """Wrapped positions may meet; forms of the index with nothing negative in them do not wrap."""
-    return form.constant >= 0 and form.coefficient(index) > 0 and form.symbols == {index}
+    return form.const >= 0 and form.coefficient(index) > 0 and form.symbols == {index}
 
 
 def _outside(loop: For) -> set[Var]:
     return set(free_in_lambda(Lambda((loop.index, *loop.params), loop.body)))
 
 
-def own_rows(loop: For, accesses: Accesses, forms: dict[Var, Linear]) -> Linear | None:
+def own_rows(loop: For, accesses: Accesses, forms: dict[Var, Position]) -> Position | None:
     """The position c*i + r of the first axis at which every access is; None when they differ."""
-    found: list[Linear] = []
+    found: list[Position] = []
     for _, axes in (*accesses.reads, *accesses.writes):
         first = axes[0]
         if not isinstance(first, At):
             return None
         form = form_of(first.index, forms)
-        if first.wrap and any(c < 0 for c in (form.constant, *form.terms.values())):
+        if first.wrap and any(c < 0 for c in (form.const, *form.terms.values())):
             return None
         found.append(form)
     scale = found[0].coefficient(loop.index)
-    rest = found[0] - Linear({loop.index: 1}).scaled(scale)
+    rest = found[0].without(loop.index)
     if scale <= 0 or not rest.symbols <= _outside(loop):
         return None
-    return found[0] if all((f - found[0]).is_constant and (f - found[0]).constant == 0 for f in found) else None
+    return found[0] if all((f - found[0]).is_constant and (f - found[0]).const == 0 for f in found) else None

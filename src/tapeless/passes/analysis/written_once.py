@@ -19,7 +19,8 @@ from itertools import combinations
 from tapeless.ir.core import At, Axis, Body, For, If, Stm, Update
 from tapeless.ir.operands import regions
 from tapeless.ir.types import Var
-from tapeless.symbolic.linear import Linear, form_of
+from tapeless.symbolic.polynomials import Polynomial
+from tapeless.symbolic.positions import Position, form_of
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class _Write:
     axes: tuple[Axis, ...]
 
 
-def written_once(loop: For, versions: set[Var], forms: dict[Var, Linear]) -> bool:
+def written_once(loop: For, versions: set[Var], forms: dict[Var, Position]) -> bool:
     """`versions` are the names of the array in the body, `forms` its integers as affine forms."""
     writes: list[_Write] = []
     _collect(loop.body, (), versions, writes)
@@ -73,17 +74,17 @@ def _made(body: Body) -> list[Var]:
     return found
 
 
-Positions = list[Linear | None]
+Positions = list[Position | None]
 
 
-def _positions(write: _Write, index: Var, forms: dict[Var, Linear]) -> Positions:
+def _positions(write: _Write, index: Var, forms: dict[Var, Position]) -> Positions:
     """Of each axis; None for a slice, and for what may count from the end."""
     indices = {index, *(step.index for step in write.path)}
     found: Positions = []
     for a in write.axes:
         form = form_of(a.index, forms) if isinstance(a, At) else None
         if isinstance(a, At) and a.wrap and form is not None:
-            upward = form.symbols <= indices and all(c >= 0 for c in (form.constant, *form.terms.values()))
+            upward = form.symbols <= indices and all(c >= 0 for c in (form.const, *form.terms.values()))
             form = form if upward else None
         found.append(form)
     return found
@@ -93,7 +94,7 @@ def _alone(write: _Write, positions: Positions) -> bool:
     return all(any(_moves(p, step) for p in positions if p is not None) for step in write.path if step.loops)
 
 
-def _moves(position: Linear, step: _Step) -> bool:
+def _moves(position: Position, step: _Step) -> bool:
     """Whether each iteration of this inner loop has a position of its own."""
     return step.index is not None and position.symbols & step.made == {step.index}
 
@@ -110,10 +111,10 @@ def _apart(a: _Write, b: _Write, ats: Positions, others: Positions) -> bool:
             continue
         gap = _fixed(p, varying) - _fixed(q, varying)
         step = math.gcd(*(f.coefficient(v) for f in (p, q) for v in f.symbols & varying))
-        if gap.is_constant and (gap.constant % step if step else gap.constant):
+        if gap.is_constant and (gap.const % step if step else gap.const):
             return True
     return False
 
 
-def _fixed(form: Linear, varying: set[Var]) -> Linear:
-    return Linear({v: c for v, c in form.terms.items() if v not in varying}, form.constant)
+def _fixed(form: Position, varying: set[Var]) -> Position:
+    return Polynomial({m: c for m, c in form.terms.items() if not varying & set(m)}, form.const)

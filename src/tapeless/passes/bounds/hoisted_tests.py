@@ -17,7 +17,8 @@ from tapeless.ir.span import Span
 from tapeless.ir.types import BOOL, I64, Atom, Dim, Type, dim_atom, i64
 from tapeless.ops.table import TABLE
 from tapeless.passes.bounds.numbers import Numbers
-from tapeless.symbolic.affine import Facts, Form, number
+from tapeless.symbolic.affine import Facts, Form
+from tapeless.symbolic.polynomials import number
 
 
 @dataclass

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from tapeless.ir.core import Apply, For, Stm, While
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.passes.bounds.numbers import Numbers
-from tapeless.symbolic.affine import ZERO, Facts, Form, symbol
+from tapeless.symbolic.affine import ZERO, Facts, Form, is_small
+from tapeless.symbolic.polynomials import symbol
 
 ROUNDS = 4  # tries at the invariants of one loop
 GUESSES = 8  # made out of the next value of one parameter
@@ -93,7 +94,7 @@ class Invariants:
             before[only(index)] = ZERO
 
         def starts(guesses: Iterable[Form]) -> list[Form]:
-            return [g for g in dict.fromkeys(guesses) if g.terms and g.is_small and facts.prove(g.replace(before))]
+            return [g for g in dict.fromkeys(guesses) if g.terms and is_small(g) and facts.prove(g.replace(before))]
 
         guesses = [h for h in hints if self.numbers.available(h.replace(before), facts)]
         for c in counters:

@@ -11,16 +11,8 @@ from collections.abc import Callable
 from tapeless.ir.core import Apply
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.ops.table import TABLE
-from tapeless.symbolic.affine import (
-    GREATEST,
-    LEAST,
-    STEPS,
-    Case,
-    Facts,
-    Form,
-    number,
-    symbol,
-)
+from tapeless.symbolic.affine import GREATEST, LEAST, STEPS, Case, Facts, Form, is_small
+from tapeless.symbolic.polynomials import Polynomial, number, symbol
 
 
 def is_ordering(op: str) -> bool:
@@ -143,7 +135,7 @@ class Numbers:
         return LEAST, GREATEST
 
     def _sum(self, var: Var, exact: Form, modular: Form, facts: Facts) -> None:
-        if exact.is_small and facts.fits(exact):
+        if is_small(exact) and facts.fits(exact):
             self.exact[var] = exact
         else:
             if exact not in self._sums:
@@ -153,7 +145,7 @@ class Numbers:
                 self.vars[s], self.homes[s] = var, facts
             self.exact[var] = symbol(s)
         self.modular.pop(var, None)
-        if modular != self.exact[var] and modular.is_small:
+        if modular != self.exact[var] and is_small(modular):
             self.modular[var] = modular
 
     def choose(self, var: Var, first: Case, second: Case, facts: Facts) -> None:
@@ -185,7 +177,7 @@ class Numbers:
         c = divisor.const
         if not divisor.terms and c > 0:
             if all(factor % c == 0 for factor in a.terms.values()):
-                self.alias(var, Form({m: factor // c for m, factor in a.terms.items()}, a.const // c))
+                self.alias(var, Polynomial({m: factor // c for m, factor in a.terms.items()}, a.const // c))
                 return
             s = symbol(self.symbol(var, facts))
             facts.assume(a.plus(s, -c))

@@ -41,7 +41,8 @@ from tapeless.passes.bounds.hoisted_tests import Loop
 from tapeless.passes.bounds.index_tests import IndexTests
 from tapeless.passes.bounds.invariants import Counter, Invariants, Round, Way, is_integer, only
 from tapeless.passes.bounds.numbers import Numbers, is_ordering
-from tapeless.symbolic.affine import GREATEST, LARGEST, ZERO, Facts, Form, number, symbol
+from tapeless.symbolic.affine import GREATEST, LARGEST, ZERO, Facts, Form, is_small
+from tapeless.symbolic.polynomials import number, symbol
 
 PATIENCE = 8  # how often, on average, a statement is gone through for the sake of invariants
 
@@ -86,7 +87,7 @@ class Ranges:
                 if facts.minimum(size) < 0:
                     facts.assume(size)
                 if facts.maximum(size) > LARGEST:
-                    facts.assume(number(LARGEST).plus(size, -1))
+                    facts.assume(size.scaled(-1).shifted(LARGEST))
             symbols = sorted(s for size in sizes if (s := size.single) is not None)
             for length in range(2, len(symbols) + 1):
                 for m in combinations(symbols, length):
@@ -252,7 +253,7 @@ class Ranges:
             for c in counters:
                 if c.step is not None:
                     line = self.numbers.modular_form(c.init).plus(c.step.times(i))
-                    if line.is_small:
+                    if is_small(line):
                         self.numbers.modular[c.param] = line
             body = self.body(exp.body, inside, loop)
             return Round(exp if body is exp.body else replace(exp, body=body), inside, self.index_tests.tests(loop))

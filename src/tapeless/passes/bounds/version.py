@@ -28,7 +28,7 @@ from tapeless.ir.core import (
 from tapeless.ir.operands import regions
 from tapeless.ir.types import BOOL, I64, Dim, Var, dim_atom, i64
 from tapeless.ir.walk import in_regions, map_function, refresh_body, with_stms
-from tapeless.symbolic.linear import Linear, combined, form_of
+from tapeless.symbolic.positions import Position, combined, form_of
 
 LARGEST = 60  # statements of a loop that is worth having twice
 
@@ -55,11 +55,11 @@ def _versioned(stm: Stm, loop: For) -> list[Stm]:
     """The tests that one comparison before the loop can answer, and the loop twice; just the loop when there are none."""
     forms = _forms(loop)
     inside = {v for s in loop.body.stms for v in s.vars} | {*loop.params, loop.index}
-    covered: dict[tuple[Atom, Dim], Linear] = {}
+    covered: dict[tuple[Atom, Dim], Position] = {}
     for s in loop.body.stms:
         for axis, size in _tested(s.exp):
             form = form_of(axis.index, forms)
-            rest = form - Linear({loop.index: 1}).scaled(form.coefficient(loop.index))
+            rest = form.without(loop.index)
             if rest.symbols & inside or (isinstance(size, Var) and size in inside):
                 continue
             covered[axis.index, size] = form
@@ -82,8 +82,8 @@ def _choice(stm: Stm, cond: Atom, free: For, tested: For) -> If:
     return If(cond, arm(free), arm(tested))
 
 
-def _forms(loop: For) -> dict[Var, Linear]:
-    forms: dict[Var, Linear] = {}
+def _forms(loop: For) -> dict[Var, Position]:
+    forms: dict[Var, Position] = {}
     for s in loop.body.stms:
         if isinstance(s.exp, Apply) and s.vars[0].type == I64:
             form = combined(s.exp, forms)
@@ -102,12 +102,12 @@ def _tested(exp: Exp) -> list[tuple[At, Dim]]:
             return []
 
 
-def _fits(b: Builder, form: Linear, index: Var, last: Atom, size: Dim) -> Atom:
+def _fits(b: Builder, form: Position, index: Var, last: Atom, size: Dim) -> Atom:
     """0 <= form < size at both ends of the loop, and so in between. Ends that overflow do not pass for inside:
     a product or sum of i64 is compared with the numbers it came from."""
     scale = form.coefficient(index)
-    start: Atom = i64(form.constant)
-    for v, c in form.terms.items():
+    start: Atom = i64(form.const)
+    for (v,), c in form.terms.items():
         if v is not index:
             part: Atom = v if c == 1 else b.let(I64, Apply("mul", (v, i64(c))))
             start = part if start == i64(0) else b.let(I64, Apply("add", (start, part)))
@@ -128,7 +128,7 @@ def _and(b: Builder, x: Atom, y: Atom) -> Atom:
     return b.let(BOOL, Apply("and", (x, y)), "inside")
 
 
-def _untested(body: Body, covered: dict[tuple[Atom, Dim], Linear]) -> Body:
+def _untested(body: Body, covered: dict[tuple[Atom, Dim], Position]) -> Body:
     def axis(x: Axis, d: Dim) -> Axis:
         return At(x.index) if isinstance(x, At) and (x.index, d) in covered else x
 

@@ -29,7 +29,7 @@ from tapeless.ir.span import Span
 from tapeless.ir.types import BOOL, I64, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import map_exp
 from tapeless.passes.analysis.independence import Accesses, forms_of, own_rows
-from tapeless.symbolic.linear import Linear
+from tapeless.symbolic.positions import Position
 
 
 class RowTarget:
@@ -48,7 +48,7 @@ class RowTarget:
         form = own_rows(loop, accesses, forms_of(loop))
         assert form is not None
         scale = form.coefficient(loop.index)
-        rest = form - Linear({loop.index: 1}).scaled(scale)
+        rest = form.without(loop.index)
         b = Builder(span)
         start = _emit(b, rest)
         size = dim_atom(init.type.shape[0])
@@ -68,9 +68,9 @@ class RowTarget:
         self.before = list(b.stms)
 
 
-def _emit(b: Builder, form: Linear) -> Atom:
-    total: Atom = i64(form.constant)
-    for v, c in form.terms.items():
+def _emit(b: Builder, form: Position) -> Atom:
+    total: Atom = i64(form.const)
+    for (v,), c in form.terms.items():
         part: Atom = v if c == 1 else b.let(I64, Apply("mul", (v, i64(c))))
         total = part if total == i64(0) else b.let(I64, Apply("add", (total, part)))
     return total
