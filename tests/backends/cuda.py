@@ -7,7 +7,7 @@ import numpy as np
 
 from tapeless.backends.llvm.ptx import is_blocked, ptx
 from tapeless.ir.types import Const, DType
-from tapeless.lower.loopir import Buffer, Let
+from tapeless.lower.ir.loopir import Buffer, Let
 from tapeless.ops.table import TABLE
 from tests.backends.native import CTYPE
 

@@ -8,7 +8,7 @@ import pytest
 from tapeless.backends.llvm import host
 from tapeless.backends.llvm.emit import emit
 from tapeless.ir.types import BOOL, SCALAR, Const, DType, Var, i64
-from tapeless.lower.loopir import (
+from tapeless.lower.ir.loopir import (
     Alloc,
     Assign,
     Buffer,

@@ -10,7 +10,7 @@ import pytest
 import tapeless as tp
 from tapeless.backends.llvm.ptx import ptx
 from tapeless.ir.target import Target
-from tapeless.lower.loopir import Buffer
+from tapeless.lower.ir.loopir import Buffer
 from tapeless.lower.lowering import lower
 from tests.backends import cuda
 

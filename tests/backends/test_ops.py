@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tapeless.ir.types import SCALAR, DType, Var, i64
-from tapeless.lower.loopir import For, Let, Load, Store, Tag
+from tapeless.lower.ir.loopir import For, Let, Load, Store, Tag
 from tapeless.ops.op import Instruction, Intrinsic, Special
 from tapeless.ops.table import TABLE
 from tests.backends.native import call, param, prepare, program, var

@@ -9,7 +9,7 @@ import pytest
 from tapeless.backends.llvm import complexmath
 from tapeless.backends.llvm.ptx import is_blocked, libdevice, ptx
 from tapeless.ir.types import SCALAR, Const, DType, Var, i64
-from tapeless.lower.loopir import Atomic, Barrier, Buffer, Check, For, If, Let, Load, Space, Store, Tag
+from tapeless.lower.ir.loopir import Atomic, Barrier, Buffer, Check, For, If, Let, Load, Space, Store, Tag
 from tapeless.ops.table import TABLE
 from tests.backends import cuda
 from tests.backends.native import let, param, program, var
@@ -128,7 +128,7 @@ def test_grid_loops_inside_host_code():
 
 
 def test_allocation_inside_a_kernel_is_refused():
-    from tapeless.lower.loopir import Alloc
+    from tapeless.lower.ir.loopir import Alloc
 
     with pytest.raises(NotImplementedError, match="inside a kernel"):
         ptx(program([], [For(var("i"), i64(0), i64(4), (Alloc(Buffer("h", f64, Space.heap), i64(3)),), tag=Tag.grid)]))

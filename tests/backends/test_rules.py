@@ -4,7 +4,7 @@ from typing import get_args
 
 from tapeless.backends.llvm.pieces import Piece, Table
 from tapeless.backends.llvm.rules import RULES
-from tapeless.lower.loopir import Stm
+from tapeless.lower.ir.loopir import Stm
 
 
 def test_every_statement_has_a_rule():

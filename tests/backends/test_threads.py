@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tapeless.ir.types import Const, DType, i64
-from tapeless.lower.loopir import (
+from tapeless.lower.ir.loopir import (
     Alloc,
     Assign,
     Atomic,

@@ -5,7 +5,7 @@ import pytest
 
 import tapeless as tp
 from tapeless.ir.types import DType, i64
-from tapeless.lower.code import LINE, Code
+from tapeless.lower.core.code import LINE, Code
 
 
 def picked(table, places):

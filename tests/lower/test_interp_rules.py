@@ -2,8 +2,8 @@
 
 from typing import get_args
 
-from tapeless.lower.interp.machine import RULES
-from tapeless.lower.loopir import Stm
+from tapeless.lower.ir.interp.machine import RULES
+from tapeless.lower.ir.loopir import Stm
 
 
 def test_every_statement_has_a_rule():

@@ -11,9 +11,8 @@ from tapeless.backends.cpu.compile import compile_program
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import F64, I64, Const, DType, Type, Var, i64
 from tapeless.lower.footprint import footprint, outline
-from tapeless.lower.interp import LoopError, run_program
-from tapeless.lower.kernels import outlined
-from tapeless.lower.loopir import (
+from tapeless.lower.ir.interp import LoopError, run_program
+from tapeless.lower.ir.loopir import (
     Alloc,
     Buffer,
     Check,
@@ -32,10 +31,11 @@ from tapeless.lower.loopir import (
     Store,
     Tag,
 )
+from tapeless.lower.ir.printer import print_program
+from tapeless.lower.ir.verify import LoopIRError, verify_program
+from tapeless.lower.ir.walk import walk
+from tapeless.lower.kernels import outlined
 from tapeless.lower.lowering import Lowered
-from tapeless.lower.printer import print_program
-from tapeless.lower.verify import LoopIRError, verify_program
-from tapeless.lower.walk import walk
 
 N, W, I = Var("n", I64), Var("w", F64), Var("i", I64)
 X, Y = Buffer("x", DType.f64, Space.param, None, False), Buffer("y", DType.f64, Space.param)

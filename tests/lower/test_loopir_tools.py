@@ -5,8 +5,8 @@ import pytest
 
 from tapeless.ir.span import Span
 from tapeless.ir.types import BOOL, F32, F64, I64, Const, DType, Type, Var, const, i64
-from tapeless.lower.interp import LoopError, run_program
-from tapeless.lower.loopir import (
+from tapeless.lower.ir.interp import LoopError, run_program
+from tapeless.lower.ir.loopir import (
     Alloc,
     Assign,
     Atomic,
@@ -32,8 +32,8 @@ from tapeless.lower.loopir import (
     Tag,
     While,
 )
-from tapeless.lower.printer import print_program
-from tapeless.lower.verify import LoopIRError, verify_program
+from tapeless.lower.ir.printer import print_program
+from tapeless.lower.ir.verify import LoopIRError, verify_program
 
 HERE = Span("model.py", 7, 4, 7, 9)
 SITE = Site("IndexError", "index {0} is out of bounds for length {1}", HERE)

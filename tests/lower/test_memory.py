@@ -3,7 +3,7 @@
 import numpy as np
 
 import tapeless as tp
-from tapeless.lower.loopir import For
+from tapeless.lower.ir.loopir import For
 from tapeless.tools.vectors import loops_inside_out
 
 

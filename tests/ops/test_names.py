@@ -17,7 +17,7 @@ ALLOWED = {
     "frontend/data/overflow.py": "a test of each row that may overflow",
     "frontend/python/pymath.py": "functions of math and cmath",
     "frontend/numpy/ufuncs.py": "functions of NumPy",
-    "lower/interp/plain.py": "rows on Python's integers",
+    "lower/ir/interp/plain.py": "rows on Python's integers",
     "passes/tidy/algebra.py": "a rule of each row",
     "passes/bounds/numbers.py": "rows on affine forms",
 }

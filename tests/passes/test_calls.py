@@ -6,7 +6,6 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from tapeless.ad.emit import Emit
 from tapeless.ad.forward import jvp_body
 from tapeless.ad.reverse import vjp_body
 from tapeless.ad.transform import prepared
@@ -18,6 +17,7 @@ from tapeless.ir.parser import parse_function
 from tapeless.ir.printer import print_function
 from tapeless.ir.types import Type, Var
 from tapeless.ir.walk import all_stms
+from tapeless.ops.emit import Emit
 from tapeless.passes.check.verify import InvalidCore, verify
 from tapeless.passes.inline import inline
 from tapeless.passes.pipeline import finished

@@ -5,7 +5,7 @@ import pytest
 
 import tapeless as tp
 from tapeless.lower.footprint import ROUND, footprint, outline
-from tapeless.lower.interp import machine
+from tapeless.lower.ir.interp import machine
 from tests.tools import gradients
 
 PLANS = [{}, {"recover": "store"}, {"recover": "checkpoint"}, {"recover": "checkpoint:3"}, {"recover": "recompute"}]

@@ -28,7 +28,7 @@ from tapeless.frontend.returned import Known, Leaf, Tree
 from tapeless.frontend.state.context import Captured, Watch
 from tapeless.ir.span import Span
 from tapeless.ir.types import F64, I64, Const, DType, Type, Var
-from tapeless.lower.loopir import Assign, Site
+from tapeless.lower.ir.loopir import Assign, Site
 from tapeless.runtime import cache, kept, plain, private, recall
 from tapeless.runtime.kept import CODEC, Binary, Memory, SizeOf
 from tapeless.runtime.plain import Unplain

@@ -10,7 +10,7 @@ import tapeless as tp
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.emit import emit
 from tapeless.backends.llvm.writer import Machine
-from tapeless.lower.loopir import For
+from tapeless.lower.ir.loopir import For
 from tapeless.runtime import peak
 from tapeless.tools import vectors
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tapeless.ad.emit import differentiable
 from tapeless.ir.core import (
     Apply,
     Body,
@@ -35,6 +34,7 @@ from tapeless.ir.core import (
 from tapeless.ir.operands import operands
 from tapeless.ir.types import Atom, Var
 from tapeless.ir.walk import free_in_lambda
+from tapeless.ops.emit import differentiable
 from tapeless.ops.table import TABLE
 
 

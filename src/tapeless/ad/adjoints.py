@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tapeless.ad.emit import Emit
 from tapeless.ir.core import Axis
 from tapeless.ir.types import Atom, Var
+from tapeless.ops.emit import Emit
 
 MOST_PARTS = 16
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tapeless.ad.activity import varied
-from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import (
     At,
@@ -27,6 +26,7 @@ from tapeless.ir.core import (
 from tapeless.ir.quiet import unchecked
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Dim, Type, Var
+from tapeless.ops.emit import Emit, differentiable, whole
 
 
 def jvp_body(

@@ -30,7 +30,6 @@ from typing import Any
 from tapeless.ad.activity import useful, varied
 from tapeless.ad.adjoints import Adjoints
 from tapeless.ad.bodies import chosen_in, large_in, sizes_in
-from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ad.policy import DEFAULT, Policy
 from tapeless.ad.unfold import unfold
 from tapeless.ir.builder import Builder
@@ -55,6 +54,7 @@ from tapeless.ir.quiet import quiet, unchecked
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Type, Var, i64
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, map_exp
+from tapeless.ops.emit import Emit, differentiable, whole
 from tapeless.symbolic.positions import Position
 
 Back = Callable[[], None]

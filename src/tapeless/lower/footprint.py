@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.lower.loopir import (
+from tapeless.lower.ir.loopir import (
     Alloc,
     Assign,
     Buffer,
@@ -41,8 +41,8 @@ from tapeless.lower.loopir import (
     Tag,
     While,
 )
+from tapeless.lower.ir.walk import children, walk
 from tapeless.lower.lowering import Lowered
-from tapeless.lower.walk import children, walk
 from tapeless.ops.table import TABLE
 
 FOLLOWED = 10_000  # iterations of a loop that counts, which are worth running before the call

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from operator import is_
 
 from tapeless.ir.types import Var
-from tapeless.lower.counts import Counts
-from tapeless.lower.loopir import Buffer, For, If, Kernel, Launch, Program, Stm, Tag, While
-from tapeless.lower.walk import Block
+from tapeless.lower.ir.counts import Counts
+from tapeless.lower.ir.loopir import Buffer, For, If, Kernel, Launch, Program, Stm, Tag, While
+from tapeless.lower.ir.walk import Block
 
 
 def outlined(program: Program, tag: Tag) -> Program:

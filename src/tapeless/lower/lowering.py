@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from tapeless.ir.core import Atom, Function
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Type, Var
-from tapeless.lower.code import Loc
+from tapeless.lower.core.code import Loc
+from tapeless.lower.core.lowerer import Lowerer, Note
+from tapeless.lower.core.schedule import schedule_of
+from tapeless.lower.ir.loopir import Buffer, Give, Program, Return, Site, Space
 from tapeless.lower.kernels import outlined
-from tapeless.lower.loopir import Buffer, Give, Program, Return, Site, Space
-from tapeless.lower.lowerer import Lowerer, Note
 from tapeless.lower.memory import place_allocations
 from tapeless.lower.rules import RULES
-from tapeless.lower.schedule import schedule_of
 
 
 @dataclass(frozen=True)

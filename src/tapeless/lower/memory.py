@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tapeless.ir.types import Var
-from tapeless.lower.loopir import (
+from tapeless.lower.ir.loopir import (
     Alloc,
     Assign,
     Atom,
@@ -27,7 +27,7 @@ from tapeless.lower.loopir import (
     Stm,
     While,
 )
-from tapeless.lower.walk import buffers, children
+from tapeless.lower.ir.walk import buffers, children
 
 
 def place_allocations(body: tuple[Stm, ...]) -> tuple[Stm, ...]:

@@ -20,7 +20,7 @@ from tapeless.errors import RecoveryError
 from tapeless.ir.span import Span
 from tapeless.ir.types import Var
 from tapeless.lower.footprint import Footprint, Outline, footprint
-from tapeless.lower.loopir import Site
+from tapeless.lower.ir.loopir import Site
 
 REMEMBERED = 64  # calls with other numbers
 TRIES = 24

@@ -23,7 +23,7 @@ from tapeless.frontend.guards import guard
 from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View, view_maker
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import DType
-from tapeless.lower.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
+from tapeless.lower.ir.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
 from tapeless.runtime import blas
 from tapeless.runtime.budgets import Budget
 from tapeless.runtime.compile import Compiled

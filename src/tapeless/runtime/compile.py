@@ -22,9 +22,9 @@ from tapeless.ir.printer import print_function
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
 from tapeless.lower.footprint import outline
+from tapeless.lower.ir.printer import print_program
+from tapeless.lower.ir.verify import verify_program
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
-from tapeless.lower.printer import print_program
-from tapeless.lower.verify import verify_program
 from tapeless.passes.check.consumption import check_in_place
 from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import VERIFY, finished

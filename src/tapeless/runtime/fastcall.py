@@ -25,7 +25,7 @@ from tapeless.errors import WARNINGS
 from tapeless.frontend.entry import ONE, ArraySpec
 from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View
 from tapeless.ir.types import LARGEST_SIZE, DType
-from tapeless.lower.loopir import CHECK_RECORD, RECORDS
+from tapeless.lower.ir.loopir import CHECK_RECORD, RECORDS
 from tapeless.runtime.calling import Caller, error_of, warn
 from tapeless.runtime.results import LARGE_RESULT, empty
 

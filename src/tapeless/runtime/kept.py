@@ -16,7 +16,7 @@ from tapeless.frontend.source.origins import Row
 from tapeless.ir.span import Span
 from tapeless.ir.types import Const, DType, Type, Var
 from tapeless.lower.footprint import Outline
-from tapeless.lower.loopir import Buffer, Kernel, Pointer, Site, Space, Stm, Tag
+from tapeless.lower.ir.loopir import Buffer, Kernel, Pointer, Site, Space, Stm, Tag
 from tapeless.passes.check.consumption import Inserted
 from tapeless.runtime.plain import Codec
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tapeless.ad.emit import Emit, differentiable
 from tapeless.ad.forward import jvp_body
 from tapeless.ad.policy import DEFAULT, Policy
 from tapeless.ad.reverse import vjp_body
@@ -24,6 +23,7 @@ from tapeless.ir.core import Body, Function, Lambda
 from tapeless.ir.operands import regions
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.ir.walk import refresh_lambda
+from tapeless.ops.emit import Emit, differentiable
 from tapeless.passes.check.consumption import check_in_place
 from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import finished

@@ -24,10 +24,10 @@ from tapeless.frontend.state.context import Options
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.ir.core import Function
-from tapeless.lower import work
-from tapeless.lower.interp import LoopError, run_program
+from tapeless.lower.ir.interp import LoopError, run_program
+from tapeless.lower.ir.verify import verify_program
 from tapeless.lower.lowering import Lowered, lower
-from tapeless.lower.verify import verify_program
+from tapeless.lower.parallel import work
 from tapeless.passes.check.consumption import check_in_place
 from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import finished

@@ -28,10 +28,10 @@ from tapeless.ir.core import (  # isort: skip
 )  # fmt: skip
 from tapeless.ir.span import Span
 from tapeless.ir.types import DType, Var
-from tapeless.lower import loopir
 from tapeless.lower.footprint import footprint, outline
+from tapeless.lower.ir import loopir
+from tapeless.lower.ir.walk import children
 from tapeless.lower.lowering import Lowered
-from tapeless.lower.walk import children
 from tapeless.ops.table import op as row
 from tapeless.passes.inline import inline
 from tapeless.runtime.compile import Compiled

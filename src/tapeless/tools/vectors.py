@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.code import MARK
 from tapeless.backends.llvm.emit import emit
-from tapeless.lower.loopir import For, Program, Stm, While
-from tapeless.lower.walk import children
+from tapeless.lower.ir.loopir import For, Program, Stm, While
+from tapeless.lower.ir.walk import children
 
 FUNCTION = re.compile(r"^define .*?\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 LABEL = re.compile(r'^(?:([\w.$-]+)|"([^"]*)"):')

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.ad.emit import Emit, differentiable
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.handlers import OPERATORS, call_value
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
 from tapeless.ir.types import Atom, Const, DType, one_of
+from tapeless.ops.emit import Emit, differentiable
 from tapeless.transforms.jacobians import jacobian_like, op_hessian
 from tapeless.transforms.options import (
     by_argument,

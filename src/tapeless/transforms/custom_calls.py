@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tapeless.ad.emit import Emit, differentiable
 from tapeless.ad.rules import custom
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
@@ -22,6 +21,7 @@ from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, Lambda
 from tapeless.ir.types import Atom, Type, Var, atom_dim
 from tapeless.ir.walk import type_vars
+from tapeless.ops.emit import Emit, differentiable
 from tapeless.passes.tidy.dce import live_part
 from tapeless.transforms.traced import Arguments, Keywords, fitted, leaves_like, resized
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ad.holomorphic import conjugates
 from tapeless.frontend.data.leaves import leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
 from tapeless.ir.core import At, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, dim_atom, one_of
+from tapeless.ops.emit import Emit, differentiable, whole
 from tapeless.passes.inline import inline_here
 from tapeless.transforms.options import by_argument, constant, function_and_options, policy_from, positions
 from tapeless.transforms.traced import (

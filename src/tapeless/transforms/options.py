@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tapeless.ad.emit import differentiable
 from tapeless.ad.policy import Policy, policy_of
 from tapeless.frontend.data.leaves import leaves_of, rebuilt, type_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Const
+from tapeless.ops.emit import differentiable
 from tapeless.transforms.traced import Arguments, Keywords, Traced
 
 COMPILING = ("device", "threads", "fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen")

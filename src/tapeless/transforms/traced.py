@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tapeless.ad.emit import Emit, differentiable, whole
 from tapeless.ad.forward import jvp_body
 from tapeless.ad.policy import DEFAULT, NoRecovery, Policy
 from tapeless.ad.reverse import vjp_body
@@ -24,6 +23,7 @@ from tapeless.frontend.state.values import Array, Builtin, Cell, Closure, Scalar
 from tapeless.ir.core import Apply, Body, Check, Lambda
 from tapeless.ir.types import BOOL, Atom, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import Substitution
+from tapeless.ops.emit import Emit, differentiable, whole
 from tapeless.passes.inline import inline_here
 from tapeless.transforms.sharing import keep_apart
 

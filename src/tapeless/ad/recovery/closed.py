@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tapeless.ad.emit import Emit
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Body, For, Stm
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.ir.walk import all_stms
+from tapeless.ops.emit import Emit
 
 EXACT = 2.0**20  # starts and steps of whole floats: so many trips as a machine can make stay exact
 

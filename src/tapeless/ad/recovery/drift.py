@@ -1,6 +1,6 @@
 """How far a loop that ran backwards is from the initial values, which are known.
 
-`Inverse` of `ad.recovery.by.invert` computes the values at the start of iterations from those at their end; floats come
+`Inverse` of `reversible.invert` computes the values at the start of iterations from those at their end; floats come
 back up to rounding, which may grow. `compare_inputs` looks at the last ones it finds, `ad.recovery.trails` at all those
 in between. What is off leaves an `InversionDrift`, a warning.
 
@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.ad.emit import Emit
 from tapeless.ir.core import Check, Reduction, Sweep
 from tapeless.ir.span import Span
 from tapeless.ir.types import F64, I64, Atom, Const, DType, Var, const
+from tapeless.ops.emit import Emit
 
 TOLERANCE = {DType.f32: 3e-4, DType.c64: 3e-4, DType.f64: 1.5e-8, DType.c128: 1.5e-8}  # relative, about half the digits
 FAINT = 1e-6

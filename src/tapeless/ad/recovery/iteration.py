@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tapeless.ad.emit import sum_operator
 from tapeless.ad.reverse import Reverse
 from tapeless.ir.core import Body, For, Lambda, Sweep
 from tapeless.ir.quiet import quiet
 from tapeless.ir.types import Atom, Const, Dim, Type, Var, atom_dim
 from tapeless.ir.walk import refresh_lambda
+from tapeless.ops.emit import sum_operator
 from tapeless.passes.tidy.dce import live_part
 
 NOTHING: Mapping[int, Var] = {}

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tapeless.ad.emit import whole
 from tapeless.ad.recovery.by.undo import Stack
 from tapeless.ad.recovery.drift import compare_inputs
 from tapeless.ad.recovery.iteration import Region, as_sweep
@@ -28,6 +27,7 @@ from tapeless.ir.core import At, Body, For, Hist, Index, Scatter, Stm, Update, W
 from tapeless.ir.hints import Hints, How
 from tapeless.ir.types import F64, I64, Atom, Dim, DType, Type, Var, const, i64
 from tapeless.ir.walk import all_stms
+from tapeless.ops.emit import whole
 from tapeless.passes.tidy.dce import live_part
 
 

@@ -7,7 +7,7 @@ a `Plan`. The choice is made here only, and written into the loop's `hints` for 
     closed      computed from the loop's index (taken out of the loop before: `ad.recovery.closed`)
     live        an array each of whose cells is written once, before it is read: the final one serves (`ad.recovery.live`)
     undo        what iterations overwrite in place is logged, and put back on the way (`ad.recovery.by.undo`)
-    invert      the iteration is solved for the values at its start (`ad.recovery.by.invert`)
+    invert      the iteration is solved for the values at its start (`reversible.invert`)
     decisions   what its comparisons said, one slot per iteration (`ad.recovery.masks`)
     store       one slot per iteration
     checkpoint  some states, and running again between them (`ad.recovery.by.strips`, `ad.recovery.by.treeverse`)
@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 
 from tapeless.ad.policy import NoRecovery
 from tapeless.ad.recovery.by.counting import counts
-from tapeless.ad.recovery.by.invert import Inverse, invert
 from tapeless.ad.recovery.by.recording import record
 from tapeless.ad.recovery.by.undo import Log, Stack
 from tapeless.ad.recovery.iteration import Region, trips
@@ -34,6 +33,7 @@ from tapeless.ir.core import Body, For
 from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Atom, Type, Var
+from tapeless.reversible.invert import Inverse, invert
 
 SMALL = 64  # cells of an array that is kept as a whole, not logged on stacks
 

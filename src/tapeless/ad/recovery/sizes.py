@@ -11,7 +11,7 @@ from tapeless.symbolic.polynomials import number
 from tapeless.symbolic.positions import Position, elements
 
 if TYPE_CHECKING:
-    from tapeless.ad.emit import Emit
+    from tapeless.ops.emit import Emit
 
 
 def bytes_of(emit: Emit, types: Iterable[Type]) -> Atom:

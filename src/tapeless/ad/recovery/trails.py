@@ -1,6 +1,6 @@
 """Compares all values that a loop finds in its backward pass with those of its forward run, without keeping them.
 
-A `Trail` belongs to one carried value of a loop that is inverted (`ad.recovery.by.invert`). Both runs add to a few
+A `Trail` belongs to one carried value of a loop that is inverted (`reversible.invert`). Both runs add to a few
 integers; where these differ by more than rounding explains, an `InversionDrift` is left, a warning.
 
 Note [Trails]
@@ -29,13 +29,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tapeless.ad.emit import Emit, sum_operator
 from tapeless.ad.recovery.drift import FAINT, TOLERANCE, greatest, size_of, warn
 from tapeless.ad.recovery.written_cells import written_cells
 from tapeless.ir.core import For, Lambda, Reduction, Sweep
 from tapeless.ir.span import Span
 from tapeless.ir.types import I64, Atom, Dim, DType, Var, atom_dim, const, dim_atom, i64
 from tapeless.ir.walk import refresh_lambda
+from tapeless.ops.emit import Emit, sum_operator
 
 TOTALS = 3
 LEAST = 1e-8

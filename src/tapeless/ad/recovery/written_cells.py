@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.ad.emit import Emit
 from tapeless.ad.recovery.updates import Step, trace_updates
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, At, Axis, Body, For, If, Index, Lambda, Range, Stm, Update
 from tapeless.ir.types import I64, Atom, Var, dim_atom, i64
 from tapeless.ir.walk import all_stms
+from tapeless.ops.emit import Emit
 
 
 def written_cells(exp: For, p: Var) -> Lambda | None:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tapeless.ad.activity import useful, varied
-from tapeless.ad.emit import differentiable
 from tapeless.ad.forward import Forward, jvp_body, tangent_of
 from tapeless.ad.kept_values import Kept, Resume, again, forwards, keeps
 from tapeless.ad.reverse import Back, Reverse, adjoint_of, nothing, ready, vjp_body
@@ -29,6 +28,7 @@ from tapeless.ir.effects import has_effects
 from tapeless.ir.quiet import quiet
 from tapeless.ir.types import Atom, Dim, Type, Var
 from tapeless.ir.walk import refresh_lambda
+from tapeless.ops.emit import differentiable
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tapeless.ad.emit import Emit
 from tapeless.ir.core import At, Library
 from tapeless.ir.types import Atom, DType, Var, dim_atom, i64, one_of, zero_of
+from tapeless.ops.emit import Emit
 
 Element = Callable[[Var, Var], Atom]  # of two indices
 

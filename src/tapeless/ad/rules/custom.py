@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tapeless.ad.emit import differentiable
 from tapeless.ad.forward import Forward
 from tapeless.ad.reverse import Back, Reverse, vjp_body
 from tapeless.ad.transform import checked, prepared
@@ -29,6 +28,7 @@ from tapeless.ir.core import Body, Call, Function, Lambda, Rule, Stm
 from tapeless.ir.effects import has_effects
 from tapeless.ir.types import Atom, Type, Var
 from tapeless.ir.walk import free_in_lambda, in_regions
+from tapeless.ops.emit import differentiable
 from tapeless.passes.tidy.dce import live_part
 
 

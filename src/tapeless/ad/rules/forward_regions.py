@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tapeless.ad.emit import differentiable, whole
 from tapeless.ad.forward import Forward, tangent_of
 from tapeless.ad.reductions import EXTREMA, is_infinite, is_product, is_sum, single_row
 from tapeless.ir.core import (
@@ -27,6 +26,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.types import Atom, Var, dim_atom, i64
 from tapeless.ir.walk import Substitution, all_stms
+from tapeless.ops.emit import differentiable, whole
 
 Twins = dict[Var, Var]
 

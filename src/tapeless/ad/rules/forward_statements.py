@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tapeless.ad.emit import differentiable
 from tapeless.ad.forward import Forward, tangent_of
 from tapeless.ir.core import (
     Apply,
@@ -27,6 +26,7 @@ from tapeless.ir.core import (
     UpdateAcc,
 )
 from tapeless.ir.types import Atom, DType, Var
+from tapeless.ops.emit import differentiable
 from tapeless.ops.partials import FIRST_WINS
 
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.ad.emit import Emit
 from tapeless.ad.forward import Forward, tangent_of
 from tapeless.ad.reverse import Back, Reverse, adjoint_of, nothing
 from tapeless.ad.rules.cofactors import cofactors
 from tapeless.ir.core import At, Body, Library, Stm
 from tapeless.ir.types import Atom, DType, Type, Var, const, dim_atom, zero_of
+from tapeless.ops.emit import Emit
 
 SMALL = 0.01  # a determinant, against the product of the largest elements of the rows
 

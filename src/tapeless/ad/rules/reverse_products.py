@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tapeless.ad.emit import sum_operator
 from tapeless.ad.reverse import Reverse
 from tapeless.ir.core import At, Body, Hist, If, Lambda, Sweep
 from tapeless.ir.types import I64, Atom, Dim, DType, Var, atom_dim, dim_atom, i64, one_of
+from tapeless.ops.emit import sum_operator
 
 Element = Callable[[Atom], tuple[Atom, Atom]]  # of an index: the cell of the product that it belongs to, the factor
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.ad.emit import whole
 from tapeless.ad.reverse import Back, Reverse, adjoint_of, nothing
 from tapeless.ir.core import (
     Apply,
@@ -30,6 +29,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.quiet import unchecked
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, dim_atom, i64
+from tapeless.ops.emit import whole
 from tapeless.ops.partials import FIRST_WINS
 from tapeless.symbolic.positions import combined
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tapeless.ad.bodies import loosened
-from tapeless.ad.emit import sum_operator, whole
 from tapeless.ad.reductions import is_infinite, is_product, is_sum, single_row
 from tapeless.ad.reverse import Back, Reverse, adjoint_of
 from tapeless.ad.rules.reverse_products import Others, others_of_hist, others_of_sweep
@@ -39,6 +38,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
+from tapeless.ops.emit import sum_operator, whole
 from tapeless.ops.partials import FIRST_WINS
 from tapeless.ops.table import CALL, TABLE
 

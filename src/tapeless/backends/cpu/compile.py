@@ -14,7 +14,7 @@ from tapeless.backends.cpu.engine import load
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.emit import emit
 from tapeless.backends.llvm.uninterrupted import uninterrupted
-from tapeless.lower.loopir import Program
+from tapeless.lower.ir.loopir import Program
 
 
 @dataclass

@@ -37,7 +37,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tapeless.backends.llvm import flushing, host, optimize
-from tapeless.lower.loopir import INTERRUPT
+from tapeless.lower.ir.loopir import INTERRUPT
 
 PERIOD = 100_000  # microseconds between two looks at signals
 INTERRUPTED = -2  # in place of the number of an error site

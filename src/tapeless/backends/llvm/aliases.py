@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tapeless.lower.loopir import Buffer, Swap
-from tapeless.lower.walk import Block, buffers, walk
+from tapeless.lower.ir.loopir import Buffer, Swap
+from tapeless.lower.ir.walk import Block, buffers, walk
 
 
 def alias_classes(params: Iterable[object], body: Block) -> dict[Buffer, int]:

@@ -11,7 +11,7 @@ from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.writer import MEMORY, Value
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Var
-from tapeless.lower.loopir import Atomic
+from tapeless.lower.ir.loopir import Atomic
 
 INTEGER = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "min": "min", "max": "max",
            "minimum": "min", "maximum": "max", "fmin": "min", "fmax": "max"}  # fmt: skip

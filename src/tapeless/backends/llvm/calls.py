@@ -15,7 +15,7 @@ from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.writer import MEMORY, symbol
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType
-from tapeless.lower.loopir import Call, Invoke, Pointer, Print
+from tapeless.lower.ir.loopir import Call, Invoke, Pointer, Print
 
 ARGUMENT = "\x01"  # before the letter of an argument's type, in the text for rt_print
 LETTERS = {DType.bool: "b", DType.i32: "i", DType.i64: "l", DType.f32: "f", DType.f64: "d",

@@ -23,8 +23,8 @@ from tapeless.backends.llvm.writer import MEMORY, REGISTER, Module, Value, Write
 from tapeless.ir.rules import Rules
 from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType, Var
-from tapeless.lower.counts import Counts
-from tapeless.lower.loopir import (
+from tapeless.lower.ir.counts import Counts
+from tapeless.lower.ir.loopir import (
     Buffer,
     For,
     Let,
@@ -32,7 +32,7 @@ from tapeless.lower.loopir import (
     Space,
     Stm,
 )
-from tapeless.lower.walk import Block
+from tapeless.lower.ir.walk import Block
 
 MARK = "tapeless.loop"  # for `Shared.mark`
 MAX_SCOPES = 128

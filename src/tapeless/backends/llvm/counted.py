@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from tapeless.backends.llvm.code import Code, Group
 from tapeless.backends.llvm.writer import Bounds
-from tapeless.lower.counts import Counts
-from tapeless.lower.walk import Block
+from tapeless.lower.ir.counts import Counts
+from tapeless.lower.ir.walk import Block
 
 MAX_VECTOR_BODY = 1500  # instructions; the loop vectoriser takes more than linear time in them
 MAX_INTERLEAVED_BODY = 80  # several copies of a vectorised body only pay in small ones without calls

@@ -20,8 +20,8 @@ from tapeless.backends.llvm import stopping
 from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY, Machine, Module, Writer, symbol
+from tapeless.lower.ir.loopir import LARGEST_SIZE, Buffer, Program, Tag
 from tapeless.lower.kernels import outlined
-from tapeless.lower.loopir import LARGEST_SIZE, Buffer, Program, Tag
 
 
 class HostCode(Code):

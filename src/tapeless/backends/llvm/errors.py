@@ -8,7 +8,7 @@ from __future__ import annotations
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.writer import LIKELY, REGISTER, UNLIKELY
 from tapeless.ir.types import Const, DType
-from tapeless.lower.loopir import CHECK_RECORD, Check
+from tapeless.lower.ir.loopir import CHECK_RECORD, Check
 
 
 @emits(Check)

@@ -6,7 +6,7 @@ from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
 from tapeless.backends.llvm.writer import LIKELY, REGISTER, UNLIKELY, Bounds
-from tapeless.lower.loopir import For, If, Tag, While
+from tapeless.lower.ir.loopir import For, If, Tag, While
 
 
 @emits(For)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from tapeless.backends.llvm.code import Code
 from tapeless.backends.llvm.writer import MEMORY
 from tapeless.ir.types import Var
-from tapeless.lower.loopir import LARGEST_SIZE, Buffer
+from tapeless.lower.ir.loopir import LARGEST_SIZE, Buffer
 
 
 class Context:

@@ -10,7 +10,7 @@ from functools import partial
 from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.writer import Module
-from tapeless.lower.loopir import Alloc, Free, Give, Swap
+from tapeless.lower.ir.loopir import Alloc, Free, Give, Swap
 
 OUT_OF_MEMORY = -1
 # Written once and called: with all that they do in place, programs of many small arrays were a third longer.
@@ -20,7 +20,7 @@ LARGE, PAGE = 256 << 10, 4096  # bytes of a buffer that is worth keeping (backen
 
 @emits(Alloc)
 def allocate(code: Code, stm: Alloc) -> None:
-    """The slot is empty: Note [Heap] in lower/verify.py."""
+    """The slot is empty: Note [Heap] in lower/ir/verify.py."""
     w, module = code.w, code.module
     slot = code.heap_slot(stm.buffer)
     helper = module.helper("tapeless.allocate", partial(_allocate_helper, module))

@@ -12,8 +12,8 @@ where arrays do not fit into the nearest cache.
 from __future__ import annotations
 
 from tapeless.ir.types import Atom, Var
-from tapeless.lower.loopir import Let, Load, Store
-from tapeless.lower.walk import Block
+from tapeless.lower.ir.loopir import Let, Load, Store
+from tapeless.lower.ir.walk import Block
 from tapeless.ops.op import Nan
 from tapeless.ops.table import TABLE
 

@@ -10,7 +10,7 @@ from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.pieces import Piece, Table
 from tapeless.backends.llvm.writer import MEMORY, Value, Writer
 from tapeless.ir.types import Var
-from tapeless.lower.counts import Counts
+from tapeless.lower.ir.counts import Counts
 
 
 @emits(Piece)

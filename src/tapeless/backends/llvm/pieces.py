@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tapeless.ir.types import Var
-from tapeless.lower.counts import Counts
-from tapeless.lower.loopir import For, Give, If, Return, Stm, Tag, While
-from tapeless.lower.walk import Block, binds, children, reads, walk
+from tapeless.lower.ir.counts import Counts
+from tapeless.lower.ir.loopir import For, Give, If, Return, Stm, Tag, While
+from tapeless.lower.ir.walk import Block, binds, children, reads, walk
 
 LARGE = 2400
 PIECE = 180

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.writer import MEMORY
-from tapeless.lower.loopir import Assign, Barrier, Declare, Let, Load, Return, Store
+from tapeless.lower.ir.loopir import Assign, Barrier, Declare, Let, Load, Return, Store
 
 
 @emits(Let)

@@ -29,9 +29,9 @@ from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY, Bounds, Machine, Module, Writer, symbol
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
+from tapeless.lower.ir.loopir import Alloc, Barrier, Buffer, For, Kernel, Launch, Program, Space, Tag
+from tapeless.lower.ir.walk import walk
 from tapeless.lower.kernels import outlined
-from tapeless.lower.loopir import Alloc, Barrier, Buffer, For, Kernel, Launch, Program, Space, Tag
-from tapeless.lower.walk import walk
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"

@@ -18,7 +18,7 @@ from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.handover import Context
 from tapeless.backends.llvm.writer import REGISTER, Bounds, Writer
 from tapeless.ir.types import DType, Var
-from tapeless.lower.loopir import Buffer, For, Launch
+from tapeless.lower.ir.loopir import Buffer, For, Launch
 
 
 @emits(Launch)

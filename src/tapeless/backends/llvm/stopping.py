@@ -19,8 +19,8 @@ from tapeless.backends.llvm import flushing, heap
 from tapeless.backends.llvm.code import Code
 from tapeless.backends.llvm.writer import LIKELY, UNLIKELY, Module
 from tapeless.ir.target import Target
-from tapeless.lower.loopir import For, While
-from tapeless.lower.walk import Block, walk
+from tapeless.lower.ir.loopir import For, While
+from tapeless.lower.ir.walk import Block, walk
 
 
 def begin(code: Code, block: Block) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tapeless.backends.llvm.writer import Machine
 from tapeless.ir.target import Target
-from tapeless.lower.loopir import Assign, Declare, For, Let, Load, Store
+from tapeless.lower.ir.loopir import Assign, Declare, For, Let, Load, Store
 from tapeless.ops.op import Libm, Special
 from tapeless.ops.table import TABLE
 

@@ -42,7 +42,7 @@ from tapeless.passes.bounds.index_tests import IndexTests
 from tapeless.passes.bounds.invariants import Counter, Invariants, Round, Way, is_integer, only
 from tapeless.passes.bounds.numbers import Numbers, is_ordering
 from tapeless.symbolic.affine import GREATEST, LARGEST, ZERO, Facts, Form, is_small
-from tapeless.symbolic.polynomials import number, symbol
+from tapeless.symbolic.polynomials import symbol
 
 PATIENCE = 8  # how often, on average, a statement is gone through for the sake of invariants
 

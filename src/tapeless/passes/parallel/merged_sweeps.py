@@ -18,15 +18,13 @@ from tapeless.ir.core import (
     Index,
     Lambda,
     Range,
-    Reduction,
     Scatter,
     Stm,
     Sweep,
     WithRegions,
 )
 from tapeless.ir.operands import operands, regions
-from tapeless.ir.span import NOWHERE
-from tapeless.ir.types import Atom, Dim, DType, Type, Var, i64, zero_of
+from tapeless.ir.types import Atom, Dim, Var, i64
 from tapeless.ir.walk import Substitution, refresh_lambda
 from tapeless.passes.analysis.dependence import Footprints
 
@@ -55,14 +53,6 @@ def mapped_vars(stm: Stm) -> list[Var]:
     """The variables of a sweep's mapped results."""
     assert isinstance(stm.exp, Sweep)
     return [v for v, _ in outputs(stm.vars, stm.exp, stm.exp.lam.body.results).mapped]
-
-
-def sum_operator(dtype: DType) -> Reduction:
-    """Addition with 0."""
-    item = Type(dtype)
-    left, right, total = Var("x", item), Var("y", item), Var("t", item)
-    stm = Stm((total,), Apply("add", (left, right)), NOWHERE)
-    return Reduction(Lambda((left, right), Body((stm,), (total,))), (zero_of(dtype),), commutative=True)
 
 
 # -- rows

@@ -24,7 +24,8 @@ from tapeless.ir.operands import operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import I64, Atom, Type, Var, const, zero_of
 from tapeless.ir.walk import all_stms, free_in_exp
-from tapeless.passes.parallel.merged_sweeps import is_whole, sum_operator
+from tapeless.ops.emit import sum_operator
+from tapeless.passes.parallel.merged_sweeps import is_whole
 from tapeless.passes.products.recognise import KINDS, elementwise, is_sum
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.ad.emit import whole
 from tapeless.ad.recovery.by.strips import strips
 from tapeless.ad.recovery.iteration import make_region
 from tapeless.ad.recovery.kept import Kept
@@ -20,6 +19,7 @@ from tapeless.ad.reverse import Reverse
 from tapeless.ir.core import At, Body, For, If, Stm, While
 from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.types import I64, Atom, Var, i64
+from tapeless.ops.emit import whole
 
 SLOTS = 256  # even, so that every second one is half of them
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.ad.emit import Emit
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, For
 from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.types import I64, Atom, Const, DType, Var, i64
 from tapeless.ir.walk import Substitution
+from tapeless.ops.emit import Emit
 
 Activate = Callable[[Var, Var], None]
 

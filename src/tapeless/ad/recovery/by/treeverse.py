@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tapeless.ad.emit import Emit, whole
 from tapeless.ad.recovery.iteration import state_of, trips
 from tapeless.ad.recovery.kept import Kept
 from tapeless.ad.recovery.sizes import bytes_of
@@ -22,6 +21,7 @@ from tapeless.ir.core import Apply, At, Body, While
 from tapeless.ir.hints import How, Recovery
 from tapeless.ir.quiet import quiet
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, atom_dim, dim_atom, i64
+from tapeless.ops.emit import Emit, whole
 from tapeless.passes.tidy.dce import live_part
 
 if TYPE_CHECKING:

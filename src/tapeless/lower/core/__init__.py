@@ -1,0 +1,1 @@
+"""What each node of Core becomes, on whatever runs it."""

@@ -1,0 +1,343 @@
+"""Lowering of library operations: products, factorisations and sorts.
+
+Products and factorisations are calls of the BLAS and LAPACK that SciPy ships, small products are loops. BLAS sees a
+row-major matrix as its transpose; each routine below says how it uses that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tapeless.ir.core import Library, Var
+from tapeless.ir.types import Atom, Const, DType, Type, const, i64
+from tapeless.lower.core.code import ONE, ZERO, Code, Loc
+from tapeless.lower.core.lowerer import Lowerer, lowers
+from tapeless.lower.core.sorting import lower_sort
+from tapeless.lower.ir.loopir import Call, Pointer
+
+PREFIX = {DType.f32: "s", DType.f64: "d", DType.c64: "c", DType.c128: "z"}
+SMALL = 4096  # multiplications up to which a product is made by loops
+TILE = 4  # rows and columns of a tile
+NO, YES, UPPER = i64(ord("N")), i64(ord("T")), i64(ord("U"))
+
+
+@lowers(Library)
+def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
+    match exp.name:
+        case "matmul":
+            _matmul(lo, vars[0], exp)
+        case "solve":
+            _solve(lo, vars[0], exp)
+        case "inv":
+            _inv(lo, vars[0], exp)
+        case "det":
+            lo.scalars[vars[0]] = _det(lo, lo.loc(exp.args[0]))
+        case "slogdet":
+            sign, log = _slogdet(lo, lo.loc(exp.args[0]))
+            lo.scalars[vars[0]], lo.scalars[vars[1]] = sign, log
+        case "cholesky":
+            _cholesky(lo, vars[0], exp)
+        case "sort" | "argsort":
+            lower_sort(lo, vars[0], exp)
+        case _:
+            raise AssertionError(f"no lowering for the library operation {exp.name}")
+
+
+# -- products
+
+
+def _matmul(lo: Lowerer, var: Var, exp: Library) -> None:
+    a, b = lo.loc(exp.args[0]), lo.loc(exp.args[1])
+    code = lo.code
+    if a.rank == 1 and b.rank == 1:
+        total = code.declare(const(0, a.dtype), "dot")
+
+        def step(i: list[Atom]) -> None:
+            product = code.let("mul", a.dtype, code.load(a, i), code.load(b, i), label="p")
+            before, code.reassoc = code.reassoc, True
+            code.assign(total, code.let("add", a.dtype, total, product, label="dot"))
+            code.reassoc = before
+
+        code.each(a.shape, step)
+        lo.scalars[var] = total
+        return
+    out = lo.place(var)
+    lo.arrays[var] = out
+    if a.rank == 1:  # x @ B = B^T x
+        matvec(lo, _transposed(b), a, out)
+    elif b.rank == 1:
+        matvec(lo, a, b, out)
+    else:
+        matmat(lo, a, b, out)
+
+
+def _transposed(loc: Loc) -> Loc:
+    return Loc(loc.buffer, loc.dtype, loc.shape[::-1], loc.strides[::-1], loc.offset, ordered=False)
+
+
+def matvec(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
+    """y = A x: by rows when the rows lie together, else by adding up columns."""
+    code = lo.code
+    rows_lie = a.strides[1] == ONE or a.strides[0] != ONE
+    if rows_lie:
+        with code.loop(a.shape[0]) as i:
+            total = code.declare(const(0, a.dtype), "dot")
+
+            def step(k: list[Atom]) -> None:
+                product = code.let("mul", a.dtype, code.load(a, [i, *k]), code.load(x, k), label="p")
+                before, code.reassoc = code.reassoc, True
+                code.assign(total, code.let("add", a.dtype, total, product, label="dot"))
+                code.reassoc = before
+
+            code.each([a.shape[1]], step)
+            code.store(y, [i], total)
+        return
+    code.fill(y, const(0, a.dtype))
+    with code.loop(a.shape[1], label="k") as k:
+        factor = code.load(x, [k])
+
+        def add(i: list[Atom]) -> None:
+            product = code.let("mul", a.dtype, code.load(a, [*i, k]), factor, label="p")
+            code.store(y, i, code.let("add", a.dtype, code.load(y, i), product, label="y"))
+
+        code.each([a.shape[0]], add)
+
+
+def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
+    """C = A B by tiles in registers when it is small or of integers, by BLAS otherwise."""
+    code = lo.code
+    a, b, c = (replace(loc, shape=tuple(lo.atom(d) for d in loc.shape)) for loc in (a, b, c))
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    work = code.mul(code.mul(m, n), k)
+    if c.dtype not in PREFIX:  # BLAS has no integers
+        _tiles(lo, a, b, c)
+    elif isinstance(work, Const):
+        (_tiles if int(work.value.real) <= SMALL else _gemm)(lo, a, b, c)
+    elif c.dtype.is_complex:
+        small = code.compare("le", work, i64(SMALL))
+        code.branch(small, lambda: _tiles(lo, a, b, c), lambda: lo.scoped(lambda: _gemm(lo, a, b, c)))
+    else:  # the routine itself knows what to do with a small one, and its code is there only once
+        _gemm(lo, a, b, c)
+
+
+def _tiles(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
+    """Tiles of A stay in registers while rows of B and C go by."""
+    code = lo.code
+    code.fill(c, const(0, c.dtype))
+
+    def tile(i: Atom, rows: int, k: Atom, depth: int) -> None:
+        i_all, k_all = ([code.add(at, i64(d)) for d in range(count)] for at, count in ((i, rows), (k, depth)))
+        factors = [[code.load(a, [r, d]) for d in k_all] for r in i_all]
+
+        def add(j: list[Atom]) -> None:
+            column = [code.load(b, [d, *j]) for d in k_all]
+            for r, row in zip(i_all, factors, strict=True):
+                total: Atom = code.load(c, [r, *j])
+                for factor, e in zip(row, column, strict=True):
+                    total = code.let("add", c.dtype, total, code.let("mul", c.dtype, factor, e, label="p"), label="c")
+                code.store(c, [r, *j], total)
+
+        code.each([b.shape[1]], add)
+
+    _in_blocks(code, a.shape[0], lambda i, rows: _in_blocks(code, a.shape[1], lambda k, depth: tile(i, rows, k, depth)))
+
+
+def _in_blocks(code: Code, count: Atom, run: Callable[[Atom, int], None]) -> None:
+    """`run(start, length)` for blocks of TILE, and of one for what is left."""
+    rest = code.let("mod", DType.i64, count, i64(TILE), label="rest")
+    whole = code.sub(count, rest)
+    if whole != ZERO:
+        with code.loop(whole, step=TILE) as i:
+            run(i, TILE)
+    if rest != ZERO:
+        with code.loop(count, whole) as i:
+            run(i, 1)
+
+
+def _gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
+    """C^T = B^T A^T in the eyes of BLAS."""
+    code = lo.code
+    (a, trans_a, lda), (b, trans_b, ldb) = _blas_operand(lo, a), _blas_operand(lo, b)
+    target = c
+    if c.strides[1] != ONE:
+        target = _temporary(lo, c.dtype, c.shape)
+    lo.note_blas()
+    one, zero = const(1, c.dtype), const(0, c.dtype)
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    code.emit(
+        Call(
+            f"{PREFIX[c.dtype]}gemm",
+            (
+                trans_b,
+                trans_a,
+                n,
+                m,
+                k,
+                one,
+                _pointer(b),
+                ldb,
+                _pointer(a),
+                lda,
+                zero,
+                _pointer(target),
+                _leading(lo, target),
+            ),
+        )
+    )
+    if target is not c:
+        code.copy(target, c)
+
+
+def _blas_operand(lo: Lowerer, loc: Loc) -> tuple[Loc, Atom, Atom]:
+    """A matrix that BLAS can read, whether it is transposed for it, and its leading dimension."""
+    if loc.strides[1] == ONE:
+        return loc, NO, _leading(lo, loc)
+    if loc.strides[0] == ONE:
+        return loc, YES, _leading(lo, _transposed(loc))
+    packed = _temporary(lo, loc.dtype, loc.shape)
+    lo.code.copy(loc, packed)
+    return packed, NO, _leading(lo, packed)
+
+
+def _leading(lo: Lowerer, loc: Loc) -> Atom:
+    """The distance of rows; BLAS wants at least 1 and at least the length of a row."""
+    code = lo.code
+    least = code.let("max", DType.i64, loc.shape[1], ONE, label="ld")
+    return code.let("max", DType.i64, loc.strides[0], least, label="ld")
+
+
+def _pointer(loc: Loc) -> Pointer:
+    return Pointer(loc.buffer, loc.offset)
+
+
+def _temporary(lo: Lowerer, dtype: DType, shape: tuple[Atom, ...], label: str = "work") -> Loc:
+    loc = lo.code.allocate(dtype, shape, label)
+    lo.owned[-1].append(loc.buffer)
+    return loc
+
+
+# -- factorisations
+
+
+def _checked(lo: Lowerer, name: str, args: tuple[Atom | Pointer, ...], message: str) -> None:
+    """A LAPACK routine; `message` when its info is positive."""
+    code = lo.code
+    lo.note_blas()
+    info = Var("info", Type(DType.i64))
+    code.emit(Call(name, args, info))
+    if message:
+        code.check(code.compare("le", info, ZERO), "LinAlgError", message)
+
+
+def _factorise(lo: Lowerer, a: Loc, message: str) -> tuple[Loc, Loc, Atom]:
+    """LU factors of A^T, which is what LAPACK sees in row-major A; pivots; the order."""
+    code = lo.code
+    n = a.shape[0]
+    lu = _temporary(lo, a.dtype, a.shape, "lu")
+    pivots = _temporary(lo, DType.i32, (n,), "pivots")
+    code.copy(a, lu)
+    ld = code.let("max", DType.i64, n, ONE, label="ld")
+    _checked(lo, f"{PREFIX[a.dtype]}getrf", (n, n, _pointer(lu), ld, _pointer(pivots)), message)
+    return lu, pivots, ld
+
+
+def _solve(lo: Lowerer, var: Var, exp: Library) -> None:
+    """Factors of A^T, solved transposed: A x = b. Several right sides are columns, packed for LAPACK."""
+    code = lo.code
+    a, b = lo.loc(exp.args[0]), lo.loc(exp.args[1])
+    n = a.shape[0]
+    lu, pivots, ld = _factorise(lo, a, "Singular matrix")
+    out = lo.place(var)
+    lo.arrays[var] = out
+    columns = _transposed(b) if b.rank == 2 else Loc(b.buffer, b.dtype, (ONE, n), (ZERO, b.strides[0]), b.offset, False)
+    packed = _temporary(lo, b.dtype, columns.shape, "rhs")
+    code.copy(columns, packed)
+    _checked(
+        lo,
+        f"{PREFIX[a.dtype]}getrs",
+        (YES, n, packed.shape[0], _pointer(lu), ld, _pointer(pivots), _pointer(packed), ld),
+        "",
+    )
+    if b.rank == 2:
+        code.copy(_transposed(packed), out)
+    else:
+        code.copy(Loc(packed.buffer, packed.dtype, (n,), (ONE,), packed.offset), out)
+
+
+def _inv(lo: Lowerer, var: Var, exp: Library) -> None:
+    """The inverse of A^T, stored by columns, is the inverse of A, stored by rows."""
+    code = lo.code
+    a = lo.loc(exp.args[0])
+    lu, pivots, ld = _factorise(lo, a, "Singular matrix")
+    n = a.shape[0]
+    size = code.let("max", DType.i64, code.mul(n, i64(64)), ONE, label="size")
+    work = _temporary(lo, a.dtype, (size,))
+    _checked(
+        lo, f"{PREFIX[a.dtype]}getri", (n, _pointer(lu), ld, _pointer(pivots), _pointer(work), size), "Singular matrix"
+    )
+    out = lo.place(var)
+    lo.arrays[var] = out
+    code.copy(lu, out)
+
+
+def _pivot_sign(lo: Lowerer, pivots: Loc, n: Atom, dtype: DType) -> Var:
+    code = lo.code
+    sign = code.declare(const(1, dtype), "sign")
+    with code.loop(n) as i:
+        at = code.let("convert", DType.i64, code.load(pivots, [i]), label="pivot")
+        moved = code.compare("ne", at, code.add(i, ONE))
+        flipped = code.let("neg", dtype, sign, label="sign")
+        code.assign(sign, code.let("select", dtype, moved, flipped, sign, label="sign"))
+    return sign
+
+
+def _det(lo: Lowerer, a: Loc) -> Atom:
+    code = lo.code
+    lu, pivots, _ = _factorise(lo, a, "")
+    det = _pivot_sign(lo, pivots, a.shape[0], a.dtype)
+    with code.loop(a.shape[0]) as i:
+        code.assign(det, code.let("mul", a.dtype, det, code.load(lu, [i, i]), label="det"))
+    return det
+
+
+def _slogdet(lo: Lowerer, a: Loc) -> tuple[Atom, Atom]:
+    code = lo.code
+    real = a.dtype.real
+    lu, pivots, _ = _factorise(lo, a, "")
+    sign = _pivot_sign(lo, pivots, a.shape[0], a.dtype)
+    log = code.declare(const(0, real), "log")
+    with code.loop(a.shape[0]) as i:
+        pivot = code.load(lu, [i, i])
+        size = code.let("abs", real, pivot, label="size")
+        zero = code.compare("eq", size, const(0, real))
+        if a.dtype.is_complex:
+            wide = code.let("convert", a.dtype, size, label="size")
+            direction = code.let("div", a.dtype, pivot, wide, label="direction")
+        else:
+            direction = code.let("copysign", real, const(1, real), pivot, label="direction")
+        direction = code.let("select", a.dtype, zero, const(0, a.dtype), direction, label="direction")
+        code.assign(sign, code.let("mul", a.dtype, sign, direction, label="sign"))
+        code.assign(log, code.let("add", real, log, code.let("log", real, size, label="l"), label="log"))
+    return sign, log
+
+
+def _cholesky(lo: Lowerer, var: Var, exp: Library) -> None:
+    """LAPACK's upper triangle U by columns is the lower one by rows: of A^T = U^H U, U^T is the factor of A."""
+    code = lo.code
+    a = lo.loc(exp.args[0])
+    n = a.shape[0]
+    factor = _temporary(lo, a.dtype, a.shape, "factor")
+    code.copy(a, factor)
+    ld = code.let("max", DType.i64, n, ONE, label="ld")
+    _checked(lo, f"{PREFIX[a.dtype]}potrf", (UPPER, n, _pointer(factor), ld), "Matrix is not positive definite")
+    out = lo.place(var)
+    lo.arrays[var] = out
+
+    def put(index: list[Atom]) -> None:
+        i, j = index
+        below = code.compare("le", j, i)
+        value = code.load(factor, index)
+        code.store(out, index, code.let("select", a.dtype, below, value, const(0, a.dtype), label="l"))
+
+    code.each(a.shape, put)

@@ -1,0 +1,39 @@
+"""How parallel work runs on a target: what lowering asks instead of the target's name.
+
+One `Schedule` for each way of running. A rule that makes a loop over many elements asks it how; a target with other
+ways gets fields of its own here, not tests of its name in the rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tapeless.ir.target import Target
+from tapeless.lower.ir.loopir import Tag
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """
+    launched: the tag of loops that become kernels
+    chunks:   sweeps, histograms and sums of private copies are cut into one chunk per thread, where that is worth it at run time
+    each:     the elements of a map run each by itself in a kernel
+    """
+
+    launched: Tag
+    chunks: bool
+    each: bool
+
+
+THREADS = Schedule(Tag.threads, chunks=True, each=False)
+ONE_THREAD = Schedule(Tag.threads, chunks=False, each=False)
+GRID = Schedule(Tag.grid, chunks=False, each=True)
+
+
+def schedule_of(target: Target, alone: bool = False) -> Schedule:
+    """`alone`: it will run on one thread, so that there are no parallel loops."""
+    match target:
+        case Target.cpu:
+            return ONE_THREAD if alone else THREADS
+        case Target.ptx:
+            return GRID

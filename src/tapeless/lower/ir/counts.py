@@ -1,0 +1,63 @@
+"""What blocks of Loop IR mention: scalars and buffers.
+
+Gives `Counts` of a block: which names cross its border, and which buffers belong to it alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tapeless.ir.types import Var
+from tapeless.lower.ir.loopir import Alloc, Assign, Buffer, Declare, Free, Give, Return, Space, Swap
+from tapeless.lower.ir.walk import Block, binds, buffers, reads, walk
+
+
+class Counts:
+    """How often a block mentions each buffer, the scalars it takes from outside, what it assigns, allocates and moves.
+
+    `known` has the counts of some statements, by their ids: a nest asks at many levels.
+    """
+
+    def __init__(self, block: Block, known: Mapping[int, Counts] = MappingProxyType({})) -> None:
+        self.buffers: Counter[Buffer] = Counter()
+        self.allocated: set[Buffer] = set()
+        self.assigned: set[Var] = set()
+        self.moved: set[Buffer] = set()  # allocated, freed or exchanged
+        self.gives = False  # a result to the caller
+        bound: set[Var] = set()
+        read: dict[Var, None] = {}
+        for stm in walk(block, known):
+            inner = known.get(id(stm))
+            if inner is not None:
+                self._include(inner, read)
+                continue
+            self.buffers.update(buffers(stm))
+            bound.update(binds(stm))
+            read.update(dict.fromkeys(reads(stm)))
+            match stm:
+                case Alloc(buffer=buffer):
+                    self.allocated.add(buffer)
+                    self.moved.add(buffer)
+                case Free(buffer=buffer):
+                    self.moved.add(buffer)
+                case Swap(a=a, b=b):
+                    self.moved.update((a, b))
+                case Assign(var=var) | Declare(var=var):
+                    self.assigned.add(var)
+            self.gives |= isinstance(stm, Give | Return)
+        self.free = tuple(var for var in read if var not in bound)
+
+    def _include(self, inner: Counts, read: dict[Var, None]) -> None:
+        self.buffers.update(inner.buffers)
+        self.allocated |= inner.allocated
+        self.assigned |= inner.assigned
+        self.moved |= inner.moved
+        self.gives |= inner.gives
+        read.update(dict.fromkeys(inner.free))
+
+    def private(self, whole: Counter[Buffer]) -> frozenset[Buffer]:
+        """The buffers that nothing outside the block mentions."""
+        own = (Space.stack, Space.heap, Space.shared)
+        return frozenset(b for b, n in self.buffers.items() if b.space in own and whole[b] == n)

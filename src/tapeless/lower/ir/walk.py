@@ -1,0 +1,135 @@
+"""Walking Loop IR: the blocks inside statements, and what a statement reads, binds and mentions.
+
+Takes statements. Every walker is written with these, so a new statement is taught here once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import assert_never
+
+from tapeless.ir.types import Atom, Var
+from tapeless.lower.ir.loopir import (
+    Alloc,
+    Assign,
+    Atomic,
+    Barrier,
+    Buffer,
+    Call,
+    Check,
+    Declare,
+    For,
+    Free,
+    Give,
+    If,
+    Invoke,
+    Launch,
+    Let,
+    Load,
+    Pointer,
+    Print,
+    Return,
+    Stm,
+    Store,
+    Swap,
+    While,
+)
+
+Block = tuple[Stm, ...]
+
+
+def children(stm: Stm) -> tuple[Block, ...]:
+    """The blocks inside a statement, in the order in which they run."""
+    match stm:
+        case For(body=body):
+            return (body,)
+        case While(test=test, body=body):
+            return test, body
+        case If(then=then, orelse=orelse):
+            return then, orelse
+        case Launch(kernel):
+            return (kernel.block,)
+        case _:
+            return ()
+
+
+def walk(block: Block, closed: Container[int] = ()) -> Iterator[Stm]:
+    """All statements, each before those inside it, but not those inside `closed` ones, given by their ids."""
+    left = list(reversed(block))
+    while left:
+        stm = left.pop()
+        yield stm
+        if closed and id(stm) in closed:
+            continue
+        for inner in reversed(children(stm)):
+            left.extend(reversed(inner))
+
+
+def buffers(stm: Stm) -> tuple[Buffer, ...]:
+    """The buffers that a statement itself names, those in its blocks apart."""
+    match stm:
+        case Load() | Store() | Atomic() | Alloc() | Free() | Give():
+            return (stm.buffer,)
+        case Swap(a, b):
+            return a, b
+        case Call(args=args) | Invoke(args=args):
+            return tuple(arg.buffer for arg in args if isinstance(arg, Pointer))
+        case (
+            Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print() | Launch()
+        ):
+            return ()
+        case _:
+            assert_never(stm)
+
+
+def operands(stm: Stm) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
+    """The atoms that a statement itself uses as positions or sizes, and the others."""
+    match stm:
+        case Let(args=args) | Print(args=args):
+            return (), args
+        case Load(index=index):
+            return (index,), ()
+        case Store(index=index, value=value) | Atomic(index=index, value=value):
+            return (index,), (value,)
+        case Declare(init=value) | Return(value=value):
+            return (), (value,)
+        case Assign(var=var, value=value):
+            return (), (value, var)
+        case For(lo=lo, hi=hi):
+            return (), (lo, hi)
+        case While(cond=cond) | If(cond=cond):
+            return (), (cond,)
+        case Alloc(size=size):
+            return (size,), ()
+        case Check(cond=cond, args=args):
+            return (), (cond, *args)
+        case Call(args=mixed) | Invoke(args=mixed):
+            offsets = tuple(arg.offset for arg in mixed if isinstance(arg, Pointer))
+            return offsets, tuple(arg for arg in mixed if not isinstance(arg, Pointer))
+        case Free() | Swap() | Give() | Barrier() | Launch():
+            return (), ()
+        case _:
+            assert_never(stm)
+
+
+def reads(stm: Stm) -> list[Var]:
+    """The scalars that a statement itself uses, the one that it assigns included."""
+    positions, others = operands(stm)
+    return [a for a in (*positions, *others) if isinstance(a, Var)]
+
+
+def binds(stm: Stm) -> tuple[Var, ...]:
+    """The scalars that a statement brings into being."""
+    match stm:
+        case Let() | Load() | Declare() | For():
+            return (stm.var,)
+        case Call(result=result):
+            return () if result is None else (result,)
+        case Invoke(results=results):
+            return results
+        case Store() | Atomic() | Assign() | While() | If() | Alloc() | Free() | Swap() | Check() | Give() | Return():
+            return ()
+        case Barrier() | Print() | Launch():
+            return ()
+        case _:
+            assert_never(stm)

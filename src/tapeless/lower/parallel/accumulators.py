@@ -1,0 +1,93 @@
+"""Lowering of accumulators: arrays that parallel iterations add to, one private copy per chunk where that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tapeless.ir.core import Atom, UpdateAcc, Var, WithAcc
+from tapeless.ir.types import DType, i64
+from tapeless.lower.core.arrays import write
+from tapeless.lower.core.code import Loc
+from tapeless.lower.core.lowerer import Acc, Lowerer, lowers, view
+from tapeless.lower.ir.loopir import Tag
+from tapeless.lower.parallel.work import PARALLEL_WORK, share
+
+PRIVATE_CELL = 16  # scalar operations that pay for a cell of a private copy: to clear it and to add it up, from memory
+
+
+@lowers(WithAcc)
+def lower_with_acc(lo: Lowerer, vars: tuple[Var, ...], exp: WithAcc) -> None:
+    for p, a in zip(exp.lam.params, exp.arrays, strict=True):
+        lo.accs[p] = Acc(p.type.acc, lo.loc(a))
+    for v, a in zip(vars, exp.arrays, strict=False):
+        lo.arrays[v] = lo.loc(a)
+    results = lo.body(exp.lam.body)
+    for v, r in zip(vars[len(exp.arrays) :], results, strict=True):
+        if v.type.shape:
+            lo.arrays[v] = lo.loc(r)
+        else:
+            lo.scalars[v] = r
+
+
+def worth_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, work: Atom) -> Atom:
+    """So many chunks as before, or one where private copies would cost more than the chunks gain."""
+    code = lo.code
+    cells: Atom = i64(0)
+    for a in accs:
+        cells = code.add(cells, code.size(lo.accs[a].loc.shape))
+    price = code.mul(code.mul(cells, pieces), i64(PRIVATE_CELL))
+    return code.let("select", DType.i64, code.compare("le", price, work), pieces, i64(1), label="pieces")
+
+
+def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[], None]) -> None:
+    """Each chunk accumulates into memory of its own, which is added up afterwards."""
+    code = lo.code
+    outer = {a: lo.accs[a] for a in accs}
+    for a, acc in outer.items():
+        memory = code.allocate_apart(acc.loc.dtype, pieces, acc.loc.shape, "private")
+        lo.accs[a] = Acc(acc.op, memory, shared=True)
+    private = {a: lo.accs[a].loc for a in accs}
+    run()
+    for a, acc in outer.items():
+        lo.accs[a] = acc
+        _add_up(lo, acc, private[a], pieces)
+        code.free(private[a].buffer)
+
+
+def _add_up(lo: Lowerer, acc: Acc, private: Loc, pieces: Atom) -> None:
+    """The copies of all chunks into the accumulator, rows shared out among the threads if there are many."""
+    code = lo.code
+    many = code.compare("ge", code.mul(code.size(acc.loc.shape), pieces), i64(PARALLEL_WORK))
+    parts = code.let("select", DType.i64, many, pieces, i64(1), label="parts")
+    with code.loop(parts, tag=lo.schedule.launched, label="part") as part:
+        start, stop = share(lo, part, acc.loc.shape[0], parts)
+        with code.loop(pieces, label="piece") as piece:
+            source = code.inside(private, piece)
+            simd = acc.loc.rank == 1
+            with code.loop(stop, start, tag=Tag.simd if simd else Tag.seq, label="row") as i:
+                rows = (code.inside(acc.loc, i), code.inside(source, i))
+
+                def add(index: list[Atom], rows: tuple[Loc, Loc] = rows) -> None:
+                    total, more = (code.load(r, index) for r in rows)
+                    code.store(rows[0], index, code.let(acc.op, acc.loc.dtype, total, more, label="sum"))
+
+                code.each(acc.loc.shape[1:], add)
+
+
+@lowers(UpdateAcc)
+def lower_update_acc(lo: Lowerer, vars: tuple[Var, ...], exp: UpdateAcc) -> None:
+    code = lo.code
+    acc = lo.accs[exp.acc]
+    target = view(lo, acc.loc, exp.axes)
+    value = exp.value
+    if acc.op == "set":
+        write(lo, target, value)
+        return
+    source = lo.loc(value) if value.type.shape else None
+
+    def combine(index: list[Atom]) -> None:
+        new = code.load(source, index) if source is not None else lo.atom(value)
+        old = code.load(target, index)
+        code.store(target, index, code.let(acc.op, target.dtype, old, new, label="sum"))
+
+    code.each(target.shape, combine)

@@ -1,0 +1,139 @@
+"""Lowering of histograms and scatters: a private histogram per chunk where that pays, scatters in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tapeless.ir.core import Atom, Hist, Lambda, Reduction, Scatter, Var
+from tapeless.ir.types import DType
+from tapeless.ir.walk import refresh_lambda
+from tapeless.lower.core.code import ONE, ZERO, Loc
+from tapeless.lower.core.lowerer import Lowerer, lowers
+from tapeless.lower.parallel.sweeps import bind_rows
+from tapeless.lower.parallel.work import pieces_of, share, worth_cutting
+
+
+@lowers(Hist)
+def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
+    code = lo.code
+    n = lo.dim(exp.width)
+    dests = [lo.loc(d) for d in exp.dests]
+    for v, d in zip(vars, dests, strict=True):
+        lo.arrays[v] = d
+
+    def fill(start: Atom, stop: Atom, targets: Sequence[Loc], lam: Lambda) -> None:
+        with code.loop(stop, start) as i:
+            bind_rows(lo, lam, i, exp.arrays)
+
+            def run() -> None:
+                results = lo.body(lam.body)
+                key, values = results[0], results[1:]
+                _guarded(lo, key, targets[0].shape[0], lambda: _combine_at(lo, exp.op, targets, key, values))
+
+            lo.scoped(run)
+
+    if not worth_cutting(lo, exp):
+        fill(ZERO, n, dests, exp.lam)
+        return
+    lo.note("parallel on threads, one private histogram each")
+    pieces = pieces_of(lo, n, exp.lam, exp.lam.body, 4)
+    bins = code.mul(dests[0].shape[0], pieces)
+    pieces = code.let("select", DType.i64, code.compare("lt", bins, n), pieces, ONE, label="pieces")
+
+    def sequential() -> None:
+        lo.parallel = True
+        fill(ZERO, n, dests, refresh_lambda(exp.lam))
+        lo.parallel = False
+
+    def cut() -> None:
+        private = [code.allocate_apart(d.dtype, pieces, d.shape, "private") for d in dests]
+        lam = refresh_lambda(exp.lam)
+        with code.loop(pieces, tag=lo.schedule.launched, label="piece") as t:
+            lo.parallel = True
+            mine = [code.inside(p, t) for p in private]
+            for m, ne in zip(mine, exp.op.neutral, strict=True):
+                _fill_neutral(lo, m, ne)
+            start, stop = share(lo, t, n, pieces)
+            fill(start, stop, mine, lam)
+            lo.parallel = False
+        with code.loop(pieces, label="piece") as t, code.loop(dests[0].shape[0], label="bin") as k:
+            rows = [code.inside(code.inside(p, t), k) for p in private]
+            _combine_locs(lo, exp.op, dests, k, rows)
+        for p in private:
+            code.free(p.buffer)
+
+    code.branch(code.compare("le", pieces, ONE), sequential, cut)
+
+
+def _fill_neutral(lo: Lowerer, target: Loc, ne: Atom) -> None:
+    if not ne.type.shape:
+        lo.code.fill(target, lo.atom(ne))
+        return
+    with lo.code.loop(target.shape[0]) as k:
+        lo.code.copy(lo.loc(ne), lo.code.inside(target, k))
+
+
+def _guarded(lo: Lowerer, key: Atom, size: Atom, then: Callable[[], None]) -> None:
+    """Runs when the key is inside."""
+    code = lo.code
+    inside = code.let("and", DType.bool, code.compare("ge", key, ZERO), code.compare("lt", key, size), label="inside")
+    code.branch(inside, then)
+
+
+def _combine_at(lo: Lowerer, op: Reduction, targets: Sequence[Loc], key: Atom, values: Sequence[Atom]) -> None:
+    cells = [lo.code.inside(t, key) for t in targets]
+    old: list[Atom | Loc] = [c if c.rank else lo.code.load(c, []) for c in cells]
+    new: list[Atom | Loc] = [lo.loc(v) if v.type.shape else v for v in values]
+
+    def run() -> None:
+        for cell, r in zip(cells, lo.inline(op.op, [*old, *new]), strict=True):
+            if cell.rank:
+                lo.code.copy(lo.loc(r), cell)
+            else:
+                lo.code.store(cell, [], r)
+
+    lo.scoped(run)
+
+
+def _combine_locs(lo: Lowerer, op: Reduction, targets: Sequence[Loc], key: Atom, rows: Sequence[Loc]) -> None:
+    cells = [lo.code.inside(t, key) for t in targets]
+    args: list[Atom | Loc] = [c if c.rank else lo.code.load(c, []) for c in [*cells, *rows]]
+
+    def run() -> None:
+        for cell, r in zip(cells, lo.inline(op.op, args), strict=True):
+            if cell.rank:
+                lo.code.copy(lo.loc(r), cell)
+            else:
+                lo.code.store(cell, [], r)
+
+    lo.scoped(run)
+
+
+@lowers(Scatter)
+def lower_scatter(lo: Lowerer, vars: tuple[Var, ...], exp: Scatter) -> None:
+    """In order, so that the last of equal positions wins."""
+    code = lo.code
+    dests = [lo.loc(d) for d in exp.dests]
+    for v, d in zip(vars, dests, strict=True):
+        lo.arrays[v] = d
+    with code.loop(lo.dim(exp.width)) as i:
+        bind_rows(lo, exp.lam, i, exp.arrays)
+
+        def run() -> None:
+            results = lo.body(exp.lam.body)
+            key, values = results[0], results[1:]
+
+            def put() -> None:
+                for d, v in zip(dests, values, strict=True):
+                    _put(lo, d, key, lo.loc(v) if v.type.shape else v)
+
+            _guarded(lo, key, dests[0].shape[0], put)
+
+        lo.scoped(run)
+
+
+def _put(lo: Lowerer, out: Loc, i: Atom, value: Atom | Loc) -> None:
+    if isinstance(value, Loc):
+        lo.code.copy(value, lo.code.inside(out, i))
+    else:
+        lo.code.store(out, [i], value)
