@@ -9,6 +9,7 @@ import pytest
 import tapeless as tp
 from tapeless.backends.cpu.compile import compile_program
 from tapeless.ir.span import NOWHERE
+from tapeless.ir.target import Target
 from tapeless.ir.types import F64, I64, Const, DType, Type, Var, i64
 from tapeless.lower.footprint import footprint, outline
 from tapeless.lower.ir.interp import LoopError, run_program
@@ -29,13 +30,15 @@ from tapeless.lower.ir.loopir import (
     Site,
     Space,
     Store,
+    Swap,
     Tag,
 )
 from tapeless.lower.ir.printer import print_program
 from tapeless.lower.ir.verify import LoopIRError, verify_program
-from tapeless.lower.ir.walk import walk
+from tapeless.lower.ir.walk import buffers, walk
 from tapeless.lower.kernels import outlined
-from tapeless.lower.lowering import Lowered
+from tapeless.lower.lowering import Lowered, lower
+from tapeless.lower.placement import placed
 
 N, W, I = Var("n", I64), Var("w", F64), Var("i", I64)
 X, Y = Buffer("x", DType.f64, Space.param, None, False), Buffer("y", DType.f64, Space.param)
@@ -181,3 +184,61 @@ def test_memory_of_functions_counts():
     assert found.peak == 8064
     twice = invoking(Invoke("g", (M, Pointer(A, i64(0)), Const(2.0), Pointer(B, i64(0))), (W,)))
     assert footprint(outline(Lowered(twice, ())), {M: 1000}).peak == 8064  # one after the other
+
+
+# -- the memory of a device
+
+
+def doubled_twice(middle=()) -> tuple[Program, Buffer]:
+    """y = 2 * (2 * x) by way of memory of its own."""
+    h, j = Buffer("h", DType.f64, Space.heap), Var("j", I64)
+    e, p, q, r = (Var(name, F64) for name in "epqr")
+    two = Const(2.0, DType.f64)
+    first = For(I, i64(0), N, (Load(e, X, I), Let(p, "mul", (e, two)), Store(h, I, p)), tag=Tag.grid)
+    second = For(j, i64(0), N, (Load(q, h, j), Let(r, "mul", (q, two)), Store(Y, j, r)), tag=Tag.grid)
+    body = (Alloc(h, N), first, *(stm(h) for stm in middle), second, Free(h))
+    return outlined(Program("f", (N, X, Y), Var("threads", I64), (), (), body), Tag.grid), h
+
+
+def test_what_only_kernels_touch_is_on_the_device():
+    program, h = doubled_twice()
+    verify_program(placed(program))
+    assert h.space is Space.device
+    x, y = np.arange(4.0), np.zeros(4)
+    run_program(program, [4, x, y], shuffle=1)
+    np.testing.assert_array_equal(y, 4 * x)
+
+
+def test_what_the_host_touches_stays_on_the_heap():
+    program, h = doubled_twice([lambda h: Store(h, i64(0), Const(1.0, DType.f64))])
+    verify_program(placed(program))
+    assert h.space is Space.heap
+
+
+def test_buffers_that_change_places_are_in_one_memory():
+    other = Buffer("o", DType.f64, Space.heap)
+    changes = [lambda h: Alloc(other, N), lambda h: Swap(h, other), lambda h: Free(other)]
+    program, h = doubled_twice(changes)
+    verify_program(placed(program))
+    assert h.space is other.space is Space.heap  # the host alone knows the other
+
+
+def test_the_verifier_refuses_a_host_that_looks_into_the_device():
+    program, h = doubled_twice([lambda h: Store(h, i64(0), Const(1.0, DType.f64))])
+    h.space = Space.device
+    with pytest.raises(LoopIRError, match="the host looks into h of the device"):
+        verify_program(program)
+
+
+def test_maps_lowered_for_a_gpu_pass_arrays_on_in_its_memory():
+    def f(x):
+        y = np.sqrt(x)
+        for _ in range(3):
+            y = np.sin(y) * 2
+        return y
+
+    core = tp.function(f).compiled(np.ones(1000)).traced.core
+    for target, spaces in ((Target.cpu, {Space.param, Space.heap}), (Target.ptx, {Space.param, Space.device})):
+        program = lower(core, target).program
+        verify_program(program)
+        assert {b.space for stm in walk(program.body) for b in buffers(stm)} == spaces

@@ -17,6 +17,7 @@ from tapeless.lower.core.schedule import schedule_of
 from tapeless.lower.ir.loopir import Buffer, Give, Program, Return, Site, Space
 from tapeless.lower.kernels import outlined
 from tapeless.lower.memory import place_allocations
+from tapeless.lower.placement import placed
 from tapeless.lower.rules import RULES
 
 
@@ -79,6 +80,8 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     entry = _lowered(lo, name, set(function.sizes), fastmath)
     functions = tuple(replace(callee.program, sites=tuple(sites)) for callee in known.values())
     entry.program = outlined(replace(entry.program, sites=tuple(sites), functions=functions), schedule.launched)
+    if schedule.apart:
+        entry.program = placed(entry.program)
     for callee in known.values():
         entry.notes.extend(callee.notes)
     return entry

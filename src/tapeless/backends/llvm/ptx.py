@@ -74,7 +74,7 @@ def _write(shared: Shared, kernel: Kernel) -> None:
     params = []
     for k, param in enumerate(kernel.params):
         if isinstance(param, Buffer):
-            if param.space not in (Space.param, Space.heap):
+            if param.space not in (Space.param, Space.heap, Space.device):
                 raise NotImplementedError(
                     f"the {param.space.value} buffer {param.name} is used in and outside a grid loop"
                 )

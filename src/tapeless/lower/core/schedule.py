@@ -18,16 +18,18 @@ class Schedule:
     launched: the tag of loops that become kernels
     chunks:   sweeps, histograms and sums of private copies are cut into one chunk per thread, where that is worth it at run time
     each:     the elements of a map run each by itself in a kernel
+    apart:    kernels have memory of their own, which the host cannot read
     """
 
     launched: Tag
     chunks: bool
     each: bool
+    apart: bool = False
 
 
 THREADS = Schedule(Tag.threads, chunks=True, each=False)
 ONE_THREAD = Schedule(Tag.threads, chunks=False, each=False)
-GRID = Schedule(Tag.grid, chunks=False, each=True)
+GRID = Schedule(Tag.grid, chunks=False, each=True, apart=True)
 
 
 def schedule_of(target: Target, alone: bool = False) -> Schedule:

@@ -59,5 +59,5 @@ class Counts:
 
     def private(self, whole: Counter[Buffer]) -> frozenset[Buffer]:
         """The buffers that nothing outside the block mentions."""
-        own = (Space.stack, Space.heap, Space.shared)
+        own = (Space.stack, Space.heap, Space.device, Space.shared)
         return frozenset(b for b, n in self.buffers.items() if b.space in own and whole[b] == n)

@@ -336,7 +336,7 @@ class _Verifier:
     def _heap(self, stm: Alloc | Free | Swap | Give) -> None:
         live = self._path.live
         for buffer in buffers(stm):
-            self._require(buffer.space is Space.heap, "{} is no heap buffer", buffer)
+            self._require(buffer.space in (Space.heap, Space.device), "{} is no heap buffer", buffer)
             if isinstance(stm, Alloc):
                 self._require(buffer not in live, "{} is allocated already", buffer)
             else:
@@ -350,6 +350,7 @@ class _Verifier:
                 del live[buffer]
             case Swap(a, b):
                 self._require(a.dtype is b.dtype, "the buffers hold different types")
+                self._require(a.space is b.space, "the buffers are in different memories")
             case Give(k, buffer):
                 self._require(0 <= k < len(self._program.given_results), "there is no given result {}", k)
                 self._require(buffer.dtype is self._program.given_results[k], "given result {} has another type", k)
@@ -397,6 +398,8 @@ class _Verifier:
     def _cell(self, buffer: Buffer, index: Atom, end: bool = False) -> None:
         """An element of a buffer; a pointer may also stand just behind the last one."""
         self._buffer(buffer)
+        on_host = Tag.grid not in self._tags
+        self._require(not (on_host and buffer.space is Space.device), "the host looks into {} of the device", buffer)
         self._atom(index, DType.i64)
         if isinstance(index, Const) and buffer.size is not None and not self._dead:
             self._require(0 <= index.value.real < buffer.size + end, f"index {index.value} is outside of {{}}", buffer)
@@ -411,7 +414,7 @@ class _Verifier:
         match buffer.space:
             case Space.param:
                 self._require(buffer in self._program.params, "{} is not among the parameters", buffer)
-            case Space.heap:
+            case Space.heap | Space.device:
                 self._require(buffer in self._path.live, "{} is not allocated, or is gone already", buffer)
             case Space.stack:
                 self._require(buffer.size is not None, "{} has no size", buffer)
