@@ -6,9 +6,12 @@ are compiled into their callers.
 Note [Shared functions]
 The first call of a function is compiled in place. If that made many statements, the second call with arguments of the
 same kind makes a function of the program, and from then on calls are calls. Kinds are all that is known of arguments at
-compile time: constants, types, which sizes are equal, the containers. A function that writes an array of its caller,
-gives one back, or gives an array of a size that only it knows is compiled in place: what such a call means is not in
-its results.
+compile time: constants, types, which sizes are equal, the containers.
+
+A function that gives back an array of its caller, or an array of a size that only it knows, is compiled in place: what
+such a call means is not in its results. So is one that writes an array of its caller, for another reason: passes see
+which cells each iteration of a loop writes. Behind a call it would be the whole array, no loop around it would be
+parallel, and going backwards would keep an array for each iteration in place of a cell.
 """
 
 from __future__ import annotations
