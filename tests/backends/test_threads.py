@@ -35,6 +35,7 @@ def squares(tag=Tag.threads, step=1):
     return program([x, y, n, c], [For(i, i64(0), n, body, step=step, tag=tag)])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 64, 10_001])
 @pytest.mark.parametrize("threads", [1, 2, 3, 5000])
 def test_every_iteration_runs_once(count, threads):
@@ -113,6 +114,7 @@ def test_a_loop_inside_a_region_runs_in_its_thread():
     np.testing.assert_array_equal(Y, np.arange(100.0))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op, dtype", [
     ("add", f64), ("add", DType.f32), ("add", DType.i64), ("add", DType.c128), ("min", DType.i32), ("max", f64),
     ("minimum", f64), ("mul", DType.i64), ("or", DType.bool), ("xor", DType.i64), ("sub", f64), ("fmax", DType.f32),

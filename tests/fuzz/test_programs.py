@@ -62,11 +62,11 @@ def run(theme: str, examples: int, **options: Any) -> None:
     assert seen["refused"] <= REFUSED_AT_MOST.get(theme, 0.3) * seen["programs"], seen
 
 
-@pytest.mark.sampled(4, each="theme")
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.sampled(8, each="theme")
+@pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_same_programs(theme: str, part: int) -> None:
-    run(theme, EXAMPLES // 4, part=part)
+    run(theme, EXAMPLES // 8, part=part)
 
 
 @pytest.mark.slow

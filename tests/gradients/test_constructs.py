@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from scipy import special
 
 import tapeless as tp
@@ -405,6 +406,7 @@ def call_of_a_compiled_function(x):
     return compiled(compiled(x, x), x)
 
 
+@pytest.mark.sampled(3)
 @case.all
 def test_jacobian(program: Case) -> None:
     program.check()

@@ -88,6 +88,7 @@ def test_complex_operands_keep_their_rows() -> None:
     assert rows(tp.grad(loss), z, 2)["loose_tanh"] == rows(tp.grad(loss), z, 2)["sech2"] == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "f",
     [

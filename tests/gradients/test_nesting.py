@@ -369,6 +369,7 @@ def running(x):
     return np.cumprod(np.cumsum(x)), np.sort(x), np.linalg.norm(x)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("f", [*map(tp.grad, FUNCTIONS), running], ids=lambda f: f.__name__)
 def test_forward_and_reverse_are_adjoint(f) -> None:
     """<w, J v> == <J^T w, v>; the Jacobian of a gradient is the Hessian."""

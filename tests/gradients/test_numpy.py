@@ -388,6 +388,7 @@ def mixed_precision(x, y):
     return np.sum(x * y * y)
 
 
+@pytest.mark.sampled(3)
 @case.all
 def test_jacobian(program: Case) -> None:
     program.check()

@@ -153,6 +153,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_gradient(function):
     value, gradient = tp.value_and_grad(function)(X)

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 
 import tapeless as tp
 from tests.gradients.jacobians import Case, Cases
@@ -355,6 +356,7 @@ def masked_update(x, y):
     return x
 
 
+@pytest.mark.sampled(3)
 @case.all
 def test_jacobian(program: Case) -> None:
     program.check()

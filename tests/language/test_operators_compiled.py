@@ -24,6 +24,7 @@ def maps(x, y, n):
     return a, b, c, d, e
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_map(kind):
     same(maps, X.astype(kind), Y.astype(kind), 4)
@@ -83,6 +84,7 @@ def reduces(x):
     )  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_reduce(kind):
     same(reduces, X.astype(kind))
@@ -130,6 +132,7 @@ def scans(x):
     )  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_scan(kind):
     same(scans, X.astype(kind))
@@ -172,6 +175,7 @@ def hists(k, v, n):
     )  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_hist(kind):
     same(hists, K, X.astype(kind), 4)
@@ -286,6 +290,7 @@ def parallel_largest_integer(x):
     return m
 
 
+@pytest.mark.thorough
 def test_parallel_largest_and_smallest():
     rng = np.random.default_rng(3)
     for n in (0, 1, 2, 7, 1000, 100_000):

@@ -90,6 +90,7 @@ def functions_of_numbers(x):
     return np.sin(x), np.sqrt(x), abs(x), np.abs(x), np.square(x), math.sin(x), np.floor(x)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", REAL[1:])
 def test_functions_keep_or_widen(kind):
     same(functions, array(kind))
@@ -105,6 +106,7 @@ def literals(x):
     return x + 1, x * 2.0, x / 3, x**2, x**0.5, 1 - x, -x, 2.0 * x + 1, x // 2, x % 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.float64])
 def test_literals_are_weak(kind):
     same(literals, array(kind))

@@ -146,6 +146,7 @@ DERIVATIVES = {
 }
 
 
+@pytest.mark.sampled(5)
 @every_program
 @pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
 def test_derivatives(program, derivative, monkeypatch):
@@ -332,6 +333,7 @@ def test_output_comes_once(capfd):
     assert capfd.readouterr().out.count("here") == 5
 
 
+@pytest.mark.thorough
 def test_a_budget_is_for_all_loops_together():
     f = PROGRAMS["loops"][0]
     plain, small = tp.grad(f)(X, 4), tp.grad(f, memory="64kB")(X, 4)

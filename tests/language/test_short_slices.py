@@ -45,6 +45,7 @@ def in_a_reduction(d, k):
 PROGRAMS = [row_and_column, first, last, one_plus, assigned, eliminated, in_a_reduction]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("k", [0, 2])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_as_in_numpy(program, k):

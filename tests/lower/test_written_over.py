@@ -204,6 +204,7 @@ def test_no_second_array(function):
     assert "_next" not in loops
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("function", [f for f in OTHERWISE if f is not rows_twice])
 def test_a_second_array(function):
     loops = tp.function(function).ir(argument(function), 3, stage="loops")

@@ -326,6 +326,7 @@ def is_inexact(name: str) -> bool:
 # --- slopes, and slopes of slopes --------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name, k, dtype", SLOPES)
 def test_slopes(name: str, k: int, dtype: DType):
     case, arity = SMOOTH[name], TABLE[name].arity

@@ -88,6 +88,7 @@ def test_rules_are_exact(op: str, dtype: DType) -> None:
         check(exp, result_type(op, exp.args), {}, params)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", VALUES, ids=repr)
 @pytest.mark.parametrize("op", [op for op in RULES if op != "select"])
 def test_rules_on_results_of_operations_are_exact(op: str, dtype: DType) -> None:

@@ -45,6 +45,7 @@ def arguments(start):
     return np.array(start), rng.integers(-4, 4, 12), rng.normal(size=12), rng.normal(size=4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
 def test_gradients(start, threads):
@@ -54,6 +55,7 @@ def test_gradients(start, threads):
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("swapped", [False, True])
 def test_many_rows(threads, swapped):

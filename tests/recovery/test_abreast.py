@@ -216,6 +216,7 @@ def test_budgets_are_kept_to(program) -> None:
                 continue
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [27, 65, 1000, 1001])
 def test_explain_says_it(n: int) -> None:
     report = tp.grad(nonlinear, memory=f"{room(n)}B").explain(0.7, 1.1, n)

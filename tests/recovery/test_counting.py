@@ -212,6 +212,7 @@ def test_the_same_gradient(case, recover):
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", ["triangle", "elimination", "by state", "by slices", "insertion"])
 def test_second_derivatives(case):
     f, (x,) = CASES[case]
@@ -241,6 +242,7 @@ def test_a_large_array_with_few_updates_is_neither_stacked_nor_copied(recover):
     assert not gradient.explain(*args).copies
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", ["triangle", "elimination", "exchange", "pushed", "by slices", "multiples", "pivots"])
 def test_no_array_is_copied_as_a_whole(case):
     f, args = CASES[case]

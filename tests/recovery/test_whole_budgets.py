@@ -233,6 +233,7 @@ def until_small(u, n):
     return np.sum(u)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("f", [inner_lengths_vary, until_small])
 def test_arrays_of_known_sizes_count(f):
     u = U[:100]  # 416 kB
@@ -257,6 +258,7 @@ def shorter_and_shorter(x, n):
     return x
 
 
+@pytest.mark.thorough
 def test_buffers_of_other_lengths_do_not_pile_up():
     if peak_of(lambda: None)[0] is None:
         pytest.skip("the system does not say how much memory a process takes")

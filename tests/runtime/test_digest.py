@@ -49,6 +49,7 @@ for f in (loops, parallel):
 """
 
 
+@pytest.mark.thorough
 def test_every_process_finds_the_same(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")

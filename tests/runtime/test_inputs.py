@@ -171,6 +171,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("function", EVERYWHERE)
 def test_index_error_names_the_line_and_leaks_nothing(function, threads):
@@ -717,6 +718,7 @@ def deep_calls(n):
     return f"{text}def f(x): return g{n - 1}(x)\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "make, n, x",
     [(deep_ifs, 30, 12.0), (deep_ifs_with_else, 30, 12.0), (deep_loops, 18, 1.0), (deep_while_loops, 15, 1.0),
@@ -747,6 +749,7 @@ def calls_made(run):
     return made
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "make, n, growth",
     [(long_chain, 50, 2.6), (many_returns, 50, 2.6), (deep_ifs_with_else, 9, 2.6), (long_straight_line, 300, 2.6),

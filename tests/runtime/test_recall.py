@@ -201,6 +201,7 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_is_noticed(session, change):
     check(session.load().f, False)
@@ -225,6 +226,7 @@ def test_contents_of_captured_arrays_are_no_part_of_the_code(session):
         program.OTHER[0] += 1.0
 
 
+@pytest.mark.thorough
 def test_what_is_replaced_after_the_import_is_noticed(session):
     check(session.load().f, False)
     program = session.load()
@@ -391,6 +393,7 @@ def test_looking_inside_after_a_recall(session):
     assert str(tp.function(session.load().f).explain(0.7))
 
 
+@pytest.mark.thorough
 def test_many_closures_of_one_function(session):
     for expect in (False, True):
         make = session.load().make
@@ -400,6 +403,7 @@ def test_many_closures_of_one_function(session):
             assert recalled(f, 0.5) is expect
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("damage", [b"", b"nonsense", cache.FORMAT + b"x" * 100])
 def test_damaged_memories_do_not_matter(session, damage):
     check(session.load().f, False)

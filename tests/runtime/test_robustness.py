@@ -137,6 +137,7 @@ def test_damaged_entries_are_rebuilt_in_silence(tmp_path, monkeypatch, recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.thorough
 def test_processes_may_write_at_once(tmp_path):
     program, directory = tmp_path / "program.py", tmp_path / "cache"
     program.write_text(PROGRAM, encoding="utf-8")
@@ -613,6 +614,7 @@ def test_functions_pickle_by_reference():
         pickle.dumps(inner)
 
 
+@pytest.mark.thorough
 def test_functions_in_other_processes(tmp_path):
     text = textwrap.dedent(
         """

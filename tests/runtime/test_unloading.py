@@ -73,6 +73,7 @@ except MemoryError:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     mappings.allowed() > 200_000, reason="the system allows so many that it takes too long to get there"
 )

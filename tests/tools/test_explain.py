@@ -47,6 +47,7 @@ def test_text(name, golden):
     golden(str(report_of(name)), f"explain_{name}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_no_internal_names_and_no_long_lines(name):
     text = str(report_of(name))

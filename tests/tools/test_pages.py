@@ -15,6 +15,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return FENCE.findall(page.read_text(encoding="utf-8"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["no-tape.md"])
 def test_examples_print_what_the_page_says(name, tmp_path, monkeypatch):
     """Each block is a file of its own, so that lines count from its start; all share their names."""

@@ -56,6 +56,7 @@ def test_h3_the_gradient_of_a_chain_of_elifs_is_linear(tmp_path):
     assert sizes[1] < 2.5 * sizes[0]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["over a tuple", "over ints", "over a zip", "sum of a tuple"])
 def test_h3_loops_over_long_tuples_of_numbers_are_compiled_once(name, tmp_path):
     few, many = (made(name, n, tmp_path) for n in (5_000, 50_000))

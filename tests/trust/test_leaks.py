@@ -169,11 +169,13 @@ def test_l2_functions_can_still_be_pickled():
     assert not pickle.loads(pickle.dumps(vars(at_top)))[NAME].made
 
 
+@pytest.mark.thorough
 def test_l3_functions_that_are_dropped_leave_nothing():
     """Of an earlier compiler, a hundred left 10 MB."""
     assert leaks.grown(leaks.functions(), 40, 100) < 2 * MB
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("work", [leaks.closures, leaks.many_budgets, leaks.statics, leaks.wrappers])
 def test_l3_whatever_is_made_anew(work):
     step = work()

@@ -291,6 +291,7 @@ OVERFLOWING = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", range(len(OVERFLOWING)))
 def test_check_raises_where_integers_overflow(number):
     m = np.array([[LOWEST + 1, B], [1, LOWEST + 1]]) if number == 12 else np.array([[B, -B - 1], [1, B]])

@@ -81,6 +81,7 @@ def wrong_cases(names, run, tmp_path):
 NAMES = sorted(CASES)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", range(8))
 def test_cases_by_the_interpreter(part, tmp_path):
     assert wrong_cases(NAMES[part::8], interpreted, tmp_path) == []
@@ -252,6 +253,7 @@ def fits(value):
     return not any(isinstance(p, int) and not -(2**63) <= p < 2**63 for p in parts)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*PYTHON, *OF_SEQUENCES])
 def test_functions_of_python_numbers(name, tmp_path):
     if name in OF_SEQUENCES:

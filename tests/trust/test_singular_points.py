@@ -399,6 +399,7 @@ def matrices() -> list[np.ndarray]:
     return found
 
 
+@pytest.mark.thorough
 def test_w10_determinants_near_singular_matrices():
     """Relative to the largest entry, or to what a rounding of the matrix makes of it."""
 
@@ -412,6 +413,7 @@ def test_w10_determinants_near_singular_matrices():
             np.testing.assert_allclose(mode(a), wanted, rtol=0, atol=1e-14 * max(1, abs(wanted).max()))
 
 
+@pytest.mark.thorough
 def test_w10_large_and_complex_determinants():
     a = np.arange(100.0).reshape(10, 10)  # of rank 2
     assert np.all(np.abs(tp.grad(np.linalg.det)(a)) < 1e-30 * 99.0**9)
