@@ -141,9 +141,9 @@ def test_x1_an_entry_under_the_name_of_another_one(place):
 def broken_binaries(good: Binary) -> dict[str, object]:
     change = dataclasses.replace
     return {
-        "no object": change(good, object=b""),
-        "text": change(good, object=b"#!/bin/sh\n" * 50),
-        "half an object": change(good, object=good.object[: len(good.object) // 2]),
+        "no object": change(good, objects=(b"",)),
+        "text": change(good, objects=(b"#!/bin/sh\n" * 50,)),
+        "half an object": change(good, objects=(good.objects[0][: len(good.objects[0]) // 2],)),
         "another name": change(good, name="another"),
         "a memory": Memory((), "0" * 64, b""),
         "a list": [good],
@@ -174,8 +174,8 @@ def test_x1_code_that_calls_what_is_not_there_is_made_anew(place):
     (path,) = files(place, "bin")
     key = path.parent.name + path.stem
     found = cache.fetch(key)
-    assert b"sin" in found.object
-    cache.store(key, dataclasses.replace(found, object=found.object.replace(b"sin", b"s1n")))
+    assert b"sin" in found.objects[0]
+    cache.store(key, dataclasses.replace(found, objects=(found.objects[0].replace(b"sin", b"s1n"),)))
     again = fresh(with_a_call)
     assert again(x) == expected and not again.compiled(x).from_cache
     assert fresh(with_a_call).compiled(x).from_cache

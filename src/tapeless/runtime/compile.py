@@ -130,7 +130,7 @@ def compile_specs(
     program = lowered.program
     binary = Binary(
         native.name,
-        native.object,
+        native.objects,
         native.externals,
         native.helpers,
         program.scalar_results,
@@ -142,7 +142,7 @@ def compile_specs(
         None if traced.signature.memory is None else (outline(lowered), (*core.sizes, *core.params)),
     )
     start = time.perf_counter()
-    address = load(binary.object, binary.name, binary.externals, binary.helpers)
+    address = load(binary.objects, binary.name, binary.externals, binary.helpers)
     times["load"] = time.perf_counter() - start
     if use_cache:
         cache.store(key, binary)
@@ -155,7 +155,7 @@ def _fetched(key: str) -> tuple[Binary, int] | None:
     if not isinstance(found, Binary):
         return None
     try:
-        return found, load(found.object, found.name, found.externals, found.helpers)
+        return found, load(found.objects, found.name, found.externals, found.helpers)
     except Exception:  # LLVM's, or that of a library which is not there any more
         return None
 

@@ -30,10 +30,10 @@ class SizeOf:
 
 @dataclass
 class Binary:
-    """The object and how to call it."""
+    """Objects and how to call what is in them."""
 
     name: str
-    object: bytes
+    objects: tuple[bytes, ...]
     externals: tuple[str, ...]
     helpers: dict[str, bytes]
     scalar_results: tuple[DType, ...]

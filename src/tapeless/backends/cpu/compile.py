@@ -7,23 +7,24 @@ machine with `load`. The entry's calling convention is Note [Entry] of backends/
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from tapeless.backends.cpu import interrupts, products
 from tapeless.backends.cpu.engine import load
 from tapeless.backends.llvm import host, optimize
-from tapeless.backends.llvm.emit import emit
+from tapeless.backends.llvm.at_once import at_once
+from tapeless.backends.llvm.emit import Emitted, emit
 from tapeless.backends.llvm.uninterrupted import uninterrupted
 from tapeless.lower.ir.loopir import Program
 
 
 @dataclass
 class Native:
-    """A compiled program. `times` holds seconds by phase: emit, parse, optimize, codegen."""
+    """A compiled program. `times` holds seconds by phase: emit, parse, optimize, codegen; those of all threads."""
 
     name: str
     llvm: str
-    object: bytes
+    objects: tuple[bytes, ...]
     externals: tuple[str, ...]
     helpers: dict[str, bytes]  # objects for some of them
     times: dict[str, float] = field(default_factory=dict)
@@ -32,7 +33,7 @@ class Native:
     def address(self) -> int:
         """Loads the object."""
         with optimize.timed(self.times, "load"):
-            return load(self.object, self.name, self.externals, self.helpers)
+            return load(self.objects, self.name, self.externals, self.helpers)
 
     @cached_property
     @uninterrupted
@@ -53,18 +54,22 @@ def compile_program(program: Program, level: int = 3) -> Native:
     times: dict[str, float] = {}
     with optimize.timed(times, "emit"):
         emitted = emit(program, host.host())
+    objects = tuple(at_once(partial(_object, emitted, level, times), emitted.units))
+    helpers = {name: products.guarded(name) for name in emitted.externals if products.is_guarded(name)}
+    if "rt_poll" in emitted.externals:
+        helpers["rt_poll"] = interrupts.object_code()
+    return Native(program.name, emitted.text, objects, emitted.externals, helpers, times)
+
+
+def _object(emitted: Emitted, level: int, times: dict[str, float], unit: str) -> bytes:
     with optimize.timed(times, "parse"):
-        module = optimize.parse(emitted.text)
+        module = optimize.parse(unit)
     with optimize.timed(times, "optimize"):
         optimize.optimize(module, level, vectorize=level > 1, unroll=not emitted.large)
         if "rt_poll" in emitted.externals:
             module = optimize.with_polls(module)
     with optimize.timed(times, "codegen"):
-        data = optimize.to_object(module, level)
-        helpers = {name: products.guarded(name) for name in emitted.externals if products.is_guarded(name)}
-        if "rt_poll" in emitted.externals:
-            helpers["rt_poll"] = interrupts.object_code()
-    return Native(program.name, emitted.text, data, emitted.externals, helpers, times)
+        return optimize.to_object(module, level)
 
 
 __all__ = ["Native", "compile_program", "load"]

@@ -1,6 +1,6 @@
 """Loads compiled objects into the process.
 
-`load` takes an object, the entry's name and the external names it needs, and gives the entry's address. `helpers` are
+`load` takes objects, the entry's name and the external names it needs, and gives the entry's address. `helpers` are
 objects for external names that are made of LLVM IR: with them nothing needs to be compiled.
 
 Note [Unloading]
@@ -18,7 +18,7 @@ import ctypes
 import functools
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -84,17 +84,19 @@ def _engine() -> Any:
     return _jit
 
 
-def load(data: bytes, name: str, externals: tuple[str, ...], helpers: Mapping[str, bytes] = NONE) -> int:
-    """The address of `name` in an object."""
-    return load_all(data, (name,), externals, helpers)[name]
+def load(objects: Sequence[bytes], name: str, externals: tuple[str, ...], helpers: Mapping[str, bytes] = NONE) -> int:
+    """The address of `name` in objects that belong together."""
+    return load_all(objects, (name,), externals, helpers)[name]
 
 
 @uninterrupted
 def load_all(
-    data: bytes, names: tuple[str, ...], externals: tuple[str, ...], helpers: Mapping[str, bytes] = NONE
+    objects: Sequence[bytes], names: tuple[str, ...], externals: tuple[str, ...], helpers: Mapping[str, bytes] = NONE
 ) -> dict[str, int]:
     _start()
-    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+    builder = llvm.JITLibraryBuilder().add_current_process()
+    for data in objects:
+        builder.add_object_img(data)
     for name in names:
         builder.export_symbol(name)
     for external in sorted(externals, key=lambda name: name not in helpers):  # others may need those with objects
@@ -130,7 +132,7 @@ def resolve(name: str, helper: bytes | None = None) -> int | None:
 
 def _guarded(name: str, helper: bytes | None) -> int:
     if name not in _guards:
-        _guards[name] = load(helper or products.guarded(name), f"guarded_{name}", (f"{PLAIN}{name}",))
+        _guards[name] = load((helper or products.guarded(name),), f"guarded_{name}", (f"{PLAIN}{name}",))
     return _guards[name]
 
 

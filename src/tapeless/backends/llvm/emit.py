@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from tapeless.backends.llvm import stopping
 from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.rules import RULES
+from tapeless.backends.llvm.units import units
 from tapeless.backends.llvm.writer import MEMORY, Machine, Module, Writer, symbol
 from tapeless.lower.ir.loopir import LARGEST_SIZE, Buffer, Program, Tag
 from tapeless.lower.kernels import outlined
@@ -33,6 +34,7 @@ class HostCode(Code):
 @dataclass(frozen=True)
 class Emitted:
     text: str
+    units: tuple[str, ...]  # the same in one or several modules
     externals: tuple[str, ...]
     large: bool = False  # Note [Pieces]
 
@@ -44,12 +46,12 @@ def emit(program: Program, target: Machine, numbers: Mapping[int, int] | None = 
     program = outlined(program, Tag.threads)
     for function in (*program.functions, program):
         shared = Shared(function, module, numbers)
-        _write(HostCode(shared, Writer(module, shared.flags), err="%err"), "" if function is program else "internal ")
+        _write(HostCode(shared, Writer(module, shared.flags), err="%err"), function is not program)
         large |= shared.pieces.large
-    return Emitted(str(module), tuple(sorted(module.externals)), large)
+    return Emitted(str(module), units(module), tuple(sorted(module.externals)), large)
 
 
-def _write(code: Code, linkage: str) -> None:
+def _write(code: Code, internal: bool) -> None:
     shared, w = code.shared, code.w
     program = shared.program
     w.open("start")
@@ -73,8 +75,8 @@ def _write(code: Code, linkage: str) -> None:
     code.block(program.body)
     stopping.finish(code, given, len(program.given_results))
     params += ["i64 %threads", "ptr noalias %results", "ptr %err"]
-    header = f"define {linkage}void {symbol(program.name)}({', '.join(params)}) {shared.attributes()} {{"
-    shared.module.add(f"{header}\n{w.body()}\n}}\n")
+    name = symbol(program.name)
+    shared.module.add(name, f"void {name}({', '.join(params)}) {shared.attributes()}", w.body(), internal)
 
 
 def _safe(name: str) -> str:

@@ -27,6 +27,8 @@ class Context:
         inner.err = self.slot("ptr", outer.err)
 
     def slot(self, kind: str, value: str, more: str = "") -> str:
+        if not value.startswith("%"):
+            return value  # a constant
         ow, iw = self.outer.w, self.inner.w
         ow.do(f"store {kind} {value}, ptr {ow.slot(self.address, self.used)}, align 8")
         place = iw.slot("%context", self.used)

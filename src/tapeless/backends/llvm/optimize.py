@@ -11,7 +11,6 @@ kilobyte each, so there is one for each choice.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,17 +19,29 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from tapeless.backends.llvm import host
+from tapeless.backends.llvm import host, unlocked
 from tapeless.backends.llvm.polls import add_polls
 
-_local = threading.local()
+_idle: list[_Tools] = []
 
 
-def _machine() -> Any:
-    """One target machine per thread: making one takes a millisecond, and they are not safe to share."""
-    if not hasattr(_local, "machine"):
-        _local.machine = host.machine()
-    return _local.machine
+class _Tools:
+    """A target machine, which takes a millisecond to make and serves one thread at a time, and builders of passes."""
+
+    def __init__(self) -> None:
+        self.machine = host.machine()
+        self.builders: dict[tuple[int, bool, bool], Any] = {}
+
+
+@contextmanager
+def _tools() -> Iterator[_Tools]:
+    """Somebody else's that are not in use, or new ones."""
+    try:
+        tools = _idle.pop()
+    except IndexError:
+        tools = _Tools()
+    yield tools
+    _idle.append(tools)
 
 
 @contextmanager
@@ -50,17 +61,20 @@ def parse(text: str, context: Any = None) -> Any:
 
 def optimize(module: Any, level: int = 3, machine: Any = None, vectorize: bool = True, unroll: bool = True) -> None:
     """Runs LLVM's standard pipeline of this level in place."""
+    choice = (level, vectorize, unroll)
     if machine is not None:
-        builder = _pass_builder(machine, level, vectorize, unroll)
-    else:
-        known = _local.__dict__.setdefault("builders", {})
-        choice = (level, vectorize, unroll)
-        builder = known.get(choice)
-        if builder is None:
-            builder = known[choice] = _pass_builder(_machine(), *choice)
+        _run(module, _pass_builder(machine, *choice))
+        return
+    with _tools() as tools:
+        if choice not in tools.builders:
+            tools.builders[choice] = _pass_builder(tools.machine, *choice)
+        _run(module, tools.builders[choice])
+
+
+def _run(module: Any, builder: Any) -> None:
     manager = builder.getModulePassManager()
     try:
-        manager.run(module, builder)
+        unlocked.run_passes(manager, module, builder)
     finally:  # Note [What LLVM keeps]
         NewPassManager._dispose(manager)
         manager.detach()
@@ -82,11 +96,13 @@ def with_polls(module: Any) -> Any:
 
 def to_object(module: Any, level: int = 3) -> bytes:
     """Level 0 takes the fast way to machine code too."""
-    machine = host.machine(opt=0) if level == 0 else _machine()
-    data: bytes = machine.emit_object(module)
-    return data
+    if level == 0:
+        return unlocked.emit_object(host.machine(opt=0), module)
+    with _tools() as tools:
+        return unlocked.emit_object(tools.machine, module)
 
 
 def to_asm(module: Any) -> str:
-    text: str = _machine().emit_assembly(module)
+    with _tools() as tools:
+        text: str = tools.machine.emit_assembly(module)
     return text

@@ -86,10 +86,9 @@ def _write(shared: Shared, kernel: Kernel) -> None:
         params += [f"{MEMORY[dtype]} {part}" for part in names]
         code.values[param] = code.from_memory(dtype, names)
     code.write_kernel(kernel.loop, is_blocked(kernel))
-    header = (
-        f"define ptx_kernel void {symbol(kernel.name)}({', '.join([*params, 'i64 %lo', 'i64 %count', 'ptr %err'])})"
-    )
-    shared.module.add(f"{header} {shared.attributes()} {{\n{w.body()}\n}}\n")
+    name = symbol(kernel.name)
+    header = f"ptx_kernel void {name}({', '.join([*params, 'i64 %lo', 'i64 %count', 'ptr %err'])})"
+    shared.module.add(name, f"{header} {shared.attributes()}", w.body())
 
 
 class KernelCode(Code):

@@ -90,6 +90,24 @@ NODE = re.compile(r"!\d+")
 NAMED = re.compile(r"!(alias\.scope|noalias|llvm\.access\.group|llvm\.loop) (!\d+)")
 
 
+@dataclass(frozen=True)
+class Defined:
+    """A function of a module. `header` is what stands before its body, `define` and its linkage apart."""
+
+    name: str
+    header: str
+    body: str
+    internal: bool
+
+    def text(self, visible: bool = False) -> str:
+        linkage = "internal " if self.internal and not visible else ""
+        return f"define {linkage}{self.header} {{\n{self.body}\n}}\n"
+
+    @property
+    def declaration(self) -> str:
+        return f"declare {self.header}"
+
+
 class Module:
     """Functions, declarations, metadata and attribute groups of one LLVM module. `externals` must be found at load."""
 
@@ -98,8 +116,8 @@ class Module:
         self.externals: set[str] = set()
         self._declarations: dict[str, str] = {}
         self._definitions: dict[str, str] = {}  # helper functions, by name
-        self._functions: list[str] = []
-        self._metadata: list[str] = []
+        self.functions: list[Defined] = []
+        self.metadata: list[str] = []
         self._shared: dict[str, str] = {}
         self._attributes: dict[str, str] = {}
         self._strings: dict[str, str] = {}
@@ -127,8 +145,9 @@ class Module:
             self._definitions[name] = text()
         return symbol(name)
 
-    def add(self, function: str) -> None:
-        self._functions.append(function)
+    def add(self, name: str, header: str, body: str, internal: bool = False) -> None:
+        """`name` as LLVM writes it."""
+        self.functions.append(Defined(name, header, body, internal))
 
     def function(self, name: str, params: str, attributes: str, body: str) -> str:
         """An internal function, or the one before it that does the same: only names of scopes, of groups of accesses
@@ -140,22 +159,22 @@ class Module:
             return f"!#{numbers.setdefault(found[0], len(numbers))}"
 
         def canonical(found: re.Match[str]) -> str:
-            text = self._metadata[int(found[2][1:])] if found[1] == "llvm.loop" else found[2]
+            text = self.metadata[int(found[2][1:])] if found[1] == "llvm.loop" else found[2]
             return f"!{found[1]} {NODE.sub(number, text)}"
 
         key = f"{params} {attributes} {NAMED.sub(canonical, body)}"
         known = self._alike.get(key)
         if known is None:
             known = self._alike[key] = symbol(name)
-            self.add(f"define internal void {known}({params}) {attributes} {{\n{body}\n}}\n")
+            self.add(known, f"void {known}({params}) {attributes}", body, internal=True)
         return known
 
     def node(self, text: str, distinct: bool = False) -> str:
         """A metadata node; equal ones are one unless `distinct`. `@self` stands for the node itself."""
         if not distinct and text in self._shared:
             return self._shared[text]
-        name = f"!{len(self._metadata)}"
-        self._metadata.append(("distinct " if distinct else "") + f"!{{{text.replace('@self', name)}}}")
+        name = f"!{len(self.metadata)}"
+        self.metadata.append(("distinct " if distinct else "") + f"!{{{text.replace('@self', name)}}}")
         if not distinct:
             self._shared[text] = name
         return name
@@ -178,6 +197,10 @@ class Module:
         self._kept[name] = None
 
     def __str__(self) -> str:
+        return self.assembled([f.text() for f in self.functions], range(len(self.metadata)))
+
+    def assembled(self, functions: Iterable[str], nodes: Iterable[int]) -> str:
+        """A module of these functions and nodes of metadata, with all that the functions of this one share."""
         parts = [f'target datalayout = "{self.target.layout}"\ntarget triple = "{self.target.triple}"\n']
         for value, name in self._strings.items():
             data = _escaped(value)
@@ -188,11 +211,11 @@ class Module:
                 f'@llvm.compiler.used = appending global [{len(self._kept)} x ptr] [{names}], section "llvm.metadata"'
             )
         parts += self._shared_memory
-        parts += self._functions
+        parts += functions
         parts += self._definitions.values()
         parts += self._declarations.values()
         parts += (f"attributes {name} = {{ {text} }}" for text, name in self._attributes.items())
-        parts += (f"!{k} = {text}" for k, text in enumerate(self._metadata))
+        parts += (f"!{k} = {self.metadata[k]}" for k in nodes)
         return "\n".join(parts) + "\n"
 
 
