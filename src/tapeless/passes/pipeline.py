@@ -7,6 +7,7 @@ list it stands.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,7 @@ class Repeated:
     passes: tuple[Pass, ...]
 
 
+log = logging.getLogger("tapeless")
 Step = Pass | Repeated
 Result = TypeVar("Result")
 
@@ -163,7 +165,9 @@ class Pipeline:
     def _timed(self, name: str, run: Callable[[Function], Result], function: Function) -> Result:
         start = perf_counter()
         result = run(function)
-        self.times[name] = self.times.get(name, 0.0) + perf_counter() - start
+        seconds = perf_counter() - start
+        self.times[name] = self.times.get(name, 0.0) + seconds
+        log.debug("%s of %s: %.1f ms", name, function.name, 1000 * seconds)
         return result
 
 

@@ -7,7 +7,6 @@ that key without a trace.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,6 +31,7 @@ from tapeless.runtime import cache, recall
 from tapeless.runtime.collector import resting
 from tapeless.runtime.deep import with_room
 from tapeless.runtime.kept import Binary, SizeOf
+from tapeless.runtime.work import Work
 
 
 @dataclass
@@ -90,45 +90,56 @@ def compile_specs(
     function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool = True, level: int = 3
 ) -> Compiled:
     """`level` is LLVM's; code of a lower one than the highest stays out of the cache."""
-    use_cache = use_cache and level == 3
-    times: dict[str, float] = {}
-    start = time.perf_counter()
-    place = recall.key_of(function, specs, tree, options) if use_cache else None
-    known = recall.recall(place, function, specs, tree) if place is not None else None
-    if known is not None:
-        found = _fetched(known[0])
-        if found is not None:
-            times["cache"] = time.perf_counter() - start
-            again = lambda: trace_specs(function, specs, tree, options)  # noqa: E731
-            return Compiled(known[1], options, *found, again, times, True)
-    start = time.perf_counter()
-    traced = trace_specs(function, specs, tree, options)
-    times["trace"] = time.perf_counter() - start
+    with Work(getattr(function, "__name__", "function")) as work:
+        return _compile(work, function, specs, tree, options, use_cache and level == 3, level)
+
+
+def _compile(
+    work: Work, function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool, level: int
+) -> Compiled:
     if use_cache:
-        start = time.perf_counter()
-        key = cache.key_of(*recall.surroundings(replace(options, memory=None)), digest(traced.core))
-        if place is not None:
-            recall.remember(place, function, specs, tree, traced, key)
-        found = _fetched(key)
+        with work.at("cache"):
+            place = recall.key_of(function, specs, tree, options)
+            known = recall.recall(place, function, specs, tree) if place is not None else None
+            found = _fetched(known[0]) if known is not None else None
+        if known is not None and found is not None:
+            again = lambda: trace_specs(function, specs, tree, options)  # noqa: E731
+            return Compiled(known[1], options, *found, again, work.times, True)
+    with work.at("trace"):
+        traced = trace_specs(function, specs, tree, options)
+    if use_cache:
+        with work.at("cache"):
+            key = cache.key_of(*recall.surroundings(replace(options, memory=None)), digest(traced.core))
+            if place is not None:
+                recall.remember(place, function, specs, tree, traced, key)
+            found = _fetched(key)
         if found is not None:
-            times["cache"] = time.perf_counter() - start
-            return Compiled(traced.signature, options, *found, lambda: traced, times, True)
-    core = finished(traced.core, unsafe=options.unsafe, times=times)
-    start = time.perf_counter()
-    core, copies = check_in_place(core)
-    times["in place"] = time.perf_counter() - start
-    start = time.perf_counter()
-    lowered = lower(core, fastmath=options.fastmath, alone=options.alone)
-    times["lower"] = time.perf_counter() - start
+            return Compiled(traced.signature, options, *found, lambda: traced, work.times, True)
+    binary = _binary(work, traced, options, level)
+    with work.at("load"):
+        address = load(binary.objects, binary.name, binary.externals, binary.helpers)
+    if use_cache:
+        cache.store(key, binary)
+    return Compiled(traced.signature, options, binary, address, lambda: traced, work.times)
+
+
+def _binary(work: Work, traced: Traced, options: Options, level: int) -> Binary:
+    with work.at("passes", record=False):
+        core = finished(traced.core, unsafe=options.unsafe, times=work.times)
+    with work.at("in place"):
+        core, copies = check_in_place(core)
+    with work.at("lower"):
+        lowered = lower(core, fastmath=options.fastmath, alone=options.alone)
     if VERIFY:
         verify(core)
         verify_program(lowered.program)
-    native = compile_program(lowered.program, level)
-    times.update(native.times)
+    with work.at("native", record=False):
+        native = compile_program(lowered.program, level, work)
+        work.times.update(native.times)
     sizes = {v: SizeOf(k) for k, v in enumerate(traced.core.sizes)}
     arrays = {k: _convention(r, sizes) for k, r in lowered.array_results.items()}
     program = lowered.program
-    binary = Binary(
+    return Binary(
         native.name,
         native.objects,
         native.externals,
@@ -141,12 +152,6 @@ def compile_specs(
         lowered.blas,
         None if traced.signature.memory is None else (outline(lowered), (*core.sizes, *core.params)),
     )
-    start = time.perf_counter()
-    address = load(binary.objects, binary.name, binary.externals, binary.helpers)
-    times["load"] = time.perf_counter() - start
-    if use_cache:
-        cache.store(key, binary)
-    return Compiled(traced.signature, options, binary, address, lambda: traced, times)
 
 
 def _fetched(key: str) -> tuple[Binary, int] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Protocol
 
 from tapeless.backends.cpu import interrupts, products
 from tapeless.backends.cpu.engine import load
@@ -16,6 +17,14 @@ from tapeless.backends.llvm.at_once import at_once
 from tapeless.backends.llvm.emit import Emitted, emit
 from tapeless.backends.llvm.uninterrupted import uninterrupted
 from tapeless.lower.ir.loopir import Program
+
+
+class Parts(Protocol):
+    """Somebody who wants to know how far the work is."""
+
+    def expect(self, parts: int) -> None: ...
+
+    def part_done(self) -> None: ...
 
 
 @dataclass
@@ -49,19 +58,21 @@ class Native:
 
 
 @uninterrupted
-def compile_program(program: Program, level: int = 3) -> Native:
-    """Machine code at LLVM's optimisation level `level`; 0 compiles fastest, for tests."""
+def compile_program(program: Program, level: int = 3, parts: Parts | None = None) -> Native:
+    """Machine code at LLVM's optimisation level `level`; 0 compiles fastest, for tests. `parts` is told how far it is."""
     times: dict[str, float] = {}
     with optimize.timed(times, "emit"):
         emitted = emit(program, host.host())
-    objects = tuple(at_once(partial(_object, emitted, level, times), emitted.units))
+    if parts is not None:
+        parts.expect(len(emitted.units))
+    objects = tuple(at_once(partial(_object, emitted, level, times, parts), emitted.units))
     helpers = {name: products.guarded(name) for name in emitted.externals if products.is_guarded(name)}
     if "rt_poll" in emitted.externals:
         helpers["rt_poll"] = interrupts.object_code()
     return Native(program.name, emitted.text, objects, emitted.externals, helpers, times)
 
 
-def _object(emitted: Emitted, level: int, times: dict[str, float], unit: str) -> bytes:
+def _object(emitted: Emitted, level: int, times: dict[str, float], parts: Parts | None, unit: str) -> bytes:
     with optimize.timed(times, "parse"):
         module = optimize.parse(unit)
     with optimize.timed(times, "optimize"):
@@ -69,7 +80,10 @@ def _object(emitted: Emitted, level: int, times: dict[str, float], unit: str) ->
         if "rt_poll" in emitted.externals:
             module = optimize.with_polls(module)
     with optimize.timed(times, "codegen"):
-        return optimize.to_object(module, level)
+        data = optimize.to_object(module, level)
+    if parts is not None:
+        parts.part_done()
+    return data
 
 
 __all__ = ["Native", "compile_program", "load"]
