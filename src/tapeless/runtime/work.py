@@ -88,7 +88,7 @@ class Work:
             self._show_plainly()
             return
         from rich.console import Console  # takes as long as a small compilation
-        from rich.text import Text
+        from rich.text import Text  # so does this
 
         with Console(stderr=True).status(Text(self.text())) as line:
             while not self._done.wait(REFRESH):
