@@ -13,14 +13,17 @@ REAL = [DType.i32, DType.i64, DType.f32, DType.f64]
 SHAPES = {
     "matmul": [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((0,), (0,))],
     "solve": [((3, 3), (3,)), ((3, 3), (3, 2)), ((1, 1), (1,))],
+    "solve_lower": [((3, 3), (3,)), ((3, 3), (3, 2)), ((1, 1), (1,))],
+    "solve_upper": [((3, 3), (3,)), ((3, 3), (3, 2)), ((1, 1), (1,))],
     "inv": [((3, 3),)],
     "det": [((3, 3),), ((1, 1),)],
     "slogdet": [((3, 3),)],
     "cholesky": [((3, 3),)],
+    "cholesky_adjoint": [((3, 3), (3, 3)), ((1, 1), (1, 1))],
     "sort": [((7,),), ((0,),)],
     "argsort": [((7,),), ((0,),)],
 }
-DTYPES = {"matmul": [*REAL, *INEXACT[2:]], "sort": REAL, "argsort": REAL}
+DTYPES = {"matmul": [*REAL, *INEXACT[2:]], "cholesky_adjoint": [DType.f64], "sort": REAL, "argsort": REAL}
 EXAMPLES = [
     pytest.param(name, shapes, dtype, id=f"{name}-{shapes}-{dtype!r}")
     for name in SHAPES
@@ -63,13 +66,28 @@ def check_cholesky(a: np.ndarray, factor: np.ndarray) -> None:
     assert (np.triu(factor, 1) == 0).all()
 
 
+def check_cholesky_adjoint(a: np.ndarray, adj: np.ndarray, back: np.ndarray) -> None:
+    """Against differences of the factor by each element of the lower triangle, which stands on both sides."""
+    factor = np.tril(a)
+    matrix, step = factor @ factor.T, 1e-4
+    back = library_op("cholesky_adjoint").numpy([factor, adj], {})[0]
+    for i, j in np.ndindex(*a.shape):
+        moved = np.zeros_like(a)
+        moved[i, j] = moved[j, i] = step * (i >= j)
+        slope = (np.linalg.cholesky(matrix + moved) - np.linalg.cholesky(matrix - moved)) / (2 * step)
+        np.testing.assert_allclose(back[i, j], np.sum(np.tril(adj) * slope), rtol=1e-4, atol=1e-7)
+
+
 CHECKS = {
     "matmul": check_matmul,
     "solve": lambda a, b, x: np.testing.assert_allclose(a @ x, b, atol=1e-4),
+    "solve_lower": lambda a, b, x: np.testing.assert_allclose(np.tril(a) @ x, b, atol=1e-4),
+    "solve_upper": lambda a, b, x: np.testing.assert_allclose(np.triu(a) @ x, b, atol=1e-4),
     "inv": lambda a, b: np.testing.assert_allclose(a @ b, np.eye(len(a)), atol=1e-4),
     "det": lambda a, d: np.testing.assert_allclose(d, determinant(a), rtol=1e-4),
     "slogdet": check_slogdet,
     "cholesky": check_cholesky,
+    "cholesky_adjoint": check_cholesky_adjoint,
     "sort": lambda x, y: np.testing.assert_array_equal(y, sorted(x.tolist())),
     "argsort": lambda x, p: np.testing.assert_array_equal(p, sorted(range(len(x)), key=x.tolist().__getitem__)),
 }
@@ -113,6 +131,7 @@ def test_symbolic_dimensions():
         ("det", [Type(DType.i64, (2, 2))]),
         ("slogdet", [Type(DType.f64, (2, 2, 2))]),
         ("cholesky", [Type(DType.bool, (2, 2))]),
+        ("cholesky_adjoint", [Type(DType.c64, (2, 2)), Type(DType.c64, (2, 2))]),
         ("sort", [Type(DType.f64, (2, 2))]),
         ("argsort", [Type(DType.c64, (2,))]),
     ],
@@ -122,7 +141,7 @@ def test_refused_types_are_named(name: str, types: list[Type]):
         library_op(name).result_types(types, {})
 
 
-@pytest.mark.parametrize("name", ["solve", "inv", "cholesky"])
+@pytest.mark.parametrize("name", ["solve", "solve_lower", "solve_upper", "inv", "cholesky"])
 def test_singular_matrices_raise(name: str):
     args = [np.zeros((2, 2)), np.ones(2)][: library_op(name).arity]
     with pytest.raises(np.linalg.LinAlgError):

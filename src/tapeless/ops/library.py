@@ -3,8 +3,11 @@
 Gives `LIBRARY` and `library_op`. A row knows its result types and a NumPy evaluation; derivatives and native routines
 live with `ad` and the backends. Operands have one element type; the front end promotes, and maps over batch axes.
 
+`solve_lower` and `solve_upper` read one triangle of their matrix. `cholesky_adjoint` is how the derivative of `cholesky`
+goes backwards, where nobody differentiates it again.
+
 Note [Singular]
-`solve` and `inv` of a singular matrix and `cholesky` of one that is not positive definite raise LinAlgError, as in
+`solve`, `solve_lower`, `solve_upper` and `inv` of a singular matrix and `cholesky` of one that is not positive definite raise LinAlgError, as in
 NumPy. `cholesky` reads the lower triangle only, and the upper triangle of its result is 0.
 """
 
@@ -66,6 +69,13 @@ def _solve_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (b,)
 
 
+def _two_matrices(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    factor, adj = types
+    fits = _is_matrix(factor) and _is_matrix(adj) and factor.dtype is adj.dtype and factor.dtype in FLOATS
+    _expect(fits, "cholesky_adjoint", "two float matrices of one type", types)
+    return (_same(adj),)
+
+
 def _of_matrix(name: str, *results: Callable[[Type], Type]) -> Callable[[Sequence[Type], Attrs], tuple[Type, ...]]:
     def result_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         _expect(_is_matrix(types[0]), name, "a float or complex matrix", types)
@@ -109,6 +119,21 @@ def _argsort(x: Any) -> Any:
     return np.argsort(x, kind="stable").astype(np.int64, copy=False)
 
 
+def _solve_lower(a: Any, b: Any) -> Any:
+    return np.linalg.solve(np.tril(a), b)
+
+
+def _solve_upper(a: Any, b: Any) -> Any:
+    return np.linalg.solve(np.triu(a), b)
+
+
+def _cholesky_adjoint(factor: Any, adj: Any) -> Any:
+    """Of the lower triangle of the matrix, from that of its factor."""
+    half = np.tril(factor.T @ np.tril(adj)) * (1 - 0.5 * np.eye(len(factor), dtype=factor.dtype))
+    whole = np.linalg.solve(factor.T, np.linalg.solve(factor.T, half).T).T
+    return np.tril(whole + whole.T) * (1 - 0.5 * np.eye(len(factor), dtype=factor.dtype))
+
+
 def _evaluation(function: Callable[..., Any]) -> Callable[[Sequence[Any], Attrs], tuple[Any, ...]]:
     def evaluate(args: Sequence[Any], attrs: Attrs) -> tuple[Any, ...]:
         with np.errstate(all="ignore"):
@@ -121,10 +146,13 @@ def _evaluation(function: Callable[..., Any]) -> Callable[[Sequence[Any], Attrs]
 ROWS = (
     LibraryOp("matmul", 2, _matmul_types, _evaluation(np.matmul), "2 m k n"),
     LibraryOp("solve", 2, _solve_types, _evaluation(np.linalg.solve), "2/3 n^3 + 2 n^2 k"),
+    LibraryOp("solve_lower", 2, _solve_types, _evaluation(_solve_lower), "n^2 k"),
+    LibraryOp("solve_upper", 2, _solve_types, _evaluation(_solve_upper), "n^2 k"),
     LibraryOp("inv", 1, _of_matrix("inv", _same), _evaluation(np.linalg.inv), "2 n^3"),
     LibraryOp("det", 1, _of_matrix("det", _element), _evaluation(np.linalg.det), "2/3 n^3"),
     LibraryOp("slogdet", 1, _of_matrix("slogdet", _element, _real_element), _evaluation(np.linalg.slogdet), "2/3 n^3"),
     LibraryOp("cholesky", 1, _of_matrix("cholesky", _same), _evaluation(np.linalg.cholesky), "1/3 n^3"),
+    LibraryOp("cholesky_adjoint", 2, _two_matrices, _evaluation(_cholesky_adjoint), "2/3 n^3"),
     LibraryOp("sort", 1, _of_vector("sort", _same), _evaluation(_sort), "n log n"),
     LibraryOp("argsort", 1, _of_vector("argsort", _positions), _evaluation(_argsort), "n log n"),
 )

@@ -51,6 +51,16 @@ class Matrices:
     def solve(self, a: Var, b: Var) -> Var:
         return self.library("solve", a, b, type=b.type)
 
+    def solve_lower(self, a: Var, b: Var) -> Var:
+        """By the lower triangle of A."""
+        return self.library("solve_lower", a, b, type=b.type)
+
+    def solve_upper(self, a: Var, b: Var) -> Var:
+        return self.library("solve_upper", a, b, type=b.type)
+
+    def triangle(self, a: Var, lower: bool) -> Var:
+        return self.by_place(a, 1.0, 1.0, 0.0) if lower else self.by_place(a, 1.0, 0.0, 1.0)
+
     def inverse(self, a: Var) -> Var:
         return self.library("inv", a, type=a.type)
 
@@ -135,6 +145,7 @@ def jvp_library(forward: Forward, stm: Stm, exp: Library) -> None:
     t = [forward.tangent(a) for a in exp.args]
     if not any(x is not None for x in t):
         return
+    _is_differentiated_once(exp)
     made = forward.by_lane(lambda lane: _jvp(forward.emit, stm.vars, exp, [x if x is None else lane(x) for x in t]))
     for v, tangent in zip(stm.vars, made, strict=True):
         forward.set(v, tangent)
@@ -157,6 +168,12 @@ def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]
                 moved = emit.negate(m.matmul(_var(t[0]), out))
                 right = moved if right is None else emit.add(right, moved)
             return [m.solve(args[0], _var(right))] if right is not None else [None]
+        case "solve_lower" | "solve_upper":
+            right = t[1]
+            if t[0] is not None:
+                moved = emit.negate(m.matmul(m.triangle(_var(t[0]), exp.name == "solve_lower"), out))
+                right = moved if right is None else emit.add(right, moved)
+            return [m.library(exp.name, args[0], _var(right), type=out.type)] if right is not None else [None]
         case "inv":
             return [emit.negate(m.product(out, _var(t[0]), out))]
         case "det":
@@ -168,8 +185,8 @@ def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]
             turned = emit("complex", emit.zero(Type(out.type.dtype.real)), emit("imag", grown))
             return [emit("mul", out, turned), emit("real", grown)]
         case "cholesky":
-            left = m.solve(out, m.hermitian(_var(t[0])))
-            inner = m.turn(m.solve(m.conjugate(out), m.turn(left)))
+            left = m.solve_lower(out, m.hermitian(_var(t[0])))
+            inner = m.turn(m.solve_lower(m.conjugate(out), m.turn(left)))
             return [m.product(out, m.half_lower(inner))]
         case "sort":
             order = m.library("argsort", args[0], type=args[0].type.with_dtype(DType.i64))
@@ -186,7 +203,14 @@ def vjp_library(reverse: Reverse, stm: Stm, exp: Library) -> Back:
     reverse.b.add(stm)
     if not any(reverse.active(v) for v in stm.vars):
         return nothing
+    _is_differentiated_once(exp)
     return lambda: _vjp(reverse, stm.vars, exp)
+
+
+def _is_differentiated_once(exp: Library) -> None:
+    """Rules make the others of what has derivatives, where they are differentiated again."""
+    if exp.name == "cholesky_adjoint":
+        raise NotImplementedError("a derivative of cholesky that was made to be the last is differentiated")
 
 
 def _vjp(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
@@ -209,23 +233,38 @@ def _vjp(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
                 square = m.outer(grown, out) if out.type.rank == 1 else m.product(grown, m.turn(out))
                 reverse.add(args[0], emit.negate(square))
             reverse.add(args[1], grown)
+        case "solve_lower" | "solve_upper":
+            lower = exp.name == "solve_lower"
+            grown = (m.solve_upper if lower else m.solve_lower)(m.turn(args[0]), _var(adj))
+            if reverse.active(args[0]):
+                square = m.outer(grown, out) if out.type.rank == 1 else m.product(grown, m.turn(out))
+                reverse.add(args[0], emit.negate(m.triangle(square, lower)))
+            reverse.add(args[1], grown)
         case "inv":
             turned = m.turn(out)
             reverse.add(args[0], emit.negate(m.product(turned, _var(adj), turned)))
         case "det":
             reverse.add(args[0], emit.scale(adj, m.cofactors(args[0], out)))
         case "cholesky":
-            inner = m.half_lower(m.product(m.turn(out), m.by_place(_var(adj), 1.0, 1.0, 0.0)))
-            left = m.solve(m.turn(out), inner)
-            whole = m.turn(m.solve(m.turn(m.conjugate(out)), m.turn(left)))
-            both = _var(emit.add(whole, m.turn(m.conjugate(whole))))
-            reverse.add(args[0], m.by_place(both, 0.5, 1.0, 0.0))
+            if emit.b.again or out.type.dtype.is_complex:
+                reverse.add(args[0], _cholesky_adjoint(m, out, _var(adj)))
+            else:
+                reverse.add(args[0], m.library("cholesky_adjoint", out, _var(adj), type=out.type))
         case "sort":
             order = m.library("argsort", args[0], type=args[0].type.with_dtype(DType.i64))
             back = m.library("argsort", order, type=order.type)
             reverse.add(args[0], _gather(emit, _var(adj), back))
         case _:
             pass
+
+
+def _cholesky_adjoint(m: Matrices, factor: Var, adj: Var) -> Var:
+    """By operations that have derivatives."""
+    inner = m.half_lower(m.product(m.turn(factor), m.triangle(adj, lower=True)))
+    left = m.solve_upper(m.turn(factor), inner)
+    whole = m.turn(m.solve_upper(m.turn(m.conjugate(factor)), m.turn(left)))
+    both = _var(m.emit.add(whole, m.turn(m.conjugate(whole))))
+    return m.by_place(both, 0.5, 1.0, 0.0)
 
 
 def _vjp_matmul(reverse: Reverse, m: Matrices, a: Var, b: Var, adj: Atom) -> None:

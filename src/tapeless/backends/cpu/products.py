@@ -203,7 +203,14 @@ entry:
   %work = mul i64 %mn, %k
   %some = icmp sgt i64 %work, 0
   %little = icmp sle i64 %work, SMALL
-  %by_hand = and i1 %some, %little
+  %beta_r = load T, ptr %beta
+  %beta_i_at = getelementptr T, ptr %beta, i64 PARTS_LESS
+  %beta_i = load T, ptr %beta_i_at
+  %none_r = fcmp oeq T %beta_r, 0.0
+  %none_i = fcmp oeq T %beta_i, 0.0
+  %anew = and i1 %none_r, %none_i
+  %small_and_anew = and i1 %little, %anew
+  %by_hand = and i1 %some, %small_and_anew
   br i1 %by_hand, label %small, label %large
 small:
   call void @small(ptr %ta, ptr %tb, i64 %m, i64 %n, i64 %k, T %alpha_r, ptr %a, ptr %lda, ptr %b, ptr %ldb, ptr %c,
@@ -213,12 +220,6 @@ large:
   %least_mn = call i64 @llvm.smin.i64(i64 %m, i64 %n)
   %least = call i64 @llvm.smin.i64(i64 %least_mn, i64 %k)
   %used = icmp sge i64 %least, REUSE
-  %beta_r = load T, ptr %beta
-  %beta_i_at = getelementptr T, ptr %beta, i64 PARTS_LESS
-  %beta_i = load T, ptr %beta_i_at
-  %none_r = fcmp oeq T %beta_r, 0.0
-  %none_i = fcmp oeq T %beta_i, 0.0
-  %anew = and i1 %none_r, %none_i
   %worth = and i1 %used, %anew
   br i1 %worth, label %look, label %plain
 look:

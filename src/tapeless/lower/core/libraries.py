@@ -11,15 +11,15 @@ from dataclasses import replace
 
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import Atom, Const, DType, Type, const, i64
+from tapeless.lower.core.blas import PREFIX, UPPER, YES, gemm, pointer, temporary, transposed
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.core.sorting import lower_sort
+from tapeless.lower.core.triangles import cholesky_adjoint, solve_triangle
 from tapeless.lower.ir.loopir import Call, Pointer
 
-PREFIX = {DType.f32: "s", DType.f64: "d", DType.c64: "c", DType.c128: "z"}
 SMALL = 4096  # multiplications up to which a product is made by loops
 TILE = 4  # rows and columns of a tile
-NO, YES, UPPER = i64(ord("N")), i64(ord("T")), i64(ord("U"))
 
 
 @lowers(Library)
@@ -38,6 +38,10 @@ def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
             lo.scalars[vars[0]], lo.scalars[vars[1]] = sign, log
         case "cholesky":
             _cholesky(lo, vars[0], exp)
+        case "solve_lower" | "solve_upper":
+            solve_triangle(lo, vars[0], exp, lower=exp.name == "solve_lower")
+        case "cholesky_adjoint":
+            cholesky_adjoint(lo, vars[0], exp)
         case "sort" | "argsort":
             lower_sort(lo, vars[0], exp)
         case _:
@@ -65,15 +69,11 @@ def _matmul(lo: Lowerer, var: Var, exp: Library) -> None:
     out = lo.place(var)
     lo.arrays[var] = out
     if a.rank == 1:  # x @ B = B^T x
-        matvec(lo, _transposed(b), a, out)
+        matvec(lo, transposed(b), a, out)
     elif b.rank == 1:
         matvec(lo, a, b, out)
     else:
         matmat(lo, a, b, out)
-
-
-def _transposed(loc: Loc) -> Loc:
-    return Loc(loc.buffer, loc.dtype, loc.shape[::-1], loc.strides[::-1], loc.offset, ordered=False)
 
 
 def matvec(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
@@ -113,12 +113,12 @@ def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
     if c.dtype not in PREFIX:  # BLAS has no integers
         _tiles(lo, a, b, c)
     elif isinstance(work, Const):
-        (_tiles if int(work.value.real) <= SMALL else _gemm)(lo, a, b, c)
+        (_tiles if int(work.value.real) <= SMALL else gemm)(lo, a, b, c)
     elif c.dtype.is_complex:
         small = code.compare("le", work, i64(SMALL))
-        code.branch(small, lambda: _tiles(lo, a, b, c), lambda: lo.scoped(lambda: _gemm(lo, a, b, c)))
+        code.branch(small, lambda: _tiles(lo, a, b, c), lambda: lo.scoped(lambda: gemm(lo, a, b, c)))
     else:  # the routine itself knows what to do with a small one, and its code is there only once
-        _gemm(lo, a, b, c)
+        gemm(lo, a, b, c)
 
 
 def _tiles(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
@@ -155,68 +155,6 @@ def _in_blocks(code: Code, count: Atom, run: Callable[[Atom, int], None]) -> Non
             run(i, 1)
 
 
-def _gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
-    """C^T = B^T A^T in the eyes of BLAS."""
-    code = lo.code
-    (a, trans_a, lda), (b, trans_b, ldb) = _blas_operand(lo, a), _blas_operand(lo, b)
-    target = c
-    if c.strides[1] != ONE:
-        target = _temporary(lo, c.dtype, c.shape)
-    lo.note_blas()
-    one, zero = const(1, c.dtype), const(0, c.dtype)
-    m, k, n = a.shape[0], a.shape[1], b.shape[1]
-    code.emit(
-        Call(
-            f"{PREFIX[c.dtype]}gemm",
-            (
-                trans_b,
-                trans_a,
-                n,
-                m,
-                k,
-                one,
-                _pointer(b),
-                ldb,
-                _pointer(a),
-                lda,
-                zero,
-                _pointer(target),
-                _leading(lo, target),
-            ),
-        )
-    )
-    if target is not c:
-        code.copy(target, c)
-
-
-def _blas_operand(lo: Lowerer, loc: Loc) -> tuple[Loc, Atom, Atom]:
-    """A matrix that BLAS can read, whether it is transposed for it, and its leading dimension."""
-    if loc.strides[1] == ONE:
-        return loc, NO, _leading(lo, loc)
-    if loc.strides[0] == ONE:
-        return loc, YES, _leading(lo, _transposed(loc))
-    packed = _temporary(lo, loc.dtype, loc.shape)
-    lo.code.copy(loc, packed)
-    return packed, NO, _leading(lo, packed)
-
-
-def _leading(lo: Lowerer, loc: Loc) -> Atom:
-    """The distance of rows; BLAS wants at least 1 and at least the length of a row."""
-    code = lo.code
-    least = code.let("max", DType.i64, loc.shape[1], ONE, label="ld")
-    return code.let("max", DType.i64, loc.strides[0], least, label="ld")
-
-
-def _pointer(loc: Loc) -> Pointer:
-    return Pointer(loc.buffer, loc.offset)
-
-
-def _temporary(lo: Lowerer, dtype: DType, shape: tuple[Atom, ...], label: str = "work") -> Loc:
-    loc = lo.code.allocate(dtype, shape, label)
-    lo.owned[-1].append(loc.buffer)
-    return loc
-
-
 # -- factorisations
 
 
@@ -234,11 +172,11 @@ def _factorise(lo: Lowerer, a: Loc, message: str) -> tuple[Loc, Loc, Atom]:
     """LU factors of A^T, which is what LAPACK sees in row-major A; pivots; the order."""
     code = lo.code
     n = a.shape[0]
-    lu = _temporary(lo, a.dtype, a.shape, "lu")
-    pivots = _temporary(lo, DType.i32, (n,), "pivots")
+    lu = temporary(lo, a.dtype, a.shape, "lu")
+    pivots = temporary(lo, DType.i32, (n,), "pivots")
     code.copy(a, lu)
     ld = code.let("max", DType.i64, n, ONE, label="ld")
-    _checked(lo, f"{PREFIX[a.dtype]}getrf", (n, n, _pointer(lu), ld, _pointer(pivots)), message)
+    _checked(lo, f"{PREFIX[a.dtype]}getrf", (n, n, pointer(lu), ld, pointer(pivots)), message)
     return lu, pivots, ld
 
 
@@ -250,17 +188,17 @@ def _solve(lo: Lowerer, var: Var, exp: Library) -> None:
     lu, pivots, ld = _factorise(lo, a, "Singular matrix")
     out = lo.place(var)
     lo.arrays[var] = out
-    columns = _transposed(b) if b.rank == 2 else Loc(b.buffer, b.dtype, (ONE, n), (ZERO, b.strides[0]), b.offset, False)
-    packed = _temporary(lo, b.dtype, columns.shape, "rhs")
+    columns = transposed(b) if b.rank == 2 else Loc(b.buffer, b.dtype, (ONE, n), (ZERO, b.strides[0]), b.offset, False)
+    packed = temporary(lo, b.dtype, columns.shape, "rhs")
     code.copy(columns, packed)
     _checked(
         lo,
         f"{PREFIX[a.dtype]}getrs",
-        (YES, n, packed.shape[0], _pointer(lu), ld, _pointer(pivots), _pointer(packed), ld),
+        (YES, n, packed.shape[0], pointer(lu), ld, pointer(pivots), pointer(packed), ld),
         "",
     )
     if b.rank == 2:
-        code.copy(_transposed(packed), out)
+        code.copy(transposed(packed), out)
     else:
         code.copy(Loc(packed.buffer, packed.dtype, (n,), (ONE,), packed.offset), out)
 
@@ -272,9 +210,9 @@ def _inv(lo: Lowerer, var: Var, exp: Library) -> None:
     lu, pivots, ld = _factorise(lo, a, "Singular matrix")
     n = a.shape[0]
     size = code.let("max", DType.i64, code.mul(n, i64(64)), ONE, label="size")
-    work = _temporary(lo, a.dtype, (size,))
+    work = temporary(lo, a.dtype, (size,))
     _checked(
-        lo, f"{PREFIX[a.dtype]}getri", (n, _pointer(lu), ld, _pointer(pivots), _pointer(work), size), "Singular matrix"
+        lo, f"{PREFIX[a.dtype]}getri", (n, pointer(lu), ld, pointer(pivots), pointer(work), size), "Singular matrix"
     )
     out = lo.place(var)
     lo.arrays[var] = out
@@ -327,10 +265,10 @@ def _cholesky(lo: Lowerer, var: Var, exp: Library) -> None:
     code = lo.code
     a = lo.loc(exp.args[0])
     n = a.shape[0]
-    factor = _temporary(lo, a.dtype, a.shape, "factor")
+    factor = temporary(lo, a.dtype, a.shape, "factor")
     code.copy(a, factor)
     ld = code.let("max", DType.i64, n, ONE, label="ld")
-    _checked(lo, f"{PREFIX[a.dtype]}potrf", (UPPER, n, _pointer(factor), ld), "Matrix is not positive definite")
+    _checked(lo, f"{PREFIX[a.dtype]}potrf", (UPPER, n, pointer(factor), ld), "Matrix is not positive definite")
     out = lo.place(var)
     lo.arrays[var] = out
 

@@ -1,0 +1,79 @@
+"""Matrices as BLAS takes them, and its product.
+
+BLAS sees a row-major matrix as its transpose.
+"""
+
+from __future__ import annotations
+
+from tapeless.ir.types import Atom, DType, const, i64
+from tapeless.lower.core.code import ONE, Loc
+from tapeless.lower.core.lowerer import Lowerer
+from tapeless.lower.ir.loopir import Call, Pointer
+
+PREFIX = {DType.f32: "s", DType.f64: "d", DType.c64: "c", DType.c128: "z"}
+NO, YES, UPPER, LOWER, LEFT, RIGHT = (i64(ord(letter)) for letter in "NTULLR")
+
+
+def transposed(loc: Loc) -> Loc:
+    return Loc(loc.buffer, loc.dtype, loc.shape[::-1], loc.strides[::-1], loc.offset, ordered=False)
+
+
+def gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc, alpha: float = 1, beta: float = 0) -> None:
+    """C = alpha A B + beta C; C^T = B^T A^T in the eyes of BLAS. With `beta` the rows of C lie together."""
+    code = lo.code
+    (a, trans_a, lda), (b, trans_b, ldb) = operand(lo, a), operand(lo, b)
+    target = c
+    if c.strides[1] != ONE:
+        target = temporary(lo, c.dtype, c.shape)
+    lo.note_blas()
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    code.emit(
+        Call(
+            f"{PREFIX[c.dtype]}gemm",
+            (
+                trans_b,
+                trans_a,
+                n,
+                m,
+                k,
+                const(alpha, c.dtype),
+                pointer(b),
+                ldb,
+                pointer(a),
+                lda,
+                const(beta, c.dtype),
+                pointer(target),
+                leading(lo, target),
+            ),
+        )
+    )
+    if target is not c:
+        code.copy(target, c)
+
+
+def operand(lo: Lowerer, loc: Loc) -> tuple[Loc, Atom, Atom]:
+    """A matrix that BLAS can read, whether it is transposed for it, and its leading dimension."""
+    if loc.strides[1] == ONE:
+        return loc, NO, leading(lo, loc)
+    if loc.strides[0] == ONE:
+        return loc, YES, leading(lo, transposed(loc))
+    packed = temporary(lo, loc.dtype, loc.shape)
+    lo.code.copy(loc, packed)
+    return packed, NO, leading(lo, packed)
+
+
+def leading(lo: Lowerer, loc: Loc) -> Atom:
+    """The distance of rows; BLAS wants at least 1 and at least the length of a row."""
+    code = lo.code
+    least = code.let("max", DType.i64, loc.shape[1], ONE, label="ld")
+    return code.let("max", DType.i64, loc.strides[0], least, label="ld")
+
+
+def pointer(loc: Loc) -> Pointer:
+    return Pointer(loc.buffer, loc.offset)
+
+
+def temporary(lo: Lowerer, dtype: DType, shape: tuple[Atom, ...], label: str = "work") -> Loc:
+    loc = lo.code.allocate(dtype, shape, label)
+    lo.owned[-1].append(loc.buffer)
+    return loc
