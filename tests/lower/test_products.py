@@ -102,3 +102,50 @@ def test_a_size_is_known_only_behind_its_test():
     for n in (3, 5, 20):
         a = np.arange(n * n, dtype=float).reshape(n, n)
         close(tp.function(f)(a, n == 3), f(a, n == 3))
+
+
+# -- views whose rows BLAS cannot walk along: backwards, or all the same
+
+VIEWS = {
+    "rows backwards": lambda a, b: a[::-1] @ b,
+    "rows backwards by three": lambda a, b: a[::-3] @ b,
+    "columns backwards": lambda a, b: a[:, ::-1] @ b,
+    "both": lambda a, b: a[::-1, ::-1] @ b,
+    "on the right": lambda a, b: a @ b[::-1],
+    "turned": lambda a, b: b.T[::-1] @ a.T,
+    "turned and backwards": lambda a, b: a[::-1].T @ a,
+    "one row": lambda a, b: np.broadcast_to(a[0], (50, a.shape[1])) @ b,
+    "one column": lambda a, b: np.broadcast_to(a[:, :1], a.shape) @ b,
+    "its own transpose": lambda a, b: a[::-1] @ a[::-1].T,
+    "a column of a vector": lambda a, b: a[0][::-1].reshape(-1, 1) @ b[:1],
+    "a vector backwards": lambda a, b: b.T @ a[0][::-1],
+}
+
+
+def put_backwards(a, b):
+    out = np.zeros((a.shape[0], b.shape[1]))
+    out[::-1] = a @ b
+    return out
+
+
+def put_by_two(a, b):
+    out = np.zeros((a.shape[0], 2 * b.shape[1]))
+    out[:, ::2] = a @ b
+    out[:, 1::2] = a[::-1] @ b
+    return out
+
+
+@pytest.mark.parametrize("size", [2, 9, 100])
+@pytest.mark.parametrize("f", [*VIEWS.values(), put_backwards, put_by_two], ids=[*VIEWS, "written", "written by two"])
+def test_views_that_go_backwards(f, size):
+    a, b = matrices(np.float64, size, size + 3, size + 1)
+    np.testing.assert_allclose(tp.function(f)(a, b), f(a, b), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [3, 90])
+def test_gradients_of_views_that_go_backwards(size):
+    a, b = matrices(np.float64, size, size + 3, size + 1)
+    w = np.random.default_rng(0).standard_normal((size, size + 1))
+    rows, right = tp.grad(lambda a, b, w: np.sum((a[::-1] @ b[::-1]) * w), argnums=(0, 1))(a, b, w)
+    np.testing.assert_allclose(rows, (w @ b[::-1].T)[::-1], rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(right, (a[::-1].T @ w)[::-1], rtol=1e-11, atol=1e-11)

@@ -109,7 +109,7 @@ class Function(Shareable, Generic[P, R]):
         with steady:
             caller, leaves = self._caller(args, kwargs)
             key = None if kwargs else _fast_key(args)
-            if key is not None and not _repeated(args):
+            if key is not None:
                 self._shorten(key, caller, _all_plain(args))
         return caller(leaves)  # type: ignore[no-any-return]
 
@@ -325,6 +325,8 @@ def _place(python: Any) -> dict[str, Any]:
 
 # -- keys
 
+NUMBERS = frozenset({np.float64, np.float32, np.int64, np.int32, np.bool_})  # of NumPy, with a short way into a call
+
 
 def _fast_key(args: tuple[Any, ...]) -> Any:
     """What decides the specialisation but for sizes, from the arguments as they are; None when there are containers."""
@@ -335,6 +337,8 @@ def _fast_key(args: tuple[Any, ...]) -> Any:
             key.append(kind)
         elif kind is np.ndarray:
             key += (a.dtype, a.ndim, a.flags.num)
+        elif kind in NUMBERS:
+            key.append(kind)
         else:
             return None
     return tuple(key)
@@ -342,12 +346,6 @@ def _fast_key(args: tuple[Any, ...]) -> Any:
 
 def _all_plain(args: tuple[Any, ...]) -> bool:
     return all(type(a) is not np.ndarray or (a.flags.num & PLAIN == PLAIN and a.dtype.isnative) for a in args)
-
-
-def _repeated(args: tuple[Any, ...]) -> bool:
-    """Whether one array is passed twice: such calls are told apart each time."""
-    arrays = [id(a) for a in args if type(a) is np.ndarray]
-    return len(set(arrays)) != len(arrays)
 
 
 def _loose(spec: Spec) -> Any:

@@ -14,8 +14,6 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from tapeless.backends.cpu.libraries import openblas
@@ -38,30 +36,27 @@ def _setting() -> tuple[Any, Any] | None:
     return (get, put) if get is not None and put is not None else None
 
 
-@contextmanager
-def limited(threads: int) -> Iterator[None]:
+def begin(threads: int) -> None:
+    """BLAS has so many threads until `end`, which follows in any case."""
     global _users, _before
-    with steady:
-        found = _setting()
-    if found is None:  # another BLAS may have threads as well
-        with steady:
-            yield
-        return
-    get, put = found
-    with steady:
-        with _lock:
-            if _users == 0:
-                _before = get()
-                if _before != threads:
-                    put(threads)
-            _users += 1
-        try:
-            yield
-        finally:
-            with _lock:
-                _users -= 1
-                if _users == 0 and get() != _before:
-                    put(_before)
+    steady.__enter__()
+    found = _setting()
+    with _lock:
+        if _users == 0 and found is not None:  # another BLAS may have threads as well
+            _before = found[0]()
+            if _before != threads:
+                found[1](threads)
+        _users += 1
+
+
+def end() -> None:
+    global _users
+    found = _setting()
+    with _lock:
+        _users -= 1
+        if _users == 0 and found is not None and found[0]() != _before:
+            found[1](_before)
+    steady.__exit__(None, None, None)
 
 
 def _in_child() -> None:

@@ -126,8 +126,11 @@ class Caller:
             arguments.append(out.__array_interface__["data"][0] if not out.size else address_of(out))
         results, error = self.Results(), self.Error()
         if self.blas_threads:
-            with blas.limited(self.blas_threads):
+            blas.begin(self.blas_threads)
+            try:
                 self.native(*arguments, self.threads, ctypes.addressof(results), ctypes.addressof(error))
+            finally:
+                blas.end()
         else:
             self.native(*arguments, self.threads, ctypes.addressof(results), ctypes.addressof(error))
         for original, plain in copies:

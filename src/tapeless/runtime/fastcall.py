@@ -3,7 +3,7 @@ call.
 
 `fast_call` takes a `Caller` and `again`, which finds the specialisation anew; gives a function of the argument tuple.
 Arguments are Python numbers and arrays of the types, ranks and flags of the specialisation. Whatever needs more care
-goes the general way: arrays that are not plain, captured arrays, budgets, BLAS.
+goes the general way: arrays that are not plain, captured arrays, budgets.
 
 Note [Sizes that fit]
 A specialisation serves all sizes that are 1 where its own are, and equal where it takes them to be equal. The function
@@ -16,20 +16,23 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from tapeless.backends.cpu import interrupts
 from tapeless.errors import WARNINGS
-from tapeless.frontend.entry import ONE, ArraySpec
+from tapeless.frontend.entry import ONE, ArraySpec, ScalarSpec
 from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View
 from tapeless.ir.types import LARGEST_SIZE, DType
 from tapeless.lower.ir.loopir import CHECK_RECORD, RECORDS
+from tapeless.runtime import blas
 from tapeless.runtime.calling import Caller, error_of, warn
 from tapeless.runtime.results import LARGE_RESULT, empty
 
 MISFIT: Any = object()
+FEW = 4  # arrays that are compared one by one
 PLAIN = 0x0001 | 0x0100 | 0x0400  # NumPy's flags: C-contiguous, aligned, writeable
 
 
@@ -57,12 +60,24 @@ def fast_call(caller: Caller, plain: bool, again: Callable[[tuple[Any, ...]], An
     lines = ["def fast(args):"]
     if names:
         lines.append(f"    {', '.join(names)}, = args")
-    lines += _sizes_fit(caller.specs, plain)
+    lines += _same_arrays(caller.specs) + _sizes_fit(caller.specs, plain)
     rest = _native_call(caller, env) if plain else None
     lines += ["    return general(args)"] if rest is None else rest
     exec(compile("\n".join(lines), "<tapeless call>", "exec"), env)
     function: Callable[[tuple[Any, ...]], Any] = env["fast"]
     return function
+
+
+def _same_arrays(specs: Sequence[Any]) -> list[str]:
+    """Arguments that are one array, and those that are not, must be what they were."""
+    arrays = {k: spec.same_as for k, spec in enumerate(specs) if isinstance(spec, ArraySpec)}
+    tests = [f"a{k} is not a{same}" for k, same in arrays.items() if same >= 0]
+    different = [k for k, same in arrays.items() if same < 0]
+    if len(different) <= FEW:
+        tests += [f"a{j} is a{k}" for j, k in combinations(different, 2)]
+    else:
+        tests.append(f"len({{{', '.join(f'id(a{k})' for k in different)}}}) != {len(different)}")
+    return [f"    if {' or '.join(tests)}:", "        return MISFIT"] if tests else []
 
 
 def _sizes_fit(specs: Sequence[Any], plain: bool) -> list[str]:
@@ -100,7 +115,6 @@ def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
     if (
         caller.captured
         or caller.budget is not None
-        or caller.blas_threads
         or any(not is_array and dtype.is_complex for is_array, dtype in caller.params)
     ):
         return None
@@ -146,7 +160,7 @@ def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
     lines.append("        return general(args)")
     for k, (is_array, dtype) in enumerate(caller.params):
         if not is_array and dtype is DType.i64:  # C would take the lowest 64 bits
-            lines.append(f"    if not {-(2**63)} <= a{caller.positions[k]} <= {2**63 - 1}:")
+            lines.append(f"    if not {-(2**63)} <= {_number(caller, k)} <= {2**63 - 1}:")
             lines.append("        return general(args)")
     for k, j in sorted(caller.clashes):  # arrays that share memory: another specialisation, or refused
         if j != k:
@@ -155,7 +169,12 @@ def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
             lines.append("        return again(args)")
     values = [f"p{k}" if is_array else _number(caller, k) for k, (is_array, _) in enumerate(caller.params)]
     passed = [*sizes, *values, *(f"q{n}" for n in range(len(caller.provided)))]
-    lines.append(f"    native({', '.join([*passed, 'threads', 'frame.results_at', 'frame.error_at'])})")
+    call = f"native({', '.join([*passed, 'threads', 'frame.results_at', 'frame.error_at'])})"
+    if caller.blas_threads:
+        env |= {"begin": blas.begin, "end": blas.end, "blas_threads": caller.blas_threads}
+        lines += ["    begin(blas_threads)", "    try:", f"        {call}", "    finally:", "        end()"]
+    else:
+        lines.append(f"    {call}")
     lines.append("    if frame.error[0]:")
     lines.append("        raise interruption(frame.error) or error_of(frame.error, sites)")
     if any(site.error in WARNINGS for site in binary.sites):
@@ -170,7 +189,8 @@ def _native_call(caller: Caller, env: dict[str, Any]) -> list[str] | None:
 def _number(caller: Caller, k: int) -> str:
     """A parameter that is a number; it may come as an array without axes."""
     position = caller.positions[k]
-    return f"a{position}.item()" if isinstance(caller.specs[position], ArraySpec) else f"a{position}"
+    spec = caller.specs[position]
+    return f"a{position}" if isinstance(spec, ScalarSpec) and spec.weak else f"a{position}.item()"
 
 
 def _expression(caller: Caller, output: Output, env: dict[str, Any]) -> str | None:

@@ -29,7 +29,9 @@ def units(module: Module) -> tuple[str, ...]:
 def _shared_out(functions: Sequence[Defined]) -> list[list[Defined]]:
     """Groups of about the same length, in the order of the module."""
     lengths = [f.body.count("\n") for f in functions]
-    count = max(1, min(MOST, len(functions), sum(lengths) // UNIT))
+    count = min(MOST, len(functions), sum(lengths) // UNIT)
+    if count < 2:
+        return [list(functions)]
     groups: list[list[int]] = [[] for _ in range(count)]
     loads = [0] * count
     for k in sorted(range(len(functions)), key=lambda k: -lengths[k]):

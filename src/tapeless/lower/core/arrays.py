@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never, get_args
 
 from tapeless.ir.core import (
@@ -64,7 +65,7 @@ def _unit_axes(code: Code, source: Loc, shape: tuple[Atom, ...]) -> Loc | None:
     strides: list[Atom] = []
     for d in reversed(shape):
         strides.append((strides[-1] if strides else ONE) if d == ONE else kept.pop()[1])
-    return Loc(source.buffer, source.dtype, shape, tuple(reversed(strides)), source.offset, source.ordered)
+    return replace(source, shape=shape, strides=tuple(reversed(strides)))
 
 
 @lowers(*get_args(Arranging))
@@ -87,17 +88,16 @@ def lower_shape(lo: Lowerer, vars: tuple[Var, ...], exp: Arranging) -> None:
             lo.arrays[var] = Loc(source.buffer, source.dtype, shape, code.row_major(shape), source.offset)
         case Transpose(array=array, perm=perm):
             source = lo.loc(array)
-            lo.arrays[var] = Loc(
-                source.buffer, source.dtype, tuple(source.shape[p] for p in perm), tuple(source.strides[p] for p in perm),
-                source.offset, ordered=source.ordered and tuple(perm) == tuple(sorted(perm)),
-            )  # fmt: skip
+            dims, steps = (tuple(of[p] for p in perm) for of in (source.shape, source.strides))
+            in_order = source.ordered and tuple(perm) == tuple(sorted(perm))
+            lo.arrays[var] = replace(source, shape=dims, strides=steps, ordered=in_order)
         case Broadcast(array=array, axes=axes):
             source = lo.loc(array)
             shape = lo.dims(exp.shape)
             strides: list[Atom] = [ZERO] * len(shape)
             for k, place in enumerate(axes):
                 strides[place] = source.strides[k]
-            lo.arrays[var] = Loc(source.buffer, source.dtype, shape, tuple(strides), source.offset, ordered=False)
+            lo.arrays[var] = replace(source, shape=shape, strides=tuple(strides), ordered=False, upward=False)
         case Copy(array=array):
             target = lo.place(var)
             code.copy(lo.loc(array), target)

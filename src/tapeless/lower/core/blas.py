@@ -5,6 +5,8 @@ BLAS sees a row-major matrix as its transpose.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tapeless.ir.types import Atom, DType, const, i64
 from tapeless.lower.core.code import ONE, Loc
 from tapeless.lower.core.lowerer import Lowerer
@@ -15,16 +17,17 @@ NO, YES, UPPER, LOWER, LEFT, RIGHT = (i64(ord(letter)) for letter in "NTULLR")
 
 
 def transposed(loc: Loc) -> Loc:
-    return Loc(loc.buffer, loc.dtype, loc.shape[::-1], loc.strides[::-1], loc.offset, ordered=False)
+    return replace(loc, shape=loc.shape[::-1], strides=loc.strides[::-1], ordered=False)
 
 
 def gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc, alpha: float = 1, beta: float = 0) -> None:
     """C = alpha A B + beta C; C^T = B^T A^T in the eyes of BLAS. With `beta` the rows of C lie together."""
     code = lo.code
+    if beta == 0 and _is_transposed(a, b):
+        _syrk(lo, a, c, alpha)
+        return
     (a, trans_a, lda), (b, trans_b, ldb) = operand(lo, a), operand(lo, b)
-    target = c
-    if c.strides[1] != ONE:
-        target = temporary(lo, c.dtype, c.shape)
+    target = _writable(lo, c)
     lo.note_blas()
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     code.emit(
@@ -51,15 +54,40 @@ def gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc, alpha: float = 1, beta: float = 0)
         code.copy(target, c)
 
 
+def _is_transposed(a: Loc, b: Loc) -> bool:
+    same = a.buffer is b.buffer and a.offset == b.offset
+    return same and a.strides == b.strides[::-1] and a.shape == b.shape[::-1] and ONE in a.strides
+
+
+def _syrk(lo: Lowerer, a: Loc, c: Loc, alpha: float) -> None:
+    """C = alpha A A^T: one triangle by BLAS, the other is its mirror image."""
+    code = lo.code
+    a, turned, lda = operand(lo, a)
+    target = _writable(lo, c)
+    lo.note_blas()
+    sizes = (a.shape[0], a.shape[1], const(alpha, c.dtype))
+    ends = (const(0, c.dtype), pointer(target), leading(lo, target))
+    code.emit(Call(f"{PREFIX[c.dtype]}syrk", (UPPER, YES if turned == NO else NO, *sizes, pointer(a), lda, *ends)))
+    with code.loop(target.shape[0], label="i") as i, code.loop(i, label="j") as j:
+        code.store(target, [j, i], code.load(target, [i, j]))
+    if target is not c:
+        code.copy(target, c)
+
+
 def operand(lo: Lowerer, loc: Loc) -> tuple[Loc, Atom, Atom]:
     """A matrix that BLAS can read, whether it is transposed for it, and its leading dimension."""
-    if loc.strides[1] == ONE:
+    if loc.upward and loc.strides[1] == ONE:
         return loc, NO, leading(lo, loc)
-    if loc.strides[0] == ONE:
+    if loc.upward and loc.strides[0] == ONE:
         return loc, YES, leading(lo, transposed(loc))
     packed = temporary(lo, loc.dtype, loc.shape)
     lo.code.copy(loc, packed)
     return packed, NO, leading(lo, packed)
+
+
+def _writable(lo: Lowerer, loc: Loc) -> Loc:
+    """The matrix itself where BLAS can write to it, else another one."""
+    return loc if loc.upward and loc.strides[1] == ONE else temporary(lo, loc.dtype, loc.shape)
 
 
 def leading(lo: Lowerer, loc: Loc) -> Atom:

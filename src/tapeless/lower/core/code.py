@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tapeless.errors import WARNINGS
 from tapeless.ir.span import NOWHERE, Span
@@ -48,6 +48,7 @@ class Loc:
     strides: tuple[Atom, ...]
     offset: Atom = ZERO
     ordered: bool = True  # in row-major order without gaps
+    upward: bool = True  # each axis goes upwards in memory, and no element lies in two places of the array
 
     @property
     def rank(self) -> int:
@@ -236,7 +237,7 @@ class Code:
     def inside(self, loc: Loc, index: Atom) -> Loc:
         """The row at `index`."""
         offset = self.add(loc.offset, self.mul(index, loc.strides[0]))
-        return Loc(loc.buffer, loc.dtype, loc.shape[1:], loc.strides[1:], offset, loc.ordered)
+        return replace(loc, shape=loc.shape[1:], strides=loc.strides[1:], offset=offset)
 
     # -- whole arrays
 

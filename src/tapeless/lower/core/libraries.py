@@ -19,6 +19,7 @@ from tapeless.lower.core.triangles import cholesky_adjoint, solve_triangle
 from tapeless.lower.ir.loopir import Call, Pointer
 
 SMALL = 4096  # multiplications up to which a product is made by loops
+NEAR = 1 << 19  # elements of a matrix up to which a product with a vector is made by loops
 TILE = 4  # rows and columns of a tile
 
 
@@ -77,7 +78,22 @@ def _matmul(lo: Lowerer, var: Var, exp: Library) -> None:
 
 
 def matvec(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
-    """y = A x: by rows when the rows lie together, else by adding up columns."""
+    """y = A x: by loops, or by BLAS where the matrix does not fit into the caches near the processor."""
+    code = lo.code
+    elements = code.mul(a.shape[0], a.shape[1])
+    if a.dtype not in PREFIX or (isinstance(elements, Const) and int(elements.value.real) <= NEAR):
+        _matvec_by_loops(lo, a, x, y)
+        return
+    given, made = (replace(v, shape=(v.shape[0], ONE), strides=(v.strides[0], ONE), ordered=False) for v in (x, y))
+    code.branch(
+        code.compare("le", elements, i64(NEAR)),
+        lambda: _matvec_by_loops(lo, a, x, y),
+        lambda: lo.scoped(lambda: gemm(lo, a, given, made)),
+    )
+
+
+def _matvec_by_loops(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
+    """By rows when the rows lie together, else by adding up columns."""
     code = lo.code
     rows_lie = a.strides[1] == ONE or a.strides[0] != ONE
     if rows_lie:

@@ -341,7 +341,7 @@ def view(lo: Lowerer, loc: Loc, axes: Sequence[Axis]) -> Loc:
     offset = loc.offset
     shape: list[Atom] = []
     strides: list[Atom] = []
-    ordered = loc.ordered
+    ordered, upward = loc.ordered, loc.upward
     for k, (axis, length, stride) in enumerate(zip(axes, loc.shape, loc.strides, strict=True)):
         if isinstance(axis, At):
             offset = code.add(offset, code.mul(position(lo, axis, length, k), stride))
@@ -352,6 +352,7 @@ def view(lo: Lowerer, loc: Loc, axes: Sequence[Axis]) -> Loc:
             offset = code.add(offset, code.mul(start, stride))
             whole = start == ZERO and step == ONE and (count is length or count == length)
             ordered = ordered and (whole or (not shape and step == ONE))
+            upward = upward and isinstance(step, Const) and int(step.value.real) > 0
             shape.append(count)
             strides.append(code.mul(stride, step))
-    return Loc(loc.buffer, loc.dtype, tuple(shape), tuple(strides), offset, ordered)
+    return Loc(loc.buffer, loc.dtype, tuple(shape), tuple(strides), offset, ordered, upward)

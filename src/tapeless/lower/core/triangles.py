@@ -15,6 +15,8 @@ times.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import Atom, DType, const, i64
 from tapeless.lower.core.blas import (
@@ -65,7 +67,7 @@ def cholesky_adjoint(lo: Lowerer, var: Var, exp: Library) -> None:
     """Note [Back through a factor]"""
     code = lo.code
     factor, adj = lo.loc(exp.args[0]), lo.loc(exp.args[1])
-    if factor.strides[1] != ONE:
+    if not factor.upward or factor.strides[1] != ONE:
         whole = temporary(lo, factor.dtype, factor.shape, "factor")
         code.copy(factor, whole)
         factor = whole
@@ -90,7 +92,7 @@ def _part(lo: Lowerer, loc: Loc, rows: tuple[Atom, Atom], columns: tuple[Atom, A
     code = lo.code
     offset = code.add(loc.offset, code.add(code.mul(rows[0], loc.strides[0]), code.mul(columns[0], loc.strides[1])))
     shape = (code.sub(rows[1], rows[0]), code.sub(columns[1], columns[0]))
-    return Loc(loc.buffer, loc.dtype, shape, loc.strides, offset, ordered=False)
+    return replace(loc, shape=shape, offset=offset, ordered=False)
 
 
 def _block_adjoint(lo: Lowerer, factor: Loc, adj: Loc, start: Atom, end: Atom, square: Loc) -> None:
@@ -108,7 +110,7 @@ def _block_adjoint(lo: Lowerer, factor: Loc, adj: Loc, start: Atom, end: Atom, s
     gemm(lo, transposed(c_adj), c, d_adj, alpha=-1, beta=1)
     _small_adjoint(lo, d, d_adj)
     gemm(lo, transposed(c_adj), b, r_adj, alpha=-1, beta=1)
-    both = Loc(square.buffer, dtype, d.shape, square.strides, square.offset, ordered=False)
+    both = replace(square, shape=d.shape, ordered=False)
     _symmetric(lo, d_adj, both)
     gemm(lo, both, r, r_adj, alpha=-1, beta=1)
 
