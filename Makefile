@@ -10,7 +10,7 @@ TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-all check fuzz soak bench-primal bench-grad bench-memory format clean help
+.PHONY: demo test test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls format clean help
 
 demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
@@ -42,6 +42,9 @@ bench-grad: $(DEV) ## time gradients against C, and against JAX, PyTorch and aut
 
 bench-memory: $(DEV) ## memory and time of gradients by each plan, predicted and measured
 	@$(BIN)/python -m benchmarks.memory
+
+bench-calls: $(BENCH) ## the cost of a call, beside Numba and plain Python
+	@$(BIN)/python -m benchmarks.calls
 
 format: $(DEV) ## format the code and mend what the linter can mend
 	@$(BIN)/ruff check --fix-only .

@@ -29,20 +29,30 @@ class _Steady:
         self.holds_llvm = False
 
     def __enter__(self) -> None:
+        """Says so first, and looks for forks then: one of the two sees the other."""
         me = threading.get_ident()
+        depth = self.inside[me] = self.inside.get(me, 0) + 1
+        if self.forks and depth == 1:
+            self._wait(me)
+
+    def _wait(self, me: int) -> None:
         with self.changed:
-            if self.forks and me not in self.inside:
-                self.changed.wait_for(lambda: not self.forks, PATIENCE)
-            self.inside[me] = self.inside.get(me, 0) + 1
+            del self.inside[me]
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: not self.forks, PATIENCE)
+            self.inside[me] = 1
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         me = threading.get_ident()
-        with self.changed:
-            self.inside[me] -= 1
-            if not self.inside[me]:
-                del self.inside[me]
+        depth = self.inside[me] - 1
+        if depth:
+            self.inside[me] = depth
+            return
+        del self.inside[me]
+        if self.forks:
+            with self.changed:
                 self.changed.notify_all()
 
     def before_fork(self) -> None:
