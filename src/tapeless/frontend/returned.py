@@ -126,7 +126,16 @@ class Tree:
     cls: Any = None
 
 
-Output = Leaf | Argument | View | Known | Tree
+@dataclass(frozen=True)
+class Chosen:
+    """The caller's own array at one of `positions`, by the number that is the result `k`, or else a new one."""
+
+    k: int
+    positions: tuple[tuple[int, int], ...]  # by number
+    otherwise: Leaf
+
+
+Output = Leaf | Argument | View | Chosen | Known | Tree
 PARTS = (Result, Slice, Taken, Shaped, Called)  # of views
 
 
@@ -172,7 +181,12 @@ class _Maker:
         key = (array.cell, array.view)
         if key not in self.made:
             self.made[key] = self._number(read(self.ctx, array))
-        return Leaf(self.made[key])
+        leaf = Leaf(self.made[key])
+        if base.which is None or steps:
+            return leaf
+        numbers = self.ctx.arguments
+        known = sorted((numbers[c], self.positions[c]) for c in base.possible if c in numbers and c in self.positions)
+        return Chosen(self._number(base.which), tuple(known), leaf)
 
     def _step(self, step: Step | Borrowed) -> Taken | Shaped | Called:
         match step:

@@ -20,7 +20,7 @@ from tapeless.backends.cpu import interrupts
 from tapeless.backends.cpu.threads import MAX_THREADS
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.guards import guard
-from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View, view_maker
+from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree, View, view_maker
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import DType
 from tapeless.lower.ir.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
@@ -186,6 +186,15 @@ class Caller:
                 return self._given(k)
             case Argument(position=position):
                 return lambda results, made, leaves: leaves[position]
+            case Chosen(k=k, positions=positions, otherwise=leaf):
+                slot, new, places = binary.scalar_slots[k], self._builder(leaf), dict(positions)
+                at, read = self.offsets[slot], self.readers[slot]
+
+                def chosen(results: Any, made: Any, leaves: Any) -> Any:
+                    place = places.get(read(results, at))
+                    return new(results, made, leaves) if place is None else leaves[place]
+
+                return chosen
             case View(position=position):
                 view = self.view(output)
                 return lambda results, made, leaves: view(leaves[position], results)

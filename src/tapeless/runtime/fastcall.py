@@ -24,7 +24,7 @@ import numpy as np
 from tapeless.backends.cpu import interrupts
 from tapeless.errors import WARNINGS
 from tapeless.frontend.entry import ONE, ArraySpec, ScalarSpec
-from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View
+from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree, View
 from tapeless.ir.types import LARGEST_SIZE, DType
 from tapeless.lower.ir.loopir import CHECK_RECORD, RECORDS
 from tapeless.runtime import blas
@@ -209,6 +209,13 @@ def _expression(caller: Caller, output: Output, env: dict[str, Any]) -> str | No
             return f"r{[p for p, _ in caller.provided].index(k)}"
         case Argument(position=position):
             return f"a{position}"
+        case Chosen(k=k, positions=positions, otherwise=leaf):
+            new = _expression(caller, leaf, env)
+            if new is None:
+                return None
+            number = _read(DType.i64, caller.offsets[binary.scalar_slots[k]])
+            found = [f"a{position} if {number} == {n} else " for n, position in positions]
+            return f"({''.join(found)}{new})"
         case View(position=position):
             name = f"view_{len(env)}"
             env[name] = caller.view(output)

@@ -19,7 +19,7 @@ import numpy as np
 
 from tapeless import errors
 from tapeless.frontend.entry import Traced, specs_of, trace
-from tapeless.frontend.returned import Argument, Known, Leaf, Output, Tree, View, view_maker
+from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree, View, view_maker
 from tapeless.frontend.state.context import Options
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
@@ -222,6 +222,9 @@ def _assembled(output: Output, results: Sequence[Any], leaves: Sequence[Any]) ->
             return results[k].item() if python else results[k]
         case Argument(position=position):
             return leaves[position]
+        case Chosen(k=k, positions=positions, otherwise=leaf):
+            place = dict(positions).get(int(results[k]))
+            return _assembled(leaf, results, leaves) if place is None else leaves[place]
         case View(position=position):
             return view_maker(output, lambda k: lambda results: int(results[k]))(leaves[position], results)
         case Known(value=value):

@@ -29,9 +29,10 @@ from tapeless.frontend.state.values import (
     with_parts,
 )
 from tapeless.ir.core import At, Full, Range, Stm
-from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, zero_of
+from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, i64, zero_of
 
 TRUE, FALSE = Const(True, DType.bool), Const(False, DType.bool)
+NEW = i64(-1)  # an array that is no argument: `Cell.which`
 
 COUNTER = "<for {} {}>"  # of a loop over this name, with a number of its own
 
@@ -258,8 +259,20 @@ class Join:
         assert isinstance(a, Var) and isinstance(b, Var)
         out = self._array(a, b, name)
         scattered = not (self._in_order(0, x) and self._in_order(1, y))
-        self.joined[place] = _in_state(after, out, name, x.cell.possible | y.cell.possible, scattered)
-        return self.joined[place]
+        self.joined[place] = found = _in_state(after, out, name, x.cell.possible | y.cell.possible, scattered)
+        first, second = self._which(x, dtype), self._which(y, dtype)
+        if (first, second) != (NEW, NEW):
+            found.cell.which = self._result(first, second, I64, "which")
+        return found
+
+    def _which(self, value: Array, dtype: DType) -> Atom:
+        """The number of the argument that it is as a whole."""
+        cell = value.cell
+        if value.view or value.type.dtype is not dtype:
+            return NEW
+        if cell.argument:
+            return i64(self.ctx.arguments.setdefault(cell, len(self.ctx.arguments)))
+        return NEW if cell.which is None else cell.which
 
     def _array(self, a: Var, b: Var, name: str) -> Var:
         dims: list[Dim] = []

@@ -134,6 +134,9 @@ class Context:
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
     calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
     written_cells: set[Cell] = field(default_factory=set)
+    arguments: dict[Cell, int] = field(
+        default_factory=dict
+    )  # numbers of arguments, for those that may be one: `Cell.which`
     read_cells: set[Cell] = field(default_factory=set)
     points: dict[Cell, int] = field(default_factory=dict)  # of which a view without axes was made, and the line
     apart: set[tuple[Cell, Cell]] = field(default_factory=set)  # Note [Shared arrays] in transforms/sharing.py

@@ -44,6 +44,7 @@ class Cell:
     seen_through: tuple[Array, Reshaped | Borrowed] | None = (
         None  # NumPy may have it as a view, of this array by this step
     )
+    which: Atom | None = None  # where it may be an argument: the number of that, known when it runs, or -1
     named: bool = True  # by the user; a new array gets its name where it is first bound
 
     @property
