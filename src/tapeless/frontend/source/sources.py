@@ -101,10 +101,43 @@ def by_node(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N,
     return kept
 
 
+_WITHOUT_PARTS = {"ctx", "op", "ops"}  # fields whose nodes only say what kind of expression it is
+
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of a kind of node that may hold statements or expressions."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        leaf = kind in (ast.Name, ast.Constant)
+        found = self[kind] = () if leaf else tuple(f for f in kind._fields if f not in _WITHOUT_PARTS)
+        return found
+
+
+_FIELDS = _Fields()
+
+
+def parts(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below, in the order of the source, contexts and operators apart. Half the time of `ast`'s."""
+    found: list[ast.AST] = []
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+    return found
+
+
 @by_node  # loops ask again and again for the same statements
 def nodes(node: ast.AST) -> tuple[ast.AST, ...]:
-    """The node and all below it."""
-    return tuple(ast.walk(node))
+    """The node and all below it, in the order of the source."""
+    found: list[ast.AST] = []
+    left = [node]
+    while left:
+        node = left.pop()
+        found.append(node)
+        left += reversed(parts(node))
+    return tuple(found)
 
 
 def _tree(text: str) -> ast.Module:
