@@ -45,8 +45,9 @@ class Shared:
         self.program, self.module = program, module
         self.numbers = numbers or {}  # of loops, by id
         self.flags = "fast " if program.fastmath else "contract "
-        self.mentions = Counts(program.body).buffers
-        self.classes = alias_classes(program.params, program.body)
+        counts = Counts(program.body)
+        self.mentions = counts.buffers
+        self.classes = alias_classes(program.params, counts)
         self.regions = 0
         self.pieces = Pieces(program.body if module.target.kind == Target.cpu else ())
         self._scopes: list[str] = []
