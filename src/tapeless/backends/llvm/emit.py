@@ -43,7 +43,7 @@ def emit(program: Program, target: Machine, numbers: Mapping[int, int] | None = 
     large = False
     program = outlined(program, Tag.threads)
     for function in (*program.functions, program):
-        shared = Shared(function, module, numbers)
+        shared = Shared(function, module, numbers, function is program)
         _write(HostCode(shared, Writer(module, shared.flags), err="%err"), "" if function is program else "internal ")
         large |= shared.pieces.large
     return Emitted(str(module), tuple(sorted(module.externals)), large)

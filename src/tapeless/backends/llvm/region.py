@@ -12,11 +12,13 @@ the error record in the first word of the context, and begins no other range.
 
 from __future__ import annotations
 
+from functools import partial
+
 from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.handover import Context
-from tapeless.backends.llvm.writer import REGISTER, Bounds, Writer
+from tapeless.backends.llvm.writer import REGISTER, Bounds, Module, Writer
 from tapeless.ir.types import DType, Var
 from tapeless.lower.loopir import Buffer, For, Launch
 
@@ -40,7 +42,7 @@ def write(outer: Code, stm: Launch) -> None:
 def _count(w: Writer, lo: str, hi: str, step: int) -> str:
     """The number of iterations."""
     first, last = (lo, hi) if step > 0 else (hi, lo)
-    span = w.intrinsic("smax", "i64", w.let(f"sub i64 {last}, {first}"), "0")
+    span = w.intrinsic("smax", "i64", last if first == "0" else w.let(f"sub i64 {last}, {first}"), "0")
     if abs(step) == 1:
         return span
     return w.let(f"udiv i64 {w.let(f'add i64 {span}, {abs(step) - 1}')}, {abs(step)}")
@@ -68,17 +70,39 @@ def _write_function(code: Code, name: str, stm: For, first: str) -> str:
 
 def _call(code: Code, function: str, context: str, count: str, can_fail: bool) -> None:
     w = code.w
-    several, alone, after = w.label("several"), w.label("alone"), w.label("joined")
     threads = code.value(code.shared.program.threads)[0]
+    if code.shared.pieces.large:
+        helper = w.module.helper("tapeless.launch", partial(_launch_helper, w.module))
+        w.do(f"call void {helper}(ptr {function}, ptr {context}, i64 {count}, i64 {threads})")
+    else:
+        _launch(w, function, context, count, threads)
+    if can_fail:
+        errors.leave_if_failed(code)
+
+
+def _launch(w: Writer, function: str, context: str, count: str, threads: str) -> None:
+    several, alone, after = w.label("several"), w.label("alone"), w.label("joined")
     many = w.op("and", "i1", w.let(f"icmp sgt i64 {threads}, 1"), w.let(f"icmp sgt i64 {count}, 1"))
     w.branch(many, several, alone)
     w.open(several)
-    runtime = w.module.declare("rt_parallel", "void @(ptr, ptr, i64, i64) nounwind")
+    runtime = _parallel(w.module)
     w.do(f"call void {runtime}(ptr {function}, ptr {context}, i64 {count}, i64 {threads})")
     w.jump(after)
     w.open(alone)
     w.do(f"call void {function}(ptr {context}, i64 0, i64 {count})")
     w.jump(after)
     w.open(after)
-    if can_fail:
-        errors.leave_if_failed(code)
+
+
+def _parallel(module: Module) -> str:
+    return module.declare("rt_parallel", "void @(ptr, ptr, i64, i64) nounwind")
+
+
+def _launch_helper(module: Module) -> str:
+    """The same as a function, for large programs: Note [Pieces] in pieces.py."""
+    w = Writer(module)
+    w.open("start")
+    _launch(w, "%kernel", "%context", "%count", "%threads")
+    w.do("ret void")
+    params = "ptr %kernel, ptr %context, i64 %count, i64 %threads"
+    return f"define internal void @tapeless.launch({params}) noinline nounwind {{\n{w.body()}\n}}"
