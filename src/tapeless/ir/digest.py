@@ -20,12 +20,13 @@ def digest(f: Function) -> str:
     return hashlib.sha256("\n".join(_Writer().function(f)).encode()).hexdigest()
 
 
-class _Fields(dict[type, tuple[str, ...]]):
-    """The names of the fields of a kind of node."""
+class _Fields(dict[type, tuple[str, ...] | None]):
+    """The names of the fields of a kind of node, None for what is no node."""
 
-    def __missing__(self, kind: type) -> tuple[str, ...]:
-        found = self[kind] = tuple(field.name for field in dataclasses.fields(kind) if field.init)
-        return found
+    def __missing__(self, kind: type) -> tuple[str, ...] | None:
+        is_node = dataclasses.is_dataclass(kind)
+        self[kind] = tuple(field.name for field in dataclasses.fields(kind) if field.init) if is_node else None
+        return self[kind]
 
 
 _FIELDS = _Fields()
@@ -59,14 +60,14 @@ class _Writer:
                 self.put(item)
         elif kind is Span or (kind is Type and not x.shape):
             out.append(self.texts.get(id(x)) or self._text(x))
+        elif kind is Const:
+            out.append(f"{x.value!r} {x.dtype._name_}")
+        elif (fields := _FIELDS[kind]) is not None:
+            out.append(kind.__name__)
+            for name in fields:
+                self.put(getattr(x, name))
         elif isinstance(x, Enum):
             out.append(x.name)
-        elif kind is Const:
-            out.append(f"{x.value!r} {x.dtype.name}")
-        elif dataclasses.is_dataclass(kind):
-            out.append(kind.__name__)
-            for name in _FIELDS[kind]:
-                self.put(getattr(x, name))
         else:
             out.append(f"{kind.__name__} {x!r}")
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import builtins
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
+
+from tapeless.ir.node import node
 
 LARGEST_SIZE = 2**60  # of a dimension, and of the number of elements: binding of arguments and allocation refuse more
 
@@ -76,7 +78,7 @@ _NUMPY: dict[DType, np.dtype[np.generic]] = {
 FROM_NUMPY: dict[np.dtype[np.generic], DType] = {numpy: dtype for dtype, numpy in _NUMPY.items()}
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Type:
     """An array type; rank 0 is a scalar. `acc` names the operator of a write-only accumulator, or is empty."""
 
@@ -107,7 +109,7 @@ class Type:
         return f"acc<{self.acc},{dims}{self.dtype!r}>" if self.acc else f"{dims}{self.dtype!r}"
 
 
-@dataclass(frozen=True, eq=False)
+@node(frozen=True, eq=False)
 class Var:
     """A name bound once. Compared by identity, so two variables may print alike until the printer tells them apart."""
 
@@ -118,7 +120,7 @@ class Var:
         return f"{self.name}:{self.type!r}"
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Const:
     """A scalar constant of a given element type."""
 

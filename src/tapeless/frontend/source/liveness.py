@@ -64,9 +64,17 @@ def assigned(statements: Sequence[ast.stmt]) -> frozenset[str]:
     return frozenset().union(*map(_assigned_by, statements))
 
 
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)  # without statements inside
+
+
 @by_node
 def _assigned_by(s: ast.stmt) -> frozenset[str]:
-    return frozenset({s.name}) if isinstance(s, ast.FunctionDef) else bound_in(s)
+    if isinstance(s, ast.FunctionDef):
+        return frozenset({s.name})
+    below = nodes(s) if isinstance(s, _SIMPLE) else ()
+    if not below or any(type(n) is ast.Lambda for n in below):
+        return bound_in(s)
+    return frozenset([n.id for n in below if type(n) is ast.Name and type(n.ctx) is ast.Store])
 
 
 def bound_in(node: ast.AST) -> frozenset[str]:

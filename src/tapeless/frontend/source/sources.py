@@ -48,6 +48,9 @@ class Source:
         return known["tapeless.span"]
 
     def _span(self, node: ast.AST) -> Span:
+        if self.is_ascii and isinstance(node, ast.expr | ast.stmt):
+            first, last = node.lineno + self.offset, (node.end_lineno or node.lineno) + self.offset
+            return Span(self.file, first, node.col_offset + self.indent, last, (node.end_col_offset or 0) + self.indent)
         line = getattr(node, "lineno", 1) + self.offset
         end = getattr(node, "end_lineno", line) or line
         return Span(
@@ -57,6 +60,10 @@ class Source:
             end + self.offset,
             self._column(end, getattr(node, "end_col_offset", 0) or 0) + self.indent,
         )
+
+    @functools.cached_property
+    def is_ascii(self) -> bool:
+        return all(map(str.isascii, self.lines))
 
     def _column(self, line: int, count: int) -> int:
         """Python counts bytes."""
@@ -71,7 +78,7 @@ class Source:
             node = pending.pop()
             if isinstance(node, ast.FunctionDef | ast.Lambda):
                 found.append(node)
-            for child in ast.iter_child_nodes(node):
+            for child in parts(node):
                 if not isinstance(child, ast.stmt | ast.expr) or _reaches(child, line - self.offset):
                     pending.append(child)
         return found
