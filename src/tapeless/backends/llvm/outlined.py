@@ -18,7 +18,7 @@ def write(outer: Code, piece: Piece) -> None:
     """Statements as a function, and its call."""
     block, bound = piece.stms, piece.bound
     w, shared = outer.w, outer.shared
-    known = shared.pieces.chosen
+    known = shared.pieces.counted
     counts = (known.get(id(block[0])) if len(block) == 1 else None) or Counts(block, known)
     own = counts.private(shared.mentions)
     assigned, moved = counts.assigned, counts.moved

@@ -21,7 +21,7 @@ which is what its vectorisers go by). Kernels are functions of their own, and ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tapeless.ir.types import Var
@@ -65,6 +65,7 @@ class Pieces:
 
     def __init__(self, body: Block, entry: bool = False) -> None:
         self.chosen: dict[int, Counts] = {}  # by the id of the statement
+        self.counted: dict[int, Counts] = {}  # those, and other statements that stand in runs
         self.cut: set[int] = set()
         self.runs: dict[int, list[Run]] = {}  # by the id of the block
         self.large = sum(1 for _ in walk(body)) > LARGE
@@ -82,21 +83,21 @@ class Pieces:
                 self.cut.add(id(stm))
             counts = Counts((stm,), self.chosen) if inner >= PIECE and _may_leave(stm) else None
             if counts is not None and not counts.gives:
-                self.chosen[id(stm)] = counts
+                self.chosen[id(stm)] = self.counted[id(stm)] = counts
                 inner = 0
             weights.append(1 + inner)
         if sum(weights) <= 2 * RUN:
             return sum(weights)
-        self.runs[id(block)] = runs = _runs(block, weights, self.chosen, once)
+        self.runs[id(block)] = runs = _runs(block, weights, self.counted, once)
         return len(block) - sum(r.stop - r.start - 1 for r in runs)
 
 
-def _runs(block: Block, weights: Sequence[int], known: Mapping[int, Counts], once: bool) -> list[Run]:
+def _runs(block: Block, weights: Sequence[int], counted: dict[int, Counts], once: bool) -> list[Run]:
     last: dict[Var, int] = {}  # where a scalar is read last
     gives: set[int] = set()
     for k, stm in enumerate(block):
         if children(stm):
-            counts = known.get(id(stm)) or Counts((stm,), known)
+            counts = counted.get(id(stm)) or counted.setdefault(id(stm), Counts((stm,), counted))
             last.update(dict.fromkeys(counts.free, k))
             gives.update([k] if counts.gives else [])
         else:

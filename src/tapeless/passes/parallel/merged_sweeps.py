@@ -7,7 +7,7 @@ on Note [Sweep] for the order of results. The second lambda is renamed, the firs
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tapeless.ir.core import (
     Apply,
@@ -24,6 +24,7 @@ from tapeless.ir.core import (
     Sweep,
     WithRegions,
 )
+from tapeless.ir.node import node
 from tapeless.ir.operands import operands, regions
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Dim, DType, Type, Var, i64, zero_of
@@ -34,7 +35,7 @@ Swept = Sweep | Hist | Scatter
 SWEPT = (Sweep, Hist, Scatter)
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Outputs:
     """The variables that a sweep binds, and what its lambda gives for them."""
 
@@ -46,6 +47,8 @@ class Outputs:
 def outputs(vars: tuple[Var, ...], sweep: Sweep, results: tuple[Atom, ...]) -> Outputs:
     """`results` are those of the lambda."""
     pairs = tuple(zip(vars, results, strict=True))
+    if not sweep.reduces and not sweep.scans:
+        return Outputs((), (), pairs)
     reduced = sum(len(r.neutral) for r in sweep.reduces)
     scanned = reduced + sum(len(r.neutral) for r in sweep.scans)
     return Outputs(pairs[:reduced], pairs[reduced:scanned], pairs[scanned:])
@@ -54,7 +57,8 @@ def outputs(vars: tuple[Var, ...], sweep: Sweep, results: tuple[Atom, ...]) -> O
 def mapped_vars(stm: Stm) -> list[Var]:
     """The variables of a sweep's mapped results."""
     assert isinstance(stm.exp, Sweep)
-    return [v for v, _ in outputs(stm.vars, stm.exp, stm.exp.lam.body.results).mapped]
+    combined = (*stm.exp.reduces, *stm.exp.scans)
+    return list(stm.vars[sum(len(r.neutral) for r in combined) :] if combined else stm.vars)
 
 
 def sum_operator(dtype: DType) -> Reduction:
@@ -131,7 +135,7 @@ class RowReads(Substitution):
 # -- two in one
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Merged:
     """`same` are the pairs of names that now stand for one thing."""
 
