@@ -6,7 +6,6 @@ A dimension is a Python int or an i64 `Var`; a literal shape stays constant here
 
 from __future__ import annotations
 
-import builtins
 import enum
 from collections.abc import Iterable
 from dataclasses import field
@@ -32,6 +31,11 @@ class DType(enum.Enum):
     # Members are compared and hashed by identity: dictionaries of types are everywhere in the compiler.
     __hash__ = object.__hash__
 
+    def __init__(self, name: str) -> None:
+        self.is_float = name in ("f32", "f64")
+        self.is_int = name in ("i32", "i64")
+        self.is_complex = name in ("c64", "c128")
+
     @property
     def numpy(self) -> np.dtype[np.generic]:
         return _NUMPY[self]
@@ -39,18 +43,6 @@ class DType(enum.Enum):
     @property
     def bytes(self) -> int:
         return _NUMPY[self].itemsize
-
-    @property
-    def is_float(self) -> builtins.bool:
-        return self in (DType.f32, DType.f64)
-
-    @property
-    def is_int(self) -> builtins.bool:
-        return self in (DType.i32, DType.i64)
-
-    @property
-    def is_complex(self) -> builtins.bool:
-        return self in (DType.c64, DType.c128)
 
     @property
     def real(self) -> DType:
@@ -133,10 +125,10 @@ class Const:
 
     # 0.0 and -0.0 are different constants and NaN is one constant: passes that merge equal expressions rely on it.
     def _key(self) -> tuple[object, ...]:
-        return (repr(self.value), self.dtype)
+        return (self.value if type(self.value) is int else repr(self.value), self.dtype)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self._key() == other._key()
+        return self is other or (isinstance(other, Const) and self._key() == other._key())
 
     def __hash__(self) -> int:
         return hash(self._key())

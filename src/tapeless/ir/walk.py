@@ -44,7 +44,7 @@ from tapeless.ir.core import (
     WithAcc,
     WithRegions,
 )
-from tapeless.ir.operands import operands, regions
+from tapeless.ir.operands import REGIONS, operands, regions
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
 
 Rename = Callable[[Atom], Atom]
@@ -207,8 +207,9 @@ def free_in_lambda(lam: Lambda) -> Mapping[Var, None]:
 
 def free_in_exp(exp: Exp) -> Mapping[Var, None]:
     free: dict[Var, None] = {a: None for a in operands(exp) if isinstance(a, Var)}
-    for region in regions(exp) if isinstance(exp, WithRegions) else ():
-        free.update(free_in_lambda(region))
+    if type(exp) in REGIONS:
+        for region in regions(exp):
+            free.update(free_in_lambda(region))
     return free
 
 
@@ -218,8 +219,9 @@ def all_stms(body: Body) -> Iterator[Stm]:
     while left:
         stm = left.pop()
         yield stm
-        for region in reversed(regions(stm.exp)):
-            left.extend(reversed(region.body.stms))
+        if type(stm.exp) in REGIONS:
+            for region in reversed(regions(stm.exp)):
+                left.extend(reversed(region.body.stms))
 
 
 class Substitution:
