@@ -42,14 +42,15 @@ that, calls make no circle.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tapeless.ir.hints import NONE, Hints
+from tapeless.ir.node import node
 from tapeless.ir.span import Span
 from tapeless.ir.types import Atom, Dim, DType, Type, Var
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Body:
     """`free` is no part of the value: `walk.free_in_body` keeps its answer there."""
 
@@ -58,7 +59,7 @@ class Body:
     free: Mapping[Var, None] | None = field(default=None, init=False, repr=False, compare=False)
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Lambda:
     params: tuple[Var, ...]
     body: Body
@@ -68,14 +69,14 @@ class Lambda:
         return tuple(r.type for r in self.body.results)
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Stm:
     vars: tuple[Var, ...]
     exp: Exp
     span: Span
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class At:
     """One position of an axis. `wrap` adds the length to negative positions, `check` raises IndexError outside."""
 
@@ -84,7 +85,7 @@ class At:
     check: bool = False
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Range:
     """`length` positions of an axis from `start` by `step`; always inside the axis, the front end clamps."""
 
@@ -96,7 +97,7 @@ class Range:
 Axis = At | Range
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Apply:
     """A row of the ops table on scalars. The result type is that of the bound variable."""
 
@@ -104,14 +105,14 @@ class Apply:
     args: tuple[Atom, ...]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class If:
     cond: Atom
     then: Body
     orelse: Body
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class For:
     """`index` counts from 0 to `bound` - 1; `params` start at `inits` and become the body's results."""
 
@@ -123,7 +124,7 @@ class For:
     hints: Hints = NONE
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class While:
     params: tuple[Var, ...]
     inits: tuple[Atom, ...]
@@ -132,7 +133,7 @@ class While:
     hints: Hints = NONE
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Index:
     """One axis for each dimension of the array."""
 
@@ -140,7 +141,7 @@ class Index:
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Update:
     """`array` with the cells at `axes` replaced by `value` (a scalar, or an array of the range lengths)."""
 
@@ -149,12 +150,12 @@ class Update:
     value: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Iota:
     length: Dim
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Full:
     """An array filled with a scalar; `value` None leaves it uninitialised (every cell is written before it is read).
 
@@ -166,20 +167,20 @@ class Full:
     kept: bool = False
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class ArrayLit:
     """Items of equal type stacked along a new first axis."""
 
     items: tuple[Atom, ...]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Reshape:
     array: Var
     shape: tuple[Dim, ...]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Transpose:
     """Axis k of the result is axis `perm[k]` of the array."""
 
@@ -187,7 +188,7 @@ class Transpose:
     perm: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Broadcast:
     """Axis k of the array becomes axis `axes[k]` of the result; the other axes repeat it."""
 
@@ -196,18 +197,18 @@ class Broadcast:
     axes: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Concat:
     arrays: tuple[Var, ...]
     axis: int
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Copy:
     array: Var
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Reduction:
     """An associative operator: lambda of 2k parameters (left ones first), with its k neutral elements."""
 
@@ -216,7 +217,7 @@ class Reduction:
     commutative: bool = False
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Sweep:
     """Note [Sweep]. `lam.params` are the index and one row of each array. Scans are inclusive."""
 
@@ -227,7 +228,7 @@ class Sweep:
     scans: tuple[Reduction, ...] = ()
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Hist:
     """Each element's lambda gives (key, value, ...); values are combined into `dests[key]`; keys outside are
     ignored.
@@ -240,7 +241,7 @@ class Hist:
     lam: Lambda
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Scatter:
     """Each element's lambda gives (index, value, ...), written to `dests[index]`; indices outside are ignored."""
 
@@ -250,7 +251,7 @@ class Scatter:
     lam: Lambda
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class WithAcc:
     """Note [Accumulators]. `lam.params` are the accumulators; results: the arrays, then the lambda's results."""
 
@@ -258,7 +259,7 @@ class WithAcc:
     lam: Lambda
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class UpdateAcc:
     """Binds nothing."""
 
@@ -267,7 +268,7 @@ class UpdateAcc:
     value: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Library:
     """An operation with a rule and an implementation of its own: see `ops/library.py`."""
 
@@ -279,7 +280,7 @@ class Library:
         return dict(self.attrs)[name]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Call:
     """Note [Calls]. The arguments are the function's sizes, then its parameters. `inverse`: run backwards."""
 
@@ -289,7 +290,7 @@ class Call:
     inverse: bool = False
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Check:
     """Raises `error` (a class name of builtins or of tapeless.errors) unless `cond`. `{0}` in the message is
     args[0].
@@ -301,7 +302,7 @@ class Check:
     args: tuple[Atom, ...] = ()
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Print:
     """`parts` are texts and, as integers, positions in `args`."""
 
@@ -316,7 +317,7 @@ WithRegions = If | For | While | Sweep | Hist | Scatter | WithAcc
 Exp = Plain | WithRegions  # a match over all of them ends in `assert_never`, so that mypy finds what a new one lacks
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Rule:
     """Functions that are the derivative of another one. Its first parameters are its arguments; the others, if there
     are any, are what it uses of outside.
@@ -332,7 +333,7 @@ class Rule:
     tangent: str = ""
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Function:
     """`sizes` are the symbolic dimensions of the parameters, known before the body runs.
 

@@ -7,29 +7,38 @@ program agree. Names and places in the source count: they appear in messages and
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 from enum import Enum
 from typing import Any
 
 from tapeless.ir.core import Function
-from tapeless.ir.types import Var
+from tapeless.ir.span import Span
+from tapeless.ir.types import Const, Type, Var
 
 
 def digest(f: Function) -> str:
     return hashlib.sha256("\n".join(_Writer().function(f)).encode()).hexdigest()
 
 
-@functools.cache
-def _fields(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
+class _Fields(dict[type, tuple[str, ...] | None]):
+    """The names of the fields of a kind of node, None for what is no node."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...] | None:
+        is_node = dataclasses.is_dataclass(kind)
+        self[kind] = tuple(field.name for field in dataclasses.fields(kind) if field.init) if is_node else None
+        return self[kind]
+
+
+_FIELDS = _Fields()
 
 
 class _Writer:
+    """`texts` has what is written often, by the id of the object: places in the source, and types of scalars."""
+
     def __init__(self) -> None:
         self.out: list[str] = []
         self.numbers: dict[Var, int] = {}
-        self.spans: dict[int, str] = {}
+        self.texts: dict[int, str] = {}
 
     def function(self, f: Function) -> list[str]:
         self.put(f)
@@ -49,11 +58,23 @@ class _Writer:
             out.append(f"({len(x)}")
             for item in x:
                 self.put(item)
+        elif kind is Span or (kind is Type and not x.shape):
+            out.append(self.texts.get(id(x)) or self._text(x))
+        elif kind is Const:
+            out.append(f"{x.value!r} {x.dtype._name_}")
+        elif (fields := _FIELDS[kind]) is not None:
+            out.append(kind.__name__)
+            for name in fields:
+                self.put(getattr(x, name))
         elif isinstance(x, Enum):
             out.append(x.name)
-        elif dataclasses.is_dataclass(kind):
-            out.append(kind.__name__)
-            for name in _fields(kind):
-                self.put(getattr(x, name))
         else:
             out.append(f"{kind.__name__} {x!r}")
+
+    def _text(self, x: Span | Type) -> str:
+        if isinstance(x, Span):
+            text = f"{x.file} {x.line} {x.column} {x.end_line} {x.end_column} {x.function}"
+        else:
+            text = f"{x.dtype.name} {x.acc}"
+        self.texts[id(x)] = text
+        return text

@@ -75,6 +75,11 @@ def _neutral(reductions: Sequence[Reduction]) -> list[Atom]:
     return [a for r in reductions for a in r.neutral]
 
 
+def _of_sweep(sweep: Sweep) -> list[Atom]:
+    found: list[Atom] = [sweep.width, *sweep.arrays] if isinstance(sweep.width, Var) else list(sweep.arrays)
+    return [*found, *_neutral(sweep.reduces), *_neutral(sweep.scans)] if sweep.reduces or sweep.scans else found
+
+
 OPERANDS: dict[type, Callable[[Any], list[Atom]]] = {
     Apply: lambda e: list(e.args),
     Index: lambda e: [e.array, *_axes(e.axes)],
@@ -90,7 +95,7 @@ OPERANDS: dict[type, Callable[[Any], list[Atom]]] = {
     Broadcast: lambda e: [e.array, *_dims(e.shape)],
     Concat: lambda e: list(e.arrays),
     Copy: lambda e: [e.array],
-    Sweep: lambda e: [*_dims((e.width,)), *e.arrays, *_neutral(e.reduces), *_neutral(e.scans)],
+    Sweep: lambda e: _of_sweep(e),
     Hist: lambda e: [*e.op.neutral, *e.dests, *_dims((e.width,)), *e.arrays],
     Scatter: lambda e: [*e.dests, *_dims((e.width,)), *e.arrays],
     WithAcc: lambda e: list(e.arrays),
@@ -105,7 +110,7 @@ REGIONS: dict[type, Callable[[Any], list[Lambda]]] = {
     If: lambda e: [Lambda((), e.then), Lambda((), e.orelse)],
     For: lambda e: [Lambda((e.index, *e.params), e.body)],
     While: lambda e: [Lambda(e.params, e.cond), Lambda(e.params, e.body)],
-    Sweep: lambda e: [e.lam, *(r.op for r in e.reduces), *(r.op for r in e.scans)],
+    Sweep: lambda e: [e.lam, *[r.op for r in (*e.reduces, *e.scans)]] if e.reduces or e.scans else [e.lam],
     Hist: lambda e: [e.op.op, e.lam],
     Scatter: lambda e: [e.lam],
     WithAcc: lambda e: [e.lam],

@@ -17,14 +17,17 @@ from tapeless.ir.core import (
     Exp,
     For,
     Function,
+    If,
     Index,
     Lambda,
     Range,
     Stm,
+    Sweep,
     Update,
     While,
     WithRegions,
 )
+from tapeless.ir.operands import operands
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
 from tapeless.ir.walk import map_exp, map_function
 
@@ -124,17 +127,10 @@ class Rewriter:
             array, axes, value = self.variable(exp.array), self.axes(exp.axes), self.atom(exp.value)
             same = array is exp.array and axes is exp.axes and value is exp.value
             return exp if same else Update(array, axes, value)
-        changed = False
-
-        def atom(a: Atom) -> Atom:
-            nonlocal changed
-            if isinstance(a, Var) and a in self.map:
-                changed = True
-                return self.map[a]
-            return a
-
-        new = map_exp(exp, atom, _same_body, _same_lambda)
-        return new if changed else exp
+        map = self.map
+        if not any(a in map for a in operands(exp) if isinstance(a, Var)):
+            return exp
+        return map_exp(exp, self.atom, _same_body, _same_lambda)
 
     # -- regions
 
@@ -168,6 +164,12 @@ class Rewriter:
             if cond is exp.cond and body is exp.body and carried is exp.params:
                 return exp
             return While(carried, exp.inits, cond, body, exp.hints)
+        if isinstance(exp, If):
+            then, orelse = self.body(exp.then), self.body(exp.orelse)
+            return exp if then is exp.then and orelse is exp.orelse else If(exp.cond, then, orelse)
+        if isinstance(exp, Sweep) and not exp.reduces and not exp.scans:
+            f = self.lam(exp.lam)
+            return exp if f is exp.lam else Sweep(exp.width, exp.arrays, f)
         changed = False
 
         def on_body(body: Body) -> Body:

@@ -5,10 +5,10 @@ Gives `Span` and `NOWHERE`. Relies on nothing. Lines count from 1 and columns fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tapeless.ir.node import node
 
 
-@dataclass(frozen=True, slots=True)
+@node(frozen=True, slots=True)
 class Span:
     file: str
     line: int

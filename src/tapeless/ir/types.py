@@ -6,12 +6,13 @@ A dimension is a Python int or an i64 `Var`; a literal shape stays constant here
 
 from __future__ import annotations
 
-import builtins
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
+
+from tapeless.ir.node import node
 
 LARGEST_SIZE = 2**60  # of a dimension, and of the number of elements: binding of arguments and allocation refuse more
 
@@ -30,6 +31,11 @@ class DType(enum.Enum):
     # Members are compared and hashed by identity: dictionaries of types are everywhere in the compiler.
     __hash__ = object.__hash__
 
+    def __init__(self, name: str) -> None:
+        self.is_float = name in ("f32", "f64")
+        self.is_int = name in ("i32", "i64")
+        self.is_complex = name in ("c64", "c128")
+
     @property
     def numpy(self) -> np.dtype[np.generic]:
         return _NUMPY[self]
@@ -37,18 +43,6 @@ class DType(enum.Enum):
     @property
     def bytes(self) -> int:
         return _NUMPY[self].itemsize
-
-    @property
-    def is_float(self) -> builtins.bool:
-        return self in (DType.f32, DType.f64)
-
-    @property
-    def is_int(self) -> builtins.bool:
-        return self in (DType.i32, DType.i64)
-
-    @property
-    def is_complex(self) -> builtins.bool:
-        return self in (DType.c64, DType.c128)
 
     @property
     def real(self) -> DType:
@@ -76,7 +70,7 @@ _NUMPY: dict[DType, np.dtype[np.generic]] = {
 FROM_NUMPY: dict[np.dtype[np.generic], DType] = {numpy: dtype for dtype, numpy in _NUMPY.items()}
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Type:
     """An array type; rank 0 is a scalar. `acc` names the operator of a write-only accumulator, or is empty."""
 
@@ -107,7 +101,7 @@ class Type:
         return f"acc<{self.acc},{dims}{self.dtype!r}>" if self.acc else f"{dims}{self.dtype!r}"
 
 
-@dataclass(frozen=True, eq=False)
+@node(frozen=True, eq=False)
 class Var:
     """A name bound once. Compared by identity, so two variables may print alike until the printer tells them apart."""
 
@@ -118,7 +112,7 @@ class Var:
         return f"{self.name}:{self.type!r}"
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Const:
     """A scalar constant of a given element type."""
 
@@ -131,10 +125,10 @@ class Const:
 
     # 0.0 and -0.0 are different constants and NaN is one constant: passes that merge equal expressions rely on it.
     def _key(self) -> tuple[object, ...]:
-        return (repr(self.value), self.dtype)
+        return (self.value if type(self.value) is int else repr(self.value), self.dtype)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self._key() == other._key()
+        return self is other or (isinstance(other, Const) and self._key() == other._key())
 
     def __hash__(self) -> int:
         return hash(self._key())

@@ -44,7 +44,7 @@ from tapeless.ir.core import (
     WithAcc,
     WithRegions,
 )
-from tapeless.ir.operands import operands, regions
+from tapeless.ir.operands import REGIONS, operands, regions
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
 
 Rename = Callable[[Atom], Atom]
@@ -54,6 +54,8 @@ OnLambda = Callable[[Lambda], Lambda]
 
 def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
     """The same expression with every operand, direct body and direct lambda replaced."""
+    if isinstance(exp, Apply):
+        return Apply(exp.op, tuple([atom(a) for a in exp.args]))
 
     def var(v: Var) -> Var:
         new = atom(v)
@@ -78,8 +80,14 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
         return Reduction(lam(r.op), atoms(r.neutral), r.commutative)
 
     match exp:
-        case Apply(op, args):
-            return Apply(op, atoms(args))
+        case Sweep(width, arrays, f, reduces, scans):
+            return Sweep(
+                dim(width),
+                vars(arrays),
+                lam(f),
+                tuple([reduction(r) for r in reduces]),
+                tuple([reduction(r) for r in scans]),
+            )
         case Index(array, axes):
             return Index(var(array), tuple(axis(a) for a in axes))
         case Update(array, axes, value):
@@ -113,14 +121,6 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return Concat(vars(arrays), axis_number)
         case Copy(array):
             return Copy(var(array))
-        case Sweep(width, arrays, f, reduces, scans):
-            return Sweep(
-                dim(width),
-                vars(arrays),
-                lam(f),
-                tuple(reduction(r) for r in reduces),
-                tuple(reduction(r) for r in scans),
-            )
         case Hist(op, dests, width, arrays, f):
             return Hist(reduction(op), vars(dests), dim(width), vars(arrays), lam(f))
         case Scatter(dests, width, arrays, f):
@@ -145,6 +145,8 @@ def map_regions(exp: Exp, body: OnBody) -> Exp:
     """The same expression with the body of each region replaced; parameters stay. The same object where no body
     changes.
     """
+    if not isinstance(exp, WithRegions):
+        return exp
     changed = False
 
     def replaced(old: Body) -> Body:
@@ -205,8 +207,9 @@ def free_in_lambda(lam: Lambda) -> Mapping[Var, None]:
 
 def free_in_exp(exp: Exp) -> Mapping[Var, None]:
     free: dict[Var, None] = {a: None for a in operands(exp) if isinstance(a, Var)}
-    for region in regions(exp) if isinstance(exp, WithRegions) else ():
-        free.update(free_in_lambda(region))
+    if type(exp) in REGIONS:
+        for region in regions(exp):
+            free.update(free_in_lambda(region))
     return free
 
 
@@ -216,8 +219,9 @@ def all_stms(body: Body) -> Iterator[Stm]:
     while left:
         stm = left.pop()
         yield stm
-        for region in reversed(regions(stm.exp)):
-            left.extend(reversed(region.body.stms))
+        if type(stm.exp) in REGIONS:
+            for region in reversed(regions(stm.exp)):
+                left.extend(reversed(region.body.stms))
 
 
 class Substitution:

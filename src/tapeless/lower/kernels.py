@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import is_
 
 from tapeless.ir.types import Var
@@ -18,16 +19,20 @@ from tapeless.lower.ir.walk import Block
 def outlined(program: Program, tag: Tag) -> Program:
     """Launches the loops of this tag, those of the functions that it invokes too. A program of launches stays as it is."""
     functions = tuple(outlined(f, tag) for f in program.functions)
-    outliner = _Outliner(tag, Counts(program.body).buffers, program.name)
-    return replace(program, body=outliner.block(program.body), functions=functions)
+    body = _Outliner(tag, program.body, program.name).block(program.body)
+    return replace(program, body=body, functions=functions)
 
 
 @dataclass
 class _Outliner:
     tag: Tag
-    mentions: Counter[Buffer]
+    whole: Block
     program: str
     kernels: int = 0
+
+    @cached_property
+    def mentions(self) -> Mapping[Buffer, int]:
+        return Counts(self.whole).buffers
 
     def block(self, block: Block) -> Block:
         """The same object where nothing is launched."""
@@ -54,7 +59,7 @@ class _Outliner:
                 return stm
 
 
-def captured(loop: For, mentions: Counter[Buffer]) -> tuple[Var | Buffer, ...]:
+def captured(loop: For, mentions: Mapping[Buffer, int]) -> tuple[Var | Buffer, ...]:
     """The scalars and buffers of outside that the body uses: buffers that only it mentions, or that it allocates, are
     its own.
     """

@@ -35,7 +35,7 @@ from tapeless.passes.tidy.cse import cse
 from tapeless.passes.tidy.dce import dce
 from tapeless.passes.tidy.hoist import hoist
 from tapeless.passes.tidy.quotients import settle_quotients
-from tapeless.passes.tidy.simplify import simplify
+from tapeless.passes.tidy.simplify import has_choices, simplify
 
 CPU = frozenset({Target.cpu})
 VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass
@@ -45,13 +45,15 @@ ROUNDS = 4  # so many times at most is a list gone through that is repeated
 @dataclass(frozen=True)
 class Pass:
     """`name` is what times are recorded under. Run for these targets only, on each function of a program or on it as a
-    `whole`.
+    `whole`. Does what `otherwise` does with a function that it is not `meant_for`.
     """
 
     name: str
     run: Callable[[Function], Function]
     targets: frozenset[Target] = frozenset(Target)
     whole: bool = False
+    meant_for: Callable[[Function], bool] | None = None
+    otherwise: Pass | None = None
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ log = logging.getLogger("tapeless")
 Step = Pass | Repeated
 Result = TypeVar("Result")
 
+_SIMPLIFY = Pass("simplify", simplify)
 _TIDYING = (
-    Pass("simplify", simplify),
+    _SIMPLIFY,
     Pass("cse", cse),
     Pass("branches", merge_branches),
     Pass("hoist", hoist),
@@ -76,7 +79,8 @@ _TIDYING = (
 TIDY = Repeated("tidy", _TIDYING)
 
 # The last time, before lowering: see Note [Branches as selections] in `simplify`.
-TIDY_FINALLY = Repeated("tidy finally", (Pass("simplify", partial(simplify, speculate=True)), *_TIDYING[1:]))
+_SELECT = Pass("simplify", partial(simplify, speculate=True), meant_for=has_choices, otherwise=_SIMPLIFY)
+TIDY_FINALLY = Repeated("tidy finally", (_SELECT, *_TIDYING[1:]))
 
 INLINE = Pass("inline", inline, CPU, whole=True)
 INLINE_ALL = Pass("inline all", partial(inline, everything=True), frozenset(Target) - CPU, whole=True)
@@ -155,6 +159,8 @@ class Pipeline:
         return new
 
     def _one(self, step: Pass, function: Function) -> Function:
+        if step.meant_for is not None and step.otherwise is not None and not step.meant_for(function):
+            step = step.otherwise
         if self.left_alone.get((step, function.name)) is function:
             return function
         new = self._timed(step.name, step.run, function)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tapeless.lower.ir.loopir import Buffer, Swap
-from tapeless.lower.ir.walk import Block, buffers, walk
+from tapeless.lower.ir.counts import Counts
+from tapeless.lower.ir.loopir import Buffer
 
 
-def alias_classes(params: Iterable[object], body: Block) -> dict[Buffer, int]:
-    """A number for each buffer; buffers with different numbers never overlap while one of them is written.
+def alias_classes(params: Iterable[object], counts: Counts) -> dict[Buffer, int]:
+    """A number for each buffer of a program, given what it mentions; buffers with different numbers never overlap while one of them is written.
 
     Buffers that are swapped share a number: the memory of one is the memory of the other an iteration later.
     """
@@ -20,10 +20,9 @@ def alias_classes(params: Iterable[object], body: Block) -> dict[Buffer, int]:
             buffer = parent[buffer]
         return buffer
 
-    for stm in walk(body):
-        for buffer in buffers(stm):
-            parent.setdefault(buffer, buffer)
-        if isinstance(stm, Swap):
-            parent[root(stm.a)] = root(stm.b)
+    for buffer in counts.buffers:
+        parent.setdefault(buffer, buffer)
+    for a, b in counts.swapped:
+        parent[root(a)] = root(b)
     numbers: dict[Buffer, int] = {}
     return {buffer: numbers.setdefault(root(buffer), len(numbers)) for buffer in parent}

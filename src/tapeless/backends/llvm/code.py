@@ -41,14 +41,17 @@ MAX_SCOPES = 128
 class Shared:
     """What all functions of a program share."""
 
-    def __init__(self, program: Program, module: Module, numbers: Mapping[int, int] | None = None) -> None:
+    def __init__(
+        self, program: Program, module: Module, numbers: Mapping[int, int] | None = None, entry: bool = False
+    ) -> None:
         self.program, self.module = program, module
         self.numbers = numbers or {}  # of loops, by id
         self.flags = "fast " if program.fastmath else "contract "
-        self.mentions = Counts(program.body).buffers
-        self.classes = alias_classes(program.params, program.body)
+        counts = Counts(program.body)
+        self.mentions = counts.buffers
+        self.classes = alias_classes(program.params, counts)
         self.regions = 0
-        self.pieces = Pieces(program.body if module.target.kind == Target.cpu else ())
+        self.pieces = Pieces(program.body if module.target.kind == Target.cpu else (), entry)
         self._scopes: list[str] = []
         self._scope_text: dict[int, str] = {}
         number = len(set(self.classes.values()))
@@ -219,7 +222,7 @@ class Code:
             self.run(Table(tuple(v for run in runs for v in run.bound)))
         for run in runs:
             self.statements(block[done : run.start])
-            self.run(Piece(tuple(block[run.start : run.stop]), run.bound))
+            self.run(Piece(tuple(block[run.start : run.stop]), run.bound, run.once))
             done = run.stop
         self.statements(block[done:] if done else block)
 

@@ -45,7 +45,7 @@ def emit(program: Program, target: Machine, numbers: Mapping[int, int] | None = 
     large = False
     program = outlined(program, Tag.threads)
     for function in (*program.functions, program):
-        shared = Shared(function, module, numbers)
+        shared = Shared(function, module, numbers, function is program)
         _write(HostCode(shared, Writer(module, shared.flags), err="%err"), function is not program)
         large |= shared.pieces.large
     return Emitted(str(module), units(module), tuple(sorted(module.externals)), large)

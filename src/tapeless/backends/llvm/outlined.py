@@ -18,7 +18,7 @@ def write(outer: Code, piece: Piece) -> None:
     """Statements as a function, and its call."""
     block, bound = piece.stms, piece.bound
     w, shared = outer.w, outer.shared
-    known = shared.pieces.chosen
+    known = shared.pieces.counted
     counts = (known.get(id(block[0])) if len(block) == 1 else None) or Counts(block, known)
     own = counts.private(shared.mentions)
     assigned, moved = counts.assigned, counts.moved
@@ -56,7 +56,7 @@ def write(outer: Code, piece: Piece) -> None:
     for v in bound:
         inner.store_value(v.type.dtype, inner.value(v), in_tables[v])
     stopping.finish(inner)
-    attributes = shared.attributes("noinline ")
+    attributes = shared.attributes("noinline noimplicitfloat " if piece.once else "noinline ")
     function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body())
     w.do(f"call void {function}(ptr {context.address})")
     if inner.can_fail:

@@ -12,16 +12,21 @@ mark its accesses: it is too large to be a vector loop. What is left of a block 
 two `RUN`s of statements are written as a function for each run. Scalars that a piece assigns, and buffers that it
 allocates, frees or swaps for others to see, are handed over by their addresses; the piece has the scalars in slots of
 its own meanwhile, which are registers. What a run binds for those after it is stored at its end.
+
+Note [Code that runs once]
+A run of the entry without loops, which stands in none, computes each of its values once in a call. Looking for vectors
+among its scalars takes LLVM a third of all its time, and gains little: so it is not asked to (by `noimplicitfloat`,
+which is what its vectorisers go by). Kernels are functions of their own, and have it as before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tapeless.ir.types import Var
 from tapeless.lower.ir.counts import Counts
-from tapeless.lower.ir.loopir import For, Give, If, Return, Stm, Tag, While
+from tapeless.lower.ir.loopir import For, Give, If, Invoke, Return, Stm, Tag, While
 from tapeless.lower.ir.walk import Block, binds, children, reads, walk
 
 LARGE = 2400
@@ -36,6 +41,7 @@ class Run:
     start: int
     stop: int
     bound: tuple[Var, ...]
+    once: bool
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,7 @@ class Piece:
 
     stms: Block
     bound: tuple[Var, ...] = ()
+    once: bool = False  # each statement runs once in a call of the program at most
 
 
 @dataclass(frozen=True)
@@ -56,39 +63,41 @@ class Table:
 class Pieces:
     """Which statements are functions of their own, and which parallel loops have such in them."""
 
-    def __init__(self, body: Block) -> None:
+    def __init__(self, body: Block, entry: bool = False) -> None:
         self.chosen: dict[int, Counts] = {}  # by the id of the statement
+        self.counted: dict[int, Counts] = {}  # those, and other statements that stand in runs
         self.cut: set[int] = set()
         self.runs: dict[int, list[Run]] = {}  # by the id of the block
         self.large = sum(1 for _ in walk(body)) > LARGE
         if self.large:
-            self._rest(body)
+            self._rest(body, entry)
 
-    def _rest(self, block: Block) -> int:
+    def _rest(self, block: Block, once: bool) -> int:
         """How many statements stay in the function, once pieces are cut out."""
         weights: list[int] = []
         for stm in block:
             before = len(self.chosen) + len(self.runs)
-            inner = sum(map(self._rest, children(stm)))
+            inner_once = once and isinstance(stm, If)
+            inner = sum(self._rest(b, inner_once) for b in children(stm))
             if len(self.chosen) + len(self.runs) > before:
                 self.cut.add(id(stm))
             counts = Counts((stm,), self.chosen) if inner >= PIECE and _may_leave(stm) else None
             if counts is not None and not counts.gives:
-                self.chosen[id(stm)] = counts
+                self.chosen[id(stm)] = self.counted[id(stm)] = counts
                 inner = 0
             weights.append(1 + inner)
         if sum(weights) <= 2 * RUN:
             return sum(weights)
-        self.runs[id(block)] = runs = _runs(block, weights, self.chosen)
+        self.runs[id(block)] = runs = _runs(block, weights, self.counted, once)
         return len(block) - sum(r.stop - r.start - 1 for r in runs)
 
 
-def _runs(block: Block, weights: Sequence[int], known: Mapping[int, Counts]) -> list[Run]:
+def _runs(block: Block, weights: Sequence[int], counted: dict[int, Counts], once: bool) -> list[Run]:
     last: dict[Var, int] = {}  # where a scalar is read last
     gives: set[int] = set()
     for k, stm in enumerate(block):
         if children(stm):
-            counts = known.get(id(stm)) or Counts((stm,), known)
+            counts = counted.get(id(stm)) or counted.setdefault(id(stm), Counts((stm,), counted))
             last.update(dict.fromkeys(counts.free, k))
             gives.update([k] if counts.gives else [])
         else:
@@ -100,13 +109,21 @@ def _runs(block: Block, weights: Sequence[int], known: Mapping[int, Counts]) -> 
         stays = k == len(block) or k in gives
         if weight >= RUN or (stays and weight >= PIECE):
             bound = [v for s in block[start:k] if not isinstance(s, For) for v in binds(s)]
-            runs.append(Run(start, k, tuple(v for v in bound if last.get(v, -1) >= k)))
+            straight = once and not any(map(_repeats, block[start:k]))
+            runs.append(Run(start, k, tuple(v for v in bound if last.get(v, -1) >= k), straight))
             start, weight = k, 0
         if stays:
             start, weight = k + 1, 0
         else:
             weight += weights[k]
     return runs
+
+
+def _repeats(stm: Stm) -> bool:
+    """Whether there is a loop in it; those of kernels are functions of their own."""
+    if isinstance(stm, If):
+        return any(_repeats(s) for block in children(stm) for s in block)
+    return isinstance(stm, For | While | Invoke)
 
 
 def _may_leave(stm: Stm) -> bool:

@@ -108,8 +108,8 @@ def before_write(ctx: Context, cell: Cell) -> None:
     if cell in ctx.state.stale:
         ctx.fail("TP105", ctx.state.stale[cell])
     ctx.written_cells.add(cell)
-    for other_cell in ctx.state.cells:
-        if other_cell is not cell and (cell.may_be or other_cell.may_be) and cell.possible & other_cell.possible:
+    for other_cell in ctx.state.cells if cell.may_be else [c for c in ctx.state.cells if c.may_be]:
+        if other_cell is not cell and cell.possible & other_cell.possible:
             which = f"the array '{cell.name}'," if cell.name != other_cell.name else "an array"
             ctx.state.stale[other_cell] = f"'{other_cell.name}' may refer to {which} which has been written since"
 

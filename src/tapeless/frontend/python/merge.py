@@ -6,7 +6,10 @@ Core `if` or loop must return, and the joined state. See Note [References] in va
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import is_, is_not, or_
 
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arrays import cast, in_order, read
@@ -62,8 +65,7 @@ class Join:
         alive = [a for a in self.arms if not a.diverges]
         if len(alive) == 1:
             after.equal = {**after.equal}
-        for cell in self._old_cells():
-            a, b = first.state.cells[cell], second.state.cells[cell]
+        for cell, a, b in self._old_cells():
             after.cells[cell] = a if a is b else self._array(a, b, cell.name)
         for arm in self.arms:
             after.stale.update(arm.state.stale)
@@ -82,8 +84,14 @@ class Join:
         ctx.state = after
         return after
 
-    def _old_cells(self) -> list[Cell]:
-        return list(self.before.cells)
+    def _old_cells(self) -> list[tuple[Cell, Var, Var]]:
+        """Those that an arm has written, with what they hold at its end."""
+        old, (first, second) = self.before.cells, [arm.state.cells for arm in self.arms]
+        written: Iterable[Cell] = old
+        if all(map(is_, old, first)) and all(map(is_, old, second)):  # as copies are: then no loop is needed
+            changes = map(is_not, old.values(), first.values()), map(is_not, old.values(), second.values())
+            written = compress(old, map(or_, *changes))
+        return [(cell, first[cell], second[cell]) for cell in written]
 
     # -- one result
 

@@ -20,15 +20,15 @@ from tapeless.ir.types import Const
 
 def run_block(ctx: Context, statements: Sequence[ast.stmt]) -> Flow:
     for k, s in enumerate(statements):
-        rest = statements[k + 1 :]
         with ctx.at(s):
             if isinstance(s, ast.If) and (may_leave([s]) or _raises(s)):
-                return _run_if(ctx, s, rest)
+                return _run_if(ctx, s, statements[k + 1 :])
             result = run_statement(ctx, s)
         if result.kinds == {"next"}:
             continue
         if "next" not in result.kinds:
             return result
+        rest = statements[k + 1 :]
         return guarded(ctx, result, lambda rest=rest: run_block(ctx, rest))  # type: ignore[misc]
     return NEXT
 

@@ -7,9 +7,10 @@ gets past it is compiled or refused for its types, never half-supported.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from tapeless.errors import CompileError
-from tapeless.frontend.source.sources import Source
+from tapeless.frontend.source.sources import Source, nodes
 
 # node -> (what it is called, what to write instead)
 REFUSED: dict[type[ast.AST], tuple[str, str]] = {
@@ -36,9 +37,9 @@ REFUSED: dict[type[ast.AST], tuple[str, str]] = {
 
 
 def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
-    for child in _walk(node):
-        name, instead = REFUSED.get(type(child), ("", ""))
-        if name:
+    for child in _inside(node):
+        if type(child) in REFUSED:
+            name, instead = REFUSED[type(child)]
             verb = "are" if name.endswith("s") else "is"
             refuse(source, child, f"{name} {verb} not part of the language", instead)
         if isinstance(child, ast.FunctionDef) and child is not node and child.decorator_list:
@@ -63,17 +64,8 @@ def refuse(source: Source, node: ast.AST, reason: str, hint: str) -> None:
     )
 
 
-def _walk(node: ast.AST) -> list[ast.AST]:
+def _inside(node: ast.FunctionDef | ast.Lambda) -> Iterator[ast.AST]:
     """In source order, so that the first offender is reported."""
-    found: list[ast.AST] = []
-
-    def visit(n: ast.AST) -> None:
-        found.append(n)
-        for child in ast.iter_child_nodes(n):
-            visit(child)
-
-    body = node.body if isinstance(node.body, list) else [node.body]  # type: ignore[attr-defined]
-    visit(node.args)  # type: ignore[attr-defined]
-    for s in body:
-        visit(s)
-    return found
+    body = node.body if isinstance(node.body, list) else [node.body]
+    for part in (node.args, *body):
+        yield from nodes(part)

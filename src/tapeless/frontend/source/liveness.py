@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tapeless.frontend.source.sources import by_node, nodes
+from tapeless.frontend.source.sources import by_node, nodes, parts
 
 
 @dataclass
@@ -22,11 +22,15 @@ class Liveness:
 
 
 def analyse(function: ast.FunctionDef | ast.Lambda) -> Liveness:
-    if isinstance(function, ast.Lambda):
-        return Liveness()
     result = Liveness()
+    if isinstance(function, ast.Lambda) or not any(map(_holds_loop, function.body)):
+        return result
     _Analysis(_closures(function), result).block(function.body, frozenset(), frozenset(), frozenset())
     return result
+
+
+def _holds_loop(s: ast.stmt) -> bool:
+    return any(isinstance(n, ast.For | ast.While) for n in nodes(s))
 
 
 def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:
@@ -60,19 +64,33 @@ def assigned(statements: Sequence[ast.stmt]) -> frozenset[str]:
     return frozenset().union(*map(_assigned_by, statements))
 
 
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)  # without statements inside
+
+
 @by_node
 def _assigned_by(s: ast.stmt) -> frozenset[str]:
-    return frozenset({s.name}) if isinstance(s, ast.FunctionDef) else bound_in(s)
+    if isinstance(s, ast.FunctionDef):
+        return frozenset({s.name})
+    below = nodes(s) if isinstance(s, _SIMPLE) else ()
+    if not below or any(type(n) is ast.Lambda for n in below):
+        return bound_in(s)
+    return frozenset([n.id for n in below if type(n) is ast.Name and type(n.ctx) is ast.Store])
 
 
 def bound_in(node: ast.AST) -> frozenset[str]:
     """Names that stand below `node` to be bound."""
-    if isinstance(node, ast.Name):
-        return frozenset({node.id}) if isinstance(node.ctx, ast.Store) else frozenset()
-    if isinstance(node, ast.Lambda):
-        return frozenset()
-    parts = (_assigned_by(c) if isinstance(c, ast.stmt) else bound_in(c) for c in ast.iter_child_nodes(node))
-    return frozenset().union(*parts)
+    found: set[str] = set()
+    left = [node]
+    while left:
+        n = left.pop()
+        if isinstance(n, ast.Name):
+            if isinstance(n.ctx, ast.Store):
+                found.add(n.id)
+        elif isinstance(n, ast.stmt) and n is not node:
+            found |= _assigned_by(n)
+        elif not isinstance(n, ast.Lambda):
+            left += parts(n)
+    return frozenset(found)
 
 
 def written_through(statements: Sequence[ast.stmt]) -> frozenset[str]:
@@ -101,7 +119,7 @@ def _inside(statements: Sequence[ast.stmt]) -> list[ast.AST]:
 @by_node
 def _writers(s: ast.stmt) -> tuple[ast.AST, ...]:
     found: list[ast.AST] = [s]
-    left: list[ast.AST] = list(ast.iter_child_nodes(s))
+    left: list[ast.AST] = parts(s)
     while left:
         node = left.pop()
         if isinstance(node, ast.stmt):
@@ -109,8 +127,11 @@ def _writers(s: ast.stmt) -> tuple[ast.AST, ...]:
             continue
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             found.append(node)
-        left.extend(ast.iter_child_nodes(node))
+        left += parts(node)
     return tuple(found)
+
+
+_BRANCHING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.If, ast.While, ast.For)
 
 
 class _Analysis:
@@ -122,20 +143,29 @@ class _Analysis:
     def reads(self, node: ast.AST) -> frozenset[str]:
         """Names that evaluating `node` may read, through functions that it mentions too."""
         direct = reads(node)
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            direct |= {node.target.id}
+        if not self.closures:
+            return direct
         return direct.union(*(self.closures[n] for n in direct if n in self.closures))
 
     def block(
         self, statements: Sequence[ast.stmt], out: frozenset[str], on_break: frozenset[str], on_continue: frozenset[str]
     ) -> frozenset[str]:
         """Names live before the statements, given those live after them."""
-        live = out
+        live = set(out)
         for s in reversed(statements):
-            live = self.statement(s, live, on_break, on_continue)
-        return live
+            if type(s) in _BRANCHING:
+                live = set(self.statement(s, frozenset(live), on_break, on_continue))
+            else:
+                live -= _plain_targets(s)
+                live |= self.reads(s)
+        return frozenset(live)
 
     def statement(
         self, s: ast.stmt, out: frozenset[str], on_break: frozenset[str], on_continue: frozenset[str]
     ) -> frozenset[str]:
+        """One after which control may go elsewhere than on."""
         match s:
             case ast.Return() | ast.Raise():
                 return self.reads(s)
@@ -149,12 +179,7 @@ class _Analysis:
                 return then | other | self.reads(test)
             case ast.While() | ast.For():
                 return self.loop(s, out, on_break, on_continue)
-            case ast.FunctionDef():
-                return (out - {s.name}) | self.reads(s)
-            case ast.AugAssign(target=ast.Name(id=name)):
-                return out | self.reads(s.value) | {name}
-            case _:
-                return (out - _plain_targets(s)) | self.reads(s)
+        raise AssertionError(f"{type(s).__name__} is no branch")
 
     def loop(
         self, s: ast.While | ast.For, out: frozenset[str], on_break: frozenset[str], on_continue: frozenset[str]
@@ -179,6 +204,8 @@ class _Analysis:
 
 def _plain_targets(s: ast.stmt) -> frozenset[str]:
     """Names that the statement certainly binds."""
+    if isinstance(s, ast.FunctionDef):
+        return frozenset({s.name})
     if isinstance(s, ast.Assign | ast.AnnAssign):
         targets = s.targets if isinstance(s, ast.Assign) else [s.target]
         found: set[str] = set()
@@ -235,4 +262,4 @@ def _leaves(node: ast.AST) -> bool:
 
 def _parts(node: ast.AST) -> list[ast.AST]:
     """The statements in a statement."""
-    return [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.expr)]
+    return [c for c in parts(node) if not isinstance(c, ast.expr)]

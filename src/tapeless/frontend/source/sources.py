@@ -48,6 +48,9 @@ class Source:
         return known["tapeless.span"]
 
     def _span(self, node: ast.AST) -> Span:
+        if self.is_ascii and isinstance(node, ast.expr | ast.stmt):
+            first, last = node.lineno + self.offset, (node.end_lineno or node.lineno) + self.offset
+            return Span(self.file, first, node.col_offset + self.indent, last, (node.end_col_offset or 0) + self.indent)
         line = getattr(node, "lineno", 1) + self.offset
         end = getattr(node, "end_lineno", line) or line
         return Span(
@@ -57,6 +60,10 @@ class Source:
             end + self.offset,
             self._column(end, getattr(node, "end_col_offset", 0) or 0) + self.indent,
         )
+
+    @functools.cached_property
+    def is_ascii(self) -> bool:
+        return all(map(str.isascii, self.lines))
 
     def _column(self, line: int, count: int) -> int:
         """Python counts bytes."""
@@ -71,7 +78,7 @@ class Source:
             node = pending.pop()
             if isinstance(node, ast.FunctionDef | ast.Lambda):
                 found.append(node)
-            for child in ast.iter_child_nodes(node):
+            for child in parts(node):
                 if not isinstance(child, ast.stmt | ast.expr) or _reaches(child, line - self.offset):
                     pending.append(child)
         return found
@@ -101,10 +108,43 @@ def by_node(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N,
     return kept
 
 
+_WITHOUT_PARTS = {"ctx", "op", "ops"}  # fields whose nodes only say what kind of expression it is
+
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of a kind of node that may hold statements or expressions."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        leaf = kind in (ast.Name, ast.Constant)
+        found = self[kind] = () if leaf else tuple(f for f in kind._fields if f not in _WITHOUT_PARTS)
+        return found
+
+
+_FIELDS = _Fields()
+
+
+def parts(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below, in the order of the source, contexts and operators apart. Half the time of `ast`'s."""
+    found: list[ast.AST] = []
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+    return found
+
+
 @by_node  # loops ask again and again for the same statements
 def nodes(node: ast.AST) -> tuple[ast.AST, ...]:
-    """The node and all below it."""
-    return tuple(ast.walk(node))
+    """The node and all below it, in the order of the source."""
+    found: list[ast.AST] = []
+    left = [node]
+    while left:
+        node = left.pop()
+        found.append(node)
+        left += reversed(parts(node))
+    return tuple(found)
 
 
 def _tree(text: str) -> ast.Module:

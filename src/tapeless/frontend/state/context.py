@@ -10,7 +10,7 @@ import ast
 import itertools
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -113,6 +113,24 @@ class Budget:
     smallest: int
 
 
+class Place:
+    """A piece of source that is being compiled; made and entered for every expression."""
+
+    __slots__ = ("before", "ctx", "span")
+
+    def __init__(self, ctx: Context, span: Span) -> None:
+        self.ctx, self.span, self.before = ctx, span, ctx.span
+
+    def __enter__(self) -> None:
+        self.ctx.span = self.ctx.b.span = self.span
+
+    def __exit__(self, *problem: object) -> None:
+        self.ctx.span = self.ctx.b.span = self.before
+
+
+ELSEWHERE = nullcontext()
+
+
 @dataclass(eq=False)
 class Context:
     """One compilation: where it stands, what it has seen, what it has emitted."""
@@ -168,30 +186,17 @@ class Context:
     def in_library(self) -> bool:
         return self.frame in self.frames and self.frames[self.frame].library
 
-    @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
+    def at(self, node: ast.AST) -> AbstractContextManager[None]:
         """Statements and errors inside belong to this piece of source (in library code: to the call of it)."""
         frame = self.frames.get(self.frame)
         source = frame.source if frame is not None and not frame.library else None
         if source is None or self.inside_prelude or not hasattr(node, "lineno"):
-            yield
-            return
-        before = self.span
-        self.span = self.b.span = source.span(node)
+            return ELSEWHERE
         self.sources[source.file] = source
-        try:
-            yield
-        finally:
-            self.span = self.b.span = before
+        return Place(self, source.span(node))
 
-    @contextmanager
-    def at_span(self, span: Span) -> Iterator[None]:
-        before = self.span
-        self.span = self.b.span = span
-        try:
-            yield
-        finally:
-            self.span = self.b.span = before
+    def at_span(self, span: Span) -> Place:
+        return Place(self, span)
 
     # -- errors
 

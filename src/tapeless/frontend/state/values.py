@@ -28,6 +28,7 @@ from typing import Any
 
 from tapeless.ir.core import Axis
 from tapeless.ir.hints import Recovery
+from tapeless.ir.node import node
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var
 
 
@@ -63,7 +64,7 @@ class Cell:
         return {self} if self.stands_for is None else self.stands_for.roots
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Strided:
     """A view by basic indexing: `axes` of the array below, then its remaining axes in `order` (None: a new axis)."""
 
@@ -71,14 +72,14 @@ class Strided:
     order: tuple[int | None, ...]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Reshaped:
     """A view of the elements in order, in another shape."""
 
     shape: tuple[Dim, ...]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Borrowed:
     """What NumPy has, or may have, as a view that compiled code cannot write. `returned.CALLS` has the names."""
 
@@ -89,7 +90,7 @@ class Borrowed:
 Step = Strided | Reshaped
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Scalar:
     """A number. `weak`: a Python number, which adopts the precision of what it meets (NumPy 2)."""
 
@@ -105,7 +106,7 @@ class Scalar:
         return isinstance(self.atom, Const)
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Array:
     """A reference: a cell seen through a view. `type` is that of the view."""
 
@@ -114,7 +115,7 @@ class Array:
     view: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Sequence_:
     """A tuple, list, dict, NamedTuple or dataclass of known length. `keys` for dicts and named fields."""
 
@@ -124,14 +125,14 @@ class Sequence_:
     cls: Any = None
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Static:
     """A Python object known at compile time: a module, a type, a built-in function, a string, None."""
 
     value: Any
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Closure:
     """A function of the user: its syntax tree with the bindings it sees."""
 
@@ -143,7 +144,7 @@ class Closure:
     python: types.FunctionType | None = None
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Builtin:
     """A function that the compiler knows: `handler(compiler, args, keywords)`."""
 
@@ -152,7 +153,7 @@ class Builtin:
     parameters: tuple[str, ...] = ()  # what its arguments are called, where that is known
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Method:
     """`receiver.name`, to be called."""
 
@@ -160,7 +161,7 @@ class Method:
     name: str
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class RangeValue:
     """range(...) or tp.prange(...)."""
 
@@ -170,7 +171,7 @@ class RangeValue:
     parallel: bool = False
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Planned:
     """tp.loop(...): what to go over, and how the values of the loop shall come back in the backward pass."""
 
@@ -178,7 +179,7 @@ class Planned:
     wish: Recovery
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Zipped:
     """zip(...) or enumerate(...): `start` is given for enumerate."""
 
@@ -186,7 +187,7 @@ class Zipped:
     start: Scalar | None = None
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class SliceValue:
     """start:stop:step inside brackets, or slice(...)."""
 
@@ -195,7 +196,7 @@ class SliceValue:
     step: Value | None
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class MaybeUndefined:
     """A variable that some paths leave unbound; `defined` is true where it has the value."""
 
@@ -203,7 +204,7 @@ class MaybeUndefined:
     defined: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Conflict:
     """A name that different paths bind to things that have no common type; using it is an error with this reason."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tapeless.errors import WARNINGS
+from tapeless.ir.node import node
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64
+from tapeless.ir.types import I64, SCALAR, Atom, Const, DType, Type, Var, const, i64
 from tapeless.lower.ir.loopir import (
     LARGEST_SIZE,
     Alloc,
@@ -38,7 +39,7 @@ LINE = 128  # bytes: processors fetch lines of 64 in pairs
 STACK_LIMIT = 1024  # elements of constant size up to which an array lives on the stack
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Loc:
     """Element [i, j, ...] lies at offset + i * strides[0] + j * strides[1] + ... of the buffer."""
 
@@ -92,12 +93,12 @@ class Code:
 
     def let(self, name: str, dtype: DType, *args: Atom, label: str = "t", exact: bool = False) -> Atom:
         """A row of the ops table; constants fold."""
-        if name != "convert" and all(isinstance(a, Const) for a in args):
+        if name != "convert" and Var not in map(type, args):
             values = [a.dtype.numpy.type(a.value) for a in args if isinstance(a, Const)]
             return const(row(name).numpy(*values), dtype)
         if name == "convert" and isinstance(args[0], Const):
             return const(row(name).numpy(args[0].dtype.numpy.type(args[0].value), dtype.numpy), dtype)
-        var = Var(label, Type(dtype))
+        var = Var(label, SCALAR[dtype])
         reassoc = self.reassoc and dtype not in (DType.bool, DType.i32, DType.i64)
         self.emit(Let(var, name, args, exact, reassoc))
         return var

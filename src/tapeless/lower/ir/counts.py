@@ -5,12 +5,11 @@ Gives `Counts` of a block: which names cross its border, and which buffers belon
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from tapeless.ir.types import Var
-from tapeless.lower.ir.loopir import Alloc, Assign, Buffer, Declare, Free, Give, Return, Space, Swap
+from tapeless.lower.ir.loopir import Alloc, Assign, Buffer, Declare, Free, Give, Let, Return, Space, Swap
 from tapeless.lower.ir.walk import Block, binds, buffers, reads, walk
 
 
@@ -21,10 +20,11 @@ class Counts:
     """
 
     def __init__(self, block: Block, known: Mapping[int, Counts] = MappingProxyType({})) -> None:
-        self.buffers: Counter[Buffer] = Counter()
+        self.buffers: dict[Buffer, int] = {}
         self.allocated: set[Buffer] = set()
         self.assigned: set[Var] = set()
         self.moved: set[Buffer] = set()  # allocated, freed or exchanged
+        self.swapped: list[tuple[Buffer, Buffer]] = []
         self.gives = False  # a result to the caller
         bound: set[Var] = set()
         read: dict[Var, None] = {}
@@ -33,9 +33,13 @@ class Counts:
             if inner is not None:
                 self._include(inner, read)
                 continue
-            self.buffers.update(buffers(stm))
+            for var in reads(stm):
+                read[var] = None
             bound.update(binds(stm))
-            read.update(dict.fromkeys(reads(stm)))
+            if type(stm) is Let:
+                continue
+            for buffer in buffers(stm):
+                self.buffers[buffer] = self.buffers.get(buffer, 0) + 1
             match stm:
                 case Alloc(buffer=buffer):
                     self.allocated.add(buffer)
@@ -44,20 +48,24 @@ class Counts:
                     self.moved.add(buffer)
                 case Swap(a=a, b=b):
                     self.moved.update((a, b))
+                    self.swapped.append((a, b))
                 case Assign(var=var) | Declare(var=var):
                     self.assigned.add(var)
-            self.gives |= isinstance(stm, Give | Return)
+                case Give() | Return():
+                    self.gives = True
         self.free = tuple(var for var in read if var not in bound)
 
     def _include(self, inner: Counts, read: dict[Var, None]) -> None:
-        self.buffers.update(inner.buffers)
+        for buffer, count in inner.buffers.items():
+            self.buffers[buffer] = self.buffers.get(buffer, 0) + count
         self.allocated |= inner.allocated
         self.assigned |= inner.assigned
         self.moved |= inner.moved
+        self.swapped += inner.swapped
         self.gives |= inner.gives
         read.update(dict.fromkeys(inner.free))
 
-    def private(self, whole: Counter[Buffer]) -> frozenset[Buffer]:
+    def private(self, whole: Mapping[Buffer, int]) -> frozenset[Buffer]:
         """The buffers that nothing outside the block mentions."""
         own = (Space.stack, Space.heap, Space.device, Space.shared)
         return frozenset(b for b, n in self.buffers.items() if b.space in own and whole[b] == n)

@@ -35,6 +35,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from tapeless.ir.node import node
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import LARGEST_SIZE, Atom, DType, Type, Var
 
@@ -73,7 +74,7 @@ class Buffer:
     written: bool = True
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Pointer:
     """The address of an element, as an argument of a library call."""
 
@@ -81,7 +82,7 @@ class Pointer:
     offset: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Let:
     """`exact`: index arithmetic that cannot overflow (nsw). `reassoc`: the order of this operation may change."""
 
@@ -92,21 +93,21 @@ class Let:
     reassoc: bool = False
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Load:
     var: Var
     buffer: Buffer
     index: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Store:
     buffer: Buffer
     index: Atom
     value: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Atomic:
     """Combines into a cell that several threads may meet: op is a row of the ops table (add, min, max, ...)."""
 
@@ -116,7 +117,7 @@ class Atomic:
     value: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Declare:
     """A scalar that changes; in scope to the end of the enclosing block."""
 
@@ -124,13 +125,13 @@ class Declare:
     init: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Assign:
     var: Var
     value: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class For:
     """`var` runs over lo, lo + step, ... below hi (above for a negative step)."""
 
@@ -144,7 +145,7 @@ class For:
     span: Span = NOWHERE  # where it comes from, for `explain` and for errors
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class While:
     """Runs `test`, leaves when `cond` is false, runs `body`, and again."""
 
@@ -154,7 +155,7 @@ class While:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class If:
     cond: Atom
     then: tuple[Stm, ...]
@@ -162,7 +163,7 @@ class If:
     likely: bool | None = None
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Alloc:
     """Heap only; `size` in elements. Uninitialised, 64-byte aligned. A size below 0 counts as 0."""
 
@@ -170,12 +171,12 @@ class Alloc:
     size: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Free:
     buffer: Buffer
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Swap:
     """Exchanges the memory of two heap buffers of equal size."""
 
@@ -188,7 +189,7 @@ INTERRUPT = 2 * CHECK_RECORD  # behind one for an error and one for a warning: a
 RECORDS = INTERRUPT + 3
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Check:
     """Note [Errors]. `site` is an index into the program's error sites; up to three i64 or f64 arguments are kept.
 
@@ -201,7 +202,7 @@ class Check:
     fatal: bool = True
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Call:
     """A native routine by name (see backends/cpu/libraries.py); scalars by value, pointers as addresses.
 
@@ -213,7 +214,7 @@ class Call:
     result: Var | None = None
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Invoke:
     """Runs a function of the program, on as many threads as there are here; its scalar results are bound.
 
@@ -225,7 +226,7 @@ class Invoke:
     results: tuple[Var, ...]
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Kernel:
     """Note [Kernels]. `block` has one statement."""
 
@@ -240,12 +241,12 @@ class Kernel:
         return loop
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Launch:
     kernel: Kernel
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Give:
     """Hands a heap buffer to the caller as result `k` (the dimensions are returned as scalars)."""
 
@@ -253,7 +254,7 @@ class Give:
     buffer: Buffer
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Return:
     """Sets scalar result `k`; does not leave the program."""
 
@@ -261,12 +262,12 @@ class Return:
     value: Atom
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Barrier:
     pass
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Print:
     parts: tuple[str | int, ...]
     args: tuple[Atom, ...]
@@ -296,7 +297,7 @@ Stm = (
 )
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Site:
     """What a failing check raises: the class name of an exception and its message with {0}.. for the arguments."""
 
@@ -306,7 +307,7 @@ class Site:
     kinds: tuple[DType, ...] = ()  # of the arguments
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Program:
     """Parameters in call order: scalars as Var, arrays as Buffer, then `threads` (i64): how many a region may use.
 

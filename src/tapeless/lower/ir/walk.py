@@ -38,8 +38,13 @@ from tapeless.lower.ir.loopir import (
 Block = tuple[Stm, ...]
 
 
+HOLDING = frozenset({For, While, If, Launch})  # the statements with blocks inside
+
+
 def children(stm: Stm) -> tuple[Block, ...]:
     """The blocks inside a statement, in the order in which they run."""
+    if type(stm) not in HOLDING:
+        return ()
     match stm:
         case For(body=body):
             return (body,)
@@ -59,7 +64,7 @@ def walk(block: Block, closed: Container[int] = ()) -> Iterator[Stm]:
     while left:
         stm = left.pop()
         yield stm
-        if closed and id(stm) in closed:
+        if type(stm) not in HOLDING or (closed and id(stm) in closed):
             continue
         for inner in reversed(children(stm)):
             left.extend(reversed(inner))
@@ -67,6 +72,8 @@ def walk(block: Block, closed: Container[int] = ()) -> Iterator[Stm]:
 
 def buffers(stm: Stm) -> tuple[Buffer, ...]:
     """The buffers that a statement itself names, those in its blocks apart."""
+    if type(stm) is Let:
+        return ()
     match stm:
         case Load() | Store() | Atomic() | Alloc() | Free() | Give():
             return (stm.buffer,)
@@ -114,6 +121,8 @@ def operands(stm: Stm) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
 
 def reads(stm: Stm) -> list[Var]:
     """The scalars that a statement itself uses, the one that it assigns included."""
+    if isinstance(stm, Let):  # most are
+        return [a for a in stm.args if isinstance(a, Var)]
     positions, others = operands(stm)
     return [a for a in (*positions, *others) if isinstance(a, Var)]
 

@@ -17,7 +17,7 @@ branches are in the group of what they came from. Results of sweeps, copies and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from tapeless.ir.core import (
@@ -53,6 +53,7 @@ from tapeless.ir.core import (
     WithRegions,
 )
 from tapeless.ir.effects import is_effect
+from tapeless.ir.node import node
 from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import Atom, Var
 from tapeless.passes.analysis.facts import axis_is_inside
@@ -60,7 +61,7 @@ from tapeless.passes.analysis.facts import axis_is_inside
 Names = dict[Var, None]  # a set that keeps its order, so that a program is compiled to the same code every time
 
 
-@dataclass(frozen=True, slots=True)
+@node(frozen=True, slots=True)
 class Footprint:
     """`free` are the names used from outside, `inner` those of them used in regions. `size` counts statements."""
 

@@ -44,6 +44,7 @@ from tapeless.passes.bounds.numbers import Numbers, is_ordering
 from tapeless.symbolic.affine import GREATEST, LARGEST, ZERO, Facts, Form, is_small
 from tapeless.symbolic.polynomials import symbol
 
+_FLOATS = frozenset({DType.f32, DType.f64, DType.c64, DType.c128})
 PATIENCE = 8  # how often, on average, a statement is gone through for the sake of invariants
 
 
@@ -169,11 +170,13 @@ class Ranges:
         return exp
 
     def operator(self, r: Reduction, facts: Facts) -> Reduction:
-        op = self.lam(r.op, facts)
+        op = r.op if _has_only_floats(r.op.body) else self.lam(r.op, facts)
         return r if op is r.op else Reduction(op, r.neutral, r.commutative)
 
     def elements(self, width: Dim, arrays: Sequence[Var], lam: Lambda, facts: Facts, out: list[Stm]) -> Lambda:
         """The lambda of a sweep, a histogram or a scatter: its first parameter counts to the width."""
+        if _has_only_floats(lam.body):
+            return lam
         inside = Facts(facts)
         self.bind(lam.params, inside)
         for array in arrays:
@@ -316,6 +319,11 @@ def count(body: Body) -> int:
     """How many statements there are, those of inner regions included."""
     inner = (s.exp for s in body.stms if not isinstance(s.exp, Apply | Index | Update))
     return len(body.stms) + sum(count(r.body) for exp in inner for r in regions(exp))
+
+
+def _has_only_floats(body: Body) -> bool:
+    """Whether there is nothing in it to learn from, or to test."""
+    return all(isinstance(s.exp, Apply) and s.vars[0].type.dtype in _FLOATS for s in body.stms)
 
 
 def _same(a: object, b: object) -> bool:

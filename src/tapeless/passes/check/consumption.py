@@ -57,6 +57,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.node import node
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Var, i64
 from tapeless.ir.walk import free_in_exp, free_in_lambda, map_exp
@@ -65,7 +66,7 @@ Roots = frozenset[Var]
 NONE: Roots = frozenset()
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Later:
     """What is used after a place: in its block by the last position that uses it, or after one of the blocks around it.
 
@@ -158,6 +159,8 @@ class _Checker:
     # -- which versions a variable looks into
 
     def note(self, stm: Stm) -> None:
+        if isinstance(stm.exp, Apply):
+            return  # numbers look into nothing
         match stm.exp:
             case Index(array=array) | Reshape(array=array) | Transpose(array=array) | Broadcast(array=array):
                 self.roots[stm.vars[0]] = self.of(array) if stm.vars[0].type.shape else NONE
@@ -176,8 +179,11 @@ class _Checker:
         owned = set(owned)
         stms: list[Stm] = []
         for k, stm in enumerate(body.stms):
+            if isinstance(stm.exp, Apply):
+                stms.append(stm)
+                continue
             exp = self.exp(stm, Later(last, k, live_out), owned, stms)
-            stms.append(Stm(stm.vars, exp, stm.span))
+            stms.append(stm if exp is stm.exp else Stm(stm.vars, exp, stm.span))
             for v in stm.vars:
                 if v.type.shape and v in self.roots.get(v, NONE):
                     owned.add(v)
@@ -203,6 +209,8 @@ class _Checker:
             views.setdefault(taken[part], []).append(view)
 
         for k, stm in enumerate(body.stms):
+            if isinstance(stm.exp, Apply):
+                continue
             match stm.exp:
                 case Index(array=array, axes=axes) if stm.vars[0].type.shape:
                     if array in origin:

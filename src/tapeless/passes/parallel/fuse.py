@@ -48,7 +48,8 @@ NEARBY = 4  # sweeps of an array that are tried for a merge
 
 
 def fuse(function: Function) -> Function:
-    return Fuser(function).function(function)
+    swept = [s.exp for s in all_stms(function.body) if isinstance(s.exp, (*SWEPT, WithAcc))]
+    return Fuser(function).function(function) if len(swept) > 1 else function
 
 
 class Fuser(Rewriter):

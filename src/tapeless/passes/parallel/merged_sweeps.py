@@ -7,7 +7,7 @@ on Note [Sweep] for the order of results. The second lambda is renamed, the firs
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tapeless.ir.core import (
     Apply,
@@ -23,6 +23,7 @@ from tapeless.ir.core import (
     Sweep,
     WithRegions,
 )
+from tapeless.ir.node import node
 from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import Atom, Dim, Var, i64
 from tapeless.ir.walk import Substitution, refresh_lambda
@@ -32,7 +33,7 @@ Swept = Sweep | Hist | Scatter
 SWEPT = (Sweep, Hist, Scatter)
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Outputs:
     """The variables that a sweep binds, and what its lambda gives for them."""
 
@@ -44,6 +45,8 @@ class Outputs:
 def outputs(vars: tuple[Var, ...], sweep: Sweep, results: tuple[Atom, ...]) -> Outputs:
     """`results` are those of the lambda."""
     pairs = tuple(zip(vars, results, strict=True))
+    if not sweep.reduces and not sweep.scans:
+        return Outputs((), (), pairs)
     reduced = sum(len(r.neutral) for r in sweep.reduces)
     scanned = reduced + sum(len(r.neutral) for r in sweep.scans)
     return Outputs(pairs[:reduced], pairs[reduced:scanned], pairs[scanned:])
@@ -52,7 +55,8 @@ def outputs(vars: tuple[Var, ...], sweep: Sweep, results: tuple[Atom, ...]) -> O
 def mapped_vars(stm: Stm) -> list[Var]:
     """The variables of a sweep's mapped results."""
     assert isinstance(stm.exp, Sweep)
-    return [v for v, _ in outputs(stm.vars, stm.exp, stm.exp.lam.body.results).mapped]
+    combined = (*stm.exp.reduces, *stm.exp.scans)
+    return list(stm.vars[sum(len(r.neutral) for r in combined) :] if combined else stm.vars)
 
 
 # -- rows
@@ -121,7 +125,7 @@ class RowReads(Substitution):
 # -- two in one
 
 
-@dataclass(frozen=True)
+@node(frozen=True)
 class Merged:
     """`same` are the pairs of names that now stand for one thing."""
 

@@ -7,8 +7,8 @@ Note [Keys]
 Expressions are looked up by a key: the expression itself, with the operands of commutative operations in one order, x -
 1 for integers as x + -1, and without the tests of positions, which have passed once the first of two equal accesses is
 done. For an expression with regions the key is a tuple in which names bound inside are numbered, so that names do not
-matter. Checks inside are part of it: they have passed as well. What prints or updates an accumulator has no key. The
-key of a nest holds those of all levels below, so it is only made once there is another nest with the same operands.
+matter. Checks inside are part of it: they have passed as well. What prints or updates an accumulator has no key. Such a
+key holds those of all levels below, so it is only made once there is another expression with the same operands.
 """
 
 from __future__ import annotations
@@ -199,14 +199,11 @@ def index_key(exp: Index) -> Hashable:
 
 def region_key(exp: Exp) -> Hashable:
     """None if there is none: see `full_key`."""
-    if isinstance(exp, Hist | Scatter | WithAcc):
-        return None
-    nested = any(isinstance(s.exp, WithRegions) for r in regions(exp) for s in r.body.stms)
-    return NestKey(exp) if nested else full_key(exp)
+    return None if isinstance(exp, Hist | Scatter | WithAcc) else RegionKey(exp)
 
 
-class NestKey:
-    """Stands for the key of an expression whose regions have regions."""
+class RegionKey:
+    """Stands for the key of an expression with regions."""
 
     def __init__(self, exp: Exp) -> None:
         self.exp = exp
@@ -222,9 +219,26 @@ class NestKey:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, NestKey) or self.rough != other.rough:
+        if not isinstance(other, RegionKey) or self.rough != other.rough or not _alike(self.exp, other.exp):
             return False
         return self.full is not None and self.full == other.full
+
+
+def _alike(a: Exp, b: Exp) -> bool:
+    """Whether the same operations stand in two expressions with as many statements: a first look."""
+    for left, right in zip(regions(a), regions(b), strict=True):
+        for s, t in zip(left.body.stms, right.body.stms, strict=True):
+            if type(s.exp) is not type(t.exp):
+                return False
+            if isinstance(s.exp, Apply) and isinstance(t.exp, Apply) and not _same_operation(s.exp, t.exp):
+                return False
+    return True
+
+
+def _same_operation(a: Apply, b: Apply) -> bool:
+    return a.op == b.op and all(
+        isinstance(x, Var) if isinstance(y, Var) else x == y for x, y in zip(a.args, b.args, strict=True)
+    )
 
 
 def full_key(exp: Exp) -> Hashable:

@@ -233,6 +233,8 @@ def _regions(exp: WithRegions) -> tuple[tuple[Var, ...], list[Body]]:
 
 def _groups(sweep: Sweep) -> list[tuple[int, int]]:
     """The positions of the results of each operator, reductions first."""
+    if not sweep.reduces and not sweep.scans:
+        return []
     ends = list(accumulate((len(r.neutral) for r in (*sweep.reduces, *sweep.scans)), initial=0))
     return list(pairwise(ends))
 
