@@ -83,7 +83,7 @@ def block_sums():
     return program([x, y, blocks], [For(b, i64(0), blocks, tuple(body), tag=Tag.grid)])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @needs_libdevice
 @pytest.mark.parametrize("name, row", TABLE.items(), ids=list(TABLE))
 def test_rows_compile(name, row, tmp_path):

@@ -20,11 +20,11 @@ def run(theme: str, few: int = 60, part: int | None = None) -> None:
     drawn(programs(theme), differs, few=few, part=part, refused_at_most=0.6)
 
 
-@pytest.mark.sampled(3, each="theme")
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.sampled(6, each="theme")
+@pytest.mark.parametrize("part", range(6))
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_same_programs(theme: str, part: int) -> None:
-    run(theme, 20, part)
+    run(theme, 10, part)
 
 
 @pytest.mark.slow

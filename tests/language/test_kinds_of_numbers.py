@@ -122,7 +122,7 @@ def check(f, *args):
     np.testing.assert_allclose(got, expected, rtol=1e-6 if type(got) in (np.float32, np.complex64) else 1e-13)
 
 
-@pytest.mark.sampled(5, each="f")
+@pytest.mark.sampled(10, each="f")
 @pytest.mark.parametrize("f", BINARY)
 @pytest.mark.parametrize("b", KINDS)
 @pytest.mark.parametrize("a", KINDS)

@@ -53,7 +53,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.sampled(4, each="f")
+@pytest.mark.sampled(8, each="f")
 @pytest.mark.parametrize("n", [1, 2, 3, 9])
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def array(kind):
     return np.array([1, 0, 2]).astype(kind)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("a", DTYPES)
 def test_arrays_with_arrays(a):
     for b in DTYPES:
@@ -53,7 +53,7 @@ def test_arrays_with_arrays(a):
         same(compared, array(a), array(b))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("a", DTYPES)
 def test_arrays_with_numbers(a):
     for b in SCALARS:
@@ -61,7 +61,7 @@ def test_arrays_with_numbers(a):
         same(arithmetic, b, array(a))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("a", SCALARS)
 def test_numbers_with_numbers(a):
     for b in SCALARS:

@@ -185,7 +185,7 @@ def argument(function):
     return x[:, None] * np.linspace(-1.0, 2.0, 6) if function in SQUARE else x
 
 
-@pytest.mark.sampled(4, each="function")
+@pytest.mark.sampled(8, each="function")
 @pytest.mark.parametrize("function", IN_PLACE + OTHERWISE)
 @pytest.mark.parametrize("steps", [0, 1, 2, 5])
 def test_results(function, steps):

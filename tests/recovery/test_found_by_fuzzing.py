@@ -25,6 +25,7 @@ def test_steps_run_again_from_snapshots_read_nothing_else() -> None:
         tp.grad(f, 1, memory="300B")(0.3, np.array([0.3]), 3)
 
 
+@pytest.mark.thorough
 def test_slices_of_varying_lengths_are_solved_for() -> None:
     """The sweep that solves for a slice was as long as the length of the iteration forwards."""
 

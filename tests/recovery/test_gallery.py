@@ -7,7 +7,7 @@ from tests.recovery.gallery import loop
 from tests.recovery.same import ALWAYS, TRIPS, Loop, quietly, same
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @loop.all
 def test_storing_everything_against_differences(program: Loop) -> None:
     for n in (0, 1, 8) if program.smooth else ():
@@ -21,7 +21,7 @@ def test_always(program: Loop, recover: str) -> None:
     program.check(recover=recover)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("memory", ["300B", "3KB"])
 @loop.all
 def test_budget(program: Loop, memory: str) -> None:
@@ -37,7 +37,7 @@ def test_budget(program: Loop, memory: str) -> None:
         same(gradient, program.expected(n))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @loop.all
 def test_undo(program: Loop) -> None:
     if program.undo:

@@ -233,7 +233,7 @@ def until_small(u, n):
     return np.sum(u)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [inner_lengths_vary, until_small])
 def test_arrays_of_known_sizes_count(f):
     u = U[:100]  # 416 kB

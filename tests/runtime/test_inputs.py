@@ -749,7 +749,7 @@ def calls_made(run):
     return made
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "make, n, growth",
     [(long_chain, 50, 2.6), (many_returns, 50, 2.6), (deep_ifs_with_else, 9, 2.6), (long_straight_line, 300, 2.6),

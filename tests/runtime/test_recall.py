@@ -201,7 +201,7 @@ CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_is_noticed(session, change):
     check(session.load().f, False)
@@ -243,6 +243,7 @@ def test_what_is_replaced_after_the_import_is_noticed(session):
     check(program.f, False)
 
 
+@pytest.mark.thorough
 def test_a_change_after_a_recall_is_noticed(session):
     check(session.load().f, False)
     program = session.load()

@@ -17,6 +17,7 @@ def made(k):
     return tp.function(lambda x: x * k + 0.5, cache=False)
 
 
+@pytest.mark.thorough
 def test_code_of_functions_that_are_gone_is_unloaded():
     made(0)(1.0)
     before = mappings.used()

@@ -16,6 +16,7 @@ def run(**more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=120)
 
 
+@pytest.mark.thorough
 def test_tour():
     done = run(PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stdout + done.stderr

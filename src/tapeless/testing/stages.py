@@ -145,7 +145,7 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
                 made[k] = np.full(shape, 77, r.type.dtype.numpy)
         passed = [*(lengths[s] for s in lowered.sizes), *flat, *(np.ravel(a) for a in made.values())]
         try:
-            numbers, given = run_program(program, passed, 2, shuffle=seed, routines=dict.fromkeys(PRODUCTS, gemm))
+            numbers, given = run_program(program, passed, 2, shuffle=seed, routines=ROUTINES)
         except LoopError as failed:
             raise error_of(_record(failed, program.sites[failed.site].kinds), program.sites) from None
         for k in core.written:
@@ -159,9 +159,6 @@ def by_loops(traced: Traced, lowered: Lowered, arguments: Arguments, seed: int) 
         return assemble(traced, results, leaves)
 
     return _call(run, arguments)
-
-
-PRODUCTS = ("sgemm", "dgemm", "cgemm", "zgemm")
 
 
 def gemm(
@@ -190,6 +187,19 @@ def gemm(
     out = matrix(c, m, n, ldc)
     product = alpha * (operand(a, ta, m, k, lda) @ operand(b, tb, k, n, ldb))
     out[...] = product if beta == 0 else product + beta * out
+
+
+def syrk(uplo: int, trans: int, n: int, k: int, alpha: Any, a: Any, lda: int, beta: Any, c: Any, ldc: int) -> None:
+    """A product of a matrix and its transpose, of which BLAS writes one triangle."""
+    square = np.zeros((n, n), c.dtype)
+    turned = ord("T") if chr(trans) == "N" else ord("N")
+    gemm(trans, turned, n, n, k, alpha, a, lda, a, lda, 0, square.ravel(), n)
+    chosen = np.triu if chr(uplo) == "U" else np.tril
+    out = np.lib.stride_tricks.as_strided(c, (n, n), (c.itemsize, ldc * c.itemsize))
+    np.copyto(out, beta * out + square.T if beta else square.T, where=chosen(np.ones((n, n), bool)))
+
+
+ROUTINES = {f"{kind}{name}": routine for kind in "sdcz" for name, routine in (("gemm", gemm), ("syrk", syrk))}
 
 
 def parameters_of(traced: Traced, leaves: Sequence[Any]) -> list[Any]:
