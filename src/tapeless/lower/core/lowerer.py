@@ -49,7 +49,7 @@ from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
 from tapeless.lower.core.schedule import Schedule
-from tapeless.lower.core.uses import own_cells, single_updates, size_test, updated_by
+from tapeless.lower.core.uses import by_cells, last_uses, own_cells, single_updates, size_test, updated_by
 from tapeless.lower.ir import loopir
 from tapeless.lower.ir.loopir import Buffer, Space
 from tapeless.ops.table import TABLE
@@ -220,6 +220,7 @@ class Lowerer:
     def body(self, body: Body) -> list[Atom]:
         """Lowers the statements; gives the scalar results, arrays are found in `arrays`."""
         updates = single_updates(body)
+        fading = Fading(self, body) if any(isinstance(s.exp, Sweep) for s in body.stms) else None
         early: set[int] = set()  # positions of statements that are lowered already
         tested = self.tested
         for k, stm in enumerate(body.stms):
@@ -228,7 +229,10 @@ class Lowerer:
             for v in stm.vars:
                 if v in updates:
                     self._make_in_target(v, k, updates[v], body, early)
-            self.stm(stm)
+            if fading is None:
+                self.stm(stm)
+            else:
+                fading.lower(stm, k)
         results = [self.atom(r) if not r.type.shape else r for r in body.results]
         self.tested = tested
         return results
@@ -299,6 +303,52 @@ class Lowerer:
             else:
                 self.scalars[p] = a
         return self.body(fresh.body)
+
+
+class Fading:
+    """Arrays of one body that nobody needs any more: a map that reads one of them cell by cell is made in its memory."""
+
+    def __init__(self, lo: Lowerer, body: Body) -> None:
+        self.lo, self.last = lo, last_uses(body)
+        self.names: dict[Buffer, list[Var]] = {}  # of memory that was allocated for a statement of the body
+
+    def lower(self, stm: Stm, k: int) -> None:
+        lo = self.lo
+        if isinstance(stm.exp, Sweep):
+            self._reuse(stm, stm.exp, k)
+        before = len(lo.owned[-1])
+        lo.stm(stm)
+        self.names |= {b: [] for b in lo.owned[-1][before:] if b.space is Space.heap}
+        for v in stm.vars:
+            if v in lo.arrays and (names := self.names.get(lo.arrays[v].buffer)) is not None:
+                names.append(v)
+
+    def _reuse(self, stm: Stm, exp: Sweep, k: int) -> None:
+        lo = self.lo
+        taken: set[Buffer] = set()
+        for v in stm.vars[sum(len(r.neutral) for r in exp.reduces) :]:
+            for a in exp.arrays if v not in lo.wanted else ():
+                loc = lo.arrays[a]
+                if (
+                    a.type != v.type
+                    or loc.buffer in taken
+                    or not self._is_over(loc, a, stm, k)
+                    or not by_cells(stm, v, a)
+                ):
+                    continue
+                lo.wanted[v] = loc
+                taken.add(loc.buffer)
+                break
+
+    def _is_over(self, loc: Loc, a: Var, stm: Stm, k: int) -> bool:
+        """Whether this statement is the last one to see the memory, and sees it under one name."""
+        names = self.names.get(loc.buffer)
+        if names is None or not loc.ordered or loc.offset != ZERO:
+            return False
+        if any(self.last.get(w, -1) > k for w in names):
+            return False
+        arrays = self.lo.arrays
+        return all(w is a or w not in arrays or arrays[w].buffer is not loc.buffer for w in free_in_exp(stm.exp))
 
 
 def position(lo: Lowerer, at: At, length: Atom, axis: int) -> Atom:

@@ -50,6 +50,13 @@ def _last_update(body: Body, made: Stm, v: Var, users: Mapping[Var, list[int]]) 
     return None
 
 
+def last_uses(body: Body) -> dict[Var, int]:
+    """The position of the last statement that uses a variable; that behind the last one for results."""
+    last = {v: k for k, stm in enumerate(body.stms) for v in free_in_exp(stm.exp)}
+    last |= {r: len(body.stms) for r in body.results if isinstance(r, Var)}
+    return last
+
+
 def updated_by(body: Body, first: int, last: int) -> tuple[Var, set[int]] | None:
     """The array that the update at `last` writes, by its name at `first`, and the updates of it in between, by id. None
     if one of those may write the same cells.
@@ -88,10 +95,10 @@ def own_cells(body: Body, v: Var, first: int, update: Update) -> list[Var]:
     stm = body.stms[first]
     own = {s.vars[0] for s in body.stms[:first] if s.exp == Index(update.array, update.axes)}
     read = dict.fromkeys(stm.exp.arrays) if isinstance(stm.exp, Sweep) else {}
-    return [a for a in read if a in own and _by_cells(stm, v, a)]
+    return [a for a in read if a in own and by_cells(stm, v, a)]
 
 
-def _by_cells(stm: Stm, v: Var, a: Var) -> bool:
+def by_cells(stm: Stm, v: Var, a: Var) -> bool:
     """Whether the statement, which makes `v`, reads of the array `a` only the cell that it makes, for each."""
     exp = stm.exp
     if not isinstance(exp, Sweep) or v in stm.vars[: sum(len(r.neutral) for r in exp.reduces)]:
@@ -108,7 +115,7 @@ def _by_cells(stm: Stm, v: Var, a: Var) -> bool:
     if len(users) != 1 or made not in users[0].vars or not rows.isdisjoint(exp.lam.body.results):
         return False
     assert isinstance(made, Var)
-    return all(_by_cells(users[0], made, row) for row in rows.intersection(free_in_exp(users[0].exp)))
+    return all(by_cells(users[0], made, row) for row in rows.intersection(free_in_exp(users[0].exp)))
 
 
 def size_test(body: Body, d: Atom, e: Atom, last: int) -> list[int]:
