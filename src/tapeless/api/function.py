@@ -21,6 +21,7 @@ import numpy as np
 from tapeless.api.operators import Vmapped
 from tapeless.api.shared import Shareable, shared
 from tapeless.backends.cpu.threads import MAX_THREADS
+from tapeless.backends.llvm.at_once import cores
 from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
 from tapeless.frontend.guards import Guard
@@ -47,8 +48,7 @@ def default_threads() -> int:
         if not given.isdecimal() or len(given) > 9 or not 1 <= int(given) <= MAX_THREADS:
             raise ValueError(f"TAPELESS_THREADS={given!r}: it must be {THREADS}")
         return int(given)
-    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(found, MAX_THREADS)
+    return min(cores(), MAX_THREADS)
 
 
 class Function(Shareable, Generic[P, R]):

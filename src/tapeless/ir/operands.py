@@ -95,7 +95,7 @@ OPERANDS: dict[type, Callable[[Any], list[Atom]]] = {
     Broadcast: lambda e: [e.array, *_dims(e.shape)],
     Concat: lambda e: list(e.arrays),
     Copy: lambda e: [e.array],
-    Sweep: lambda e: _of_sweep(e),
+    Sweep: _of_sweep,
     Hist: lambda e: [*e.op.neutral, *e.dests, *_dims((e.width,)), *e.arrays],
     Scatter: lambda e: [*e.dests, *_dims((e.width,)), *e.arrays],
     WithAcc: lambda e: list(e.arrays),

@@ -164,7 +164,7 @@ class Rewriter:
             if cond is exp.cond and body is exp.body and carried is exp.params:
                 return exp
             return While(carried, exp.inits, cond, body, exp.hints)
-        if isinstance(exp, If):
+        if isinstance(exp, If):  # these two are the most frequent: without the general rebuilding
             then, orelse = self.body(exp.then), self.body(exp.orelse)
             return exp if then is exp.then and orelse is exp.orelse else If(exp.cond, then, orelse)
         if isinstance(exp, Sweep) and not exp.reduces and not exp.scans:

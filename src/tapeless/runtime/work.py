@@ -1,8 +1,9 @@
 """What the compiler is at, for people who wait: a line on the screen when it takes long, and a log.
 
 `Work` is one compilation. It tells how long each stage took, in `times` and to the logger `tapeless` (the whole at INFO,
-passes at DEBUG). On a terminal or in a notebook it shows one line on stderr from `PATIENCE` seconds on, which is gone
-when the work is done. `TAPELESS_PROGRESS=0` turns the line off; where stderr is a pipe or a file there never is one.
+passes at DEBUG); what comes from the cache is "found". On a terminal or in a notebook it shows one line on stderr from
+`PATIENCE` seconds on, which is gone when the work is done. `TAPELESS_PROGRESS=0` turns the line off; where stderr is a
+pipe or a file there never is one.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Work:
         if kind is None and log.isEnabledFor(logging.INFO):
             longest = sorted(self.times.items(), key=lambda item: -item[1])[:4]
             shares = ", ".join(f"{name} {seconds:.2f}" for name, seconds in longest)
-            log.info("compiled '%s' in %.2f s (%s)", self.name, self.elapsed, shares)
+            done = "compiled" if "codegen" in self.times else "found"
+            log.info("%s '%s' in %.2f s (%s)", done, self.name, self.elapsed, shares)
 
     @property
     def elapsed(self) -> float:

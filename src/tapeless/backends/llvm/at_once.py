@@ -11,6 +11,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def at_once(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """`work` of each item, in their order. The caller's thread takes part; the others are gone when it is done: a forked
     child would not have them.
@@ -26,7 +31,7 @@ def at_once(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
         except BaseException as problem:
             problems.append(problem)
 
-    threads = [threading.Thread(target=take) for _ in range(min(len(os.sched_getaffinity(0)), len(items)) - 1)]
+    threads = [threading.Thread(target=take) for _ in range(min(cores(), len(items)) - 1)]
     for thread in threads:
         thread.start()
     take()

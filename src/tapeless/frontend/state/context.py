@@ -152,16 +152,12 @@ class Context:
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
     calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
     written_cells: set[Cell] = field(default_factory=set)
-    arguments: dict[Cell, int] = field(
-        default_factory=dict
-    )  # numbers of arguments, for those that may be one: `Cell.which`
+    arguments: dict[Cell, int] = field(default_factory=dict)  # their numbers, for `Cell.which`
     read_cells: set[Cell] = field(default_factory=set)
     points: dict[Cell, int] = field(default_factory=dict)  # of which a view without axes was made, and the line
     apart: set[tuple[Cell, Cell]] = field(default_factory=set)  # Note [Shared arrays] in transforms/sharing.py
     found: dict[types.FunctionType, tuple[Source, ast.FunctionDef | ast.Lambda]] = field(default_factory=dict)
-    shared: dict[tuple[Any, ...], Any] = field(
-        default_factory=dict
-    )  # Note [Shared functions] in python/shared_functions.py
+    shared: dict[tuple[Any, ...], Any] = field(default_factory=dict)  # Note [Shared functions]
     compiled: set[ast.AST] = field(default_factory=set)  # functions that have been, at a call
     copied: int = 0  # statements of what was compiled again: Note [Copies]
     copying: int | None = None  # how many statements there were when the open copy began

@@ -1,7 +1,7 @@
 """What is legal in Loop IR, checked statement by statement.
 
 Takes a program and gives `verify_program`, which raises `LoopIRError` naming the statement. Relies on the ops table
-for the types of operations. What depends on values (bounds, initialisation, order) is for `lower/interp`.
+for the types of operations. What depends on values (bounds, initialisation, order) is for `lower/ir/interp`.
 
 Note [Heap]
 On each path a heap buffer is allocated before it is used and then freed or given, once. Branches agree on what is

@@ -36,7 +36,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.operands import regions
 from tapeless.ir.types import Atom, Const, Dim, DType, Var, dim_atom
-from tapeless.ops.table import TABLE
+from tapeless.ops.table import INEXACT, TABLE
 from tapeless.passes.bounds.hoisted_tests import Loop
 from tapeless.passes.bounds.index_tests import IndexTests
 from tapeless.passes.bounds.invariants import Counter, Invariants, Round, Way, is_integer, only
@@ -44,7 +44,6 @@ from tapeless.passes.bounds.numbers import Numbers, is_ordering
 from tapeless.symbolic.affine import GREATEST, LARGEST, ZERO, Facts, Form, is_small
 from tapeless.symbolic.polynomials import symbol
 
-_FLOATS = frozenset({DType.f32, DType.f64, DType.c64, DType.c128})
 PATIENCE = 8  # how often, on average, a statement is gone through for the sake of invariants
 
 
@@ -323,7 +322,7 @@ def count(body: Body) -> int:
 
 def _has_only_floats(body: Body) -> bool:
     """Whether there is nothing in it to learn from, or to test."""
-    return all(isinstance(s.exp, Apply) and s.vars[0].type.dtype in _FLOATS for s in body.stms)
+    return all(isinstance(s.exp, Apply) and s.vars[0].type.dtype in INEXACT for s in body.stms)
 
 
 def _same(a: object, b: object) -> bool:
