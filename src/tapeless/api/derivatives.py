@@ -39,9 +39,9 @@ class Transform:
         def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
             reads = ctx.reads
             own = reads.origin_of(self)
-            function = from_python(ctx, reads.step(own, "attribute", "function"), f"tp.{self.name} of")
-            given = reads.step(own, "attribute", "options")
-            options = {k: from_python(ctx, reads.step(given, "item", k), k) for k in self.options}
+            function = from_python(ctx, reads.step(own, "own attribute", "function"), f"tp.{self.name} of")
+            given = reads.step(own, "own attribute", "options")
+            options = {k: from_python(ctx, reads.step(given, "own item", k), k) for k in self.options}
             if self.direct:
                 return OPERATORS[self.name](ctx, [function, *args], {**options, **keywords})
             return call_value(ctx, OPERATORS[self.name](ctx, [function], options), args, keywords)

@@ -13,7 +13,7 @@ import re
 import threading
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 import numpy as np
@@ -24,21 +24,22 @@ from tapeless.backends.cpu.threads import MAX_THREADS
 from tapeless.backends.llvm.at_once import cores
 from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
-from tapeless.frontend.guards import Guard
 from tapeless.frontend.source.plain_objects import refused
 from tapeless.frontend.state.context import Options, object_text
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.compile import Compiled, compile_specs
 from tapeless.runtime.deep import with_room
-from tapeless.runtime.fastcall import MISFIT, PLAIN, fast_call
+from tapeless.runtime.fastcall import fast_call
 from tapeless.runtime.forks import steady
+from tapeless.runtime.native_entry import MISFIT, PLAIN, native_entry
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_Entry = tuple[Callable[[Any], Any], Guard, Caller]
 THREADS = f"a number from 1 to {MAX_THREADS}"
 MOST_KINDS = 256  # of arguments, for one function
+OFTEN = 100  # calls in Python until a native entry is worth its milliseconds
+MOST_HOT = 4  # native entries of a function: each of them looks at the arguments
 T = TypeVar("T")
 
 
@@ -51,11 +52,23 @@ def default_threads() -> int:
     return min(cores(), MAX_THREADS)
 
 
+@dataclass(slots=True)
+class _Short:
+    """The short way to one specialisation."""
+
+    call: Callable[[Any], Any]
+    caller: Caller
+    calls: int = 0
+    native: Callable[..., Any] | None = None
+
+
 class Function(Shareable, Generic[P, R]):
     """A compiled function. Calling it runs native code; `.python` is the function as written."""
 
     # functools.wraps copies what is in `__dict__`, and the wrapper is another function
-    __slots__ = ("__dict__", "__weakref__", "_fast", "_lock", "_versions", "cache", "options", "python", "threads")
+    __slots__ = (
+        "__dict__", "__weakref__", "_fast", "_hot", "_lock", "_versions", "cache", "options", "python", "threads"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -77,8 +90,8 @@ class Function(Shareable, Generic[P, R]):
         self.threads = threads if threads is not None else default_threads()
         self.options = Options(check, unsafe, fastmath, debug_nans, memory, self.threads == 1)
         self.cache = cache
-        # by types, ranks and flags: what to call, what it depends on, and the specialisation that it belongs to
-        self._fast: dict[Any, tuple[_Entry, ...]] = {}
+        self._fast: dict[Any, tuple[_Short, ...]] = {}  # by types, ranks and flags
+        self._hot: list[Callable[..., Any]] = []  # native entries of what is called often
         self._versions: dict[Any, list[tuple[tuple[Any, ...], Caller]]] = {}
         self._lock = threading.RLock()
 
@@ -86,7 +99,7 @@ class Function(Shareable, Generic[P, R]):
         new = super().copy()
         functools.update_wrapper(new, self.python)
         new.python, new.threads, new.options, new.cache = self.python, self.threads, self.options, self.cache
-        new._fast, new._versions, new._lock = self._fast, self._versions, self._lock
+        new._fast, new._hot, new._versions, new._lock = self._fast, self._hot, self._versions, self._lock
         return new
 
     # -- calls
@@ -94,10 +107,17 @@ class Function(Shareable, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             if not kwargs:
-                for entry in self._fast.get(_fast_key(args), ()):
-                    if entry[1]():
-                        result = entry[0](args)
+                for native in self._hot:
+                    result = native(*args)
+                    if result is not MISFIT:
+                        return result  # type: ignore[no-any-return]
+                for short in self._fast.get(_fast_key(args), ()):
+                    if short.caller.unchanged():
+                        result = short.call(args)
                         if result is not MISFIT:
+                            short.calls += 1
+                            if short.calls == OFTEN:
+                                self._heat(short)
                             return result  # type: ignore[no-any-return]
             return self._slow_call(args, kwargs)
         except Exception as problem:
@@ -117,13 +137,22 @@ class Function(Shareable, Generic[P, R]):
         """Later calls with such arguments need not look for the specialisation."""
         with self._lock:
             known = self._fast.get(key, ())
-            if any(entry[2] is caller for entry in known):
+            if any(short.caller is caller for short in known):
                 return
             call = fast_call(caller, plain, self._again)
             if caller.captured:  # arrays of the surroundings may have been replaced by others
                 fast = call
                 call = lambda args: fast(args) if _captures_fit(caller) else self._again(args)  # noqa: E731
-            self._fast[key] = (*known, (call, caller.unchanged, caller))
+            self._fast[key] = (*known, _Short(call, caller))
+
+    def _heat(self, short: _Short) -> None:
+        """Later calls of this specialisation go through machine code alone."""
+        with steady, self._lock:
+            known = [s.caller for shorts in self._fast.values() for s in shorts if s.native in self._hot]
+            if len(self._hot) < MOST_HOT and all(caller is not short.caller for caller in known):
+                short.native = native_entry(short.caller)
+                if short.native is not None:
+                    self._hot.append(short.native)
 
     def _again(self, args: tuple[Any, ...]) -> Any:
         return self._slow_call(args, {})
@@ -157,11 +186,13 @@ class Function(Shareable, Generic[P, R]):
             del self._versions[next(iter(self._versions))]
         there = {id(caller) for versions in self._versions.values() for _, caller in versions}
         for key, entries in list(self._fast.items()):
-            kept = tuple(e for e in entries if id(e[2]) in there)
+            kept = tuple(short for short in entries if id(short.caller) in there)
             if kept:
                 self._fast[key] = kept
             else:
                 del self._fast[key]
+        known = [short.native for shorts in self._fast.values() for short in shorts]
+        self._hot[:] = [native for native in self._hot if native in known]
 
     # -- looking inside
 

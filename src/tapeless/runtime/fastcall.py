@@ -29,11 +29,10 @@ from tapeless.ir.types import LARGEST_SIZE, DType
 from tapeless.lower.ir.loopir import CHECK_RECORD, RECORDS
 from tapeless.runtime import blas
 from tapeless.runtime.calling import Caller, error_of, warn
+from tapeless.runtime.native_entry import MISFIT
 from tapeless.runtime.results import LARGE_RESULT, empty
 
-MISFIT: Any = object()
 FEW = 4  # arrays that are compared one by one
-PLAIN = 0x0001 | 0x0100 | 0x0400  # NumPy's flags: C-contiguous, aligned, writeable
 
 
 class Frame:

@@ -41,6 +41,15 @@ class Origin:
         return (*self.parent.path, self.kind, self.key)
 
 
+def stays(origin: Origin) -> bool:
+    """Whether it can never be another value: of our own objects, through nothing but tuples."""
+    if origin.kind in OWN:
+        return True
+    parent = origin.parent
+    inside = origin.kind == "type" or (origin.kind in ("item", "length") and isinstance(parent and parent.value, tuple))
+    return inside and parent is not None and stays(parent)
+
+
 def made_here(value: Any) -> Origin:
     """What the compiler made itself, or what is covered by the state of its own files."""
     return Origin(UNRECORDED, value, lambda: value)
@@ -88,6 +97,11 @@ def _attribute(origin: Origin, name: str) -> Get:
     return lambda: getattr(holder, name)
 
 
+def _own_item(origin: Origin, key: Any) -> Get:
+    holder = origin.value
+    return lambda: holder[key]
+
+
 def _numbers(origin: Origin, _: Any) -> Get:
     """A text that stands for all numbers of a tuple or list, with their types. Found once for the same tuple."""
     last: list[Any] = [None, ""]
@@ -103,13 +117,15 @@ def _numbers(origin: Origin, _: Any) -> Get:
     return get
 
 
-# What is inside a container is read through it, since the container may be replaced.
+# What is inside a container is read through it, since the container may be replaced. Our own objects never change.
 STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "cell": _cell,
     "global": _global,
     "default": _default,
     "keyword default": _keyword_default,
     "attribute": _attribute,
+    "own attribute": _attribute,
+    "own item": _own_item,
     "field": lambda origin, name: lambda: getattr(origin.get(), name),
     "item": lambda origin, key: lambda: origin.get()[key],
     "length": lambda origin, _: lambda: len(origin.get()),
@@ -121,6 +137,7 @@ STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "defaults": lambda origin, _: lambda: origin.value.__defaults__,
     "keyword defaults": lambda origin, _: lambda: Keys(origin.value.__kwdefaults__),
 }
+OWN = ("own attribute", "own item")
 ROOTS: Mapping[str, Callable[[str], Any]] = {
     "module": lambda name: sys.modules[name],
 }

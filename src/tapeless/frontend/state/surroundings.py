@@ -15,7 +15,7 @@ import numpy as np
 from tapeless.errors import CompileError
 from tapeless.frontend.source import sources
 from tapeless.frontend.source.marks import peek
-from tapeless.frontend.source.origins import NUMBERS, Origin
+from tapeless.frontend.source.origins import NUMBERS, Origin, stays
 from tapeless.frontend.source.plain_objects import plain_hint, refused
 from tapeless.frontend.state.captures import NewCapture
 from tapeless.frontend.state.code_copies import MOST_NUMBERS, SHORT, refuse_long
@@ -158,7 +158,7 @@ def _watch_type(ctx: Context, origin: Origin, name: str) -> None:
 def watch(ctx: Context, origin: Origin, name: str) -> None:
     """Whatever was resolved by name is compared at each call (`frontend.guards`)."""
     ctx.reads.saw(origin)
-    if not ctx.inside_prelude:
+    if not ctx.inside_prelude and not stays(origin):
         ctx.reads.watch(origin, name)
         ctx.watches.setdefault(origin.path, Watch(origin, name))
 
