@@ -145,6 +145,14 @@ class RecoveryError(SourceError):
     code = "TP300"
 
 
+class OtherPlan(RecoveryError):
+    """Code was called that keeps its values in another way than the sizes of the call ask for. Nobody sees it: calls
+    ask first.
+    """
+
+    code = "TP305"
+
+
 class InvertibilityError(SourceError):
     """A reversible statement could not be undone."""
 

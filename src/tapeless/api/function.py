@@ -28,7 +28,7 @@ from tapeless.frontend.source.plain_objects import refused
 from tapeless.frontend.state.context import Options, object_text
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
-from tapeless.runtime.compile import Compiled, compile_specs
+from tapeless.runtime.compile import Call, Compiled, compile_specs
 from tapeless.runtime.deep import with_room
 from tapeless.runtime.fastcall import fast_call
 from tapeless.runtime.forks import steady
@@ -175,7 +175,7 @@ class Function(Shareable, Generic[P, R]):
             self._forget()
             if versions:  # only what held for an earlier call too is assumed
                 specs = _weaken(specs, versions[-1][0])
-            compiled = _compile(self.python, specs, tree, self.options, self.cache)
+            compiled = _compile(self.python, specs, tree, self.options, self.cache, Call(leaves, self.threads))
             caller = Caller(compiled, specs, self.threads)
             versions.append((tuple(s.labels if isinstance(s, ArraySpec) else () for s in specs), caller))
             return caller, leaves
@@ -198,7 +198,12 @@ class Function(Shareable, Generic[P, R]):
 
     def caller(self, *args: P.args, **kwargs: P.kwargs) -> Caller:
         """What calls the specialisation for these arguments."""
-        return in_short(lambda: self._caller(args, kwargs)[0])
+
+        def found() -> Caller:
+            caller, leaves = self._caller(args, kwargs)
+            return caller.for_call(leaves)
+
+        return in_short(found)
 
     def compiled(self, *args: P.args, **kwargs: P.kwargs) -> Compiled:
         """The specialisation for these arguments, without running it."""
@@ -212,8 +217,9 @@ class Function(Shareable, Generic[P, R]):
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """Prints a report about the code for these arguments, and returns it."""
         tool = importlib.import_module("tapeless.tools.explain")  # a layer above this one
-        compiled = self.compiled(*args, **kwargs)
         caller, leaves = self._caller(args, kwargs)
+        caller = caller.for_call(leaves)
+        compiled = caller.compiled
         with steady:
             return tool.explain(compiled, caller.numbers(leaves), self._measured(args, kwargs), caller.threads)
 
@@ -331,9 +337,9 @@ def wrong_options(made_by: str, options: Mapping[str, Any], others: Iterable[str
     return None
 
 
-def _compile(python: Any, specs: list[Spec], tree: Any, options: Options, cache: bool) -> Compiled:
+def _compile(python: Any, specs: list[Spec], tree: Any, options: Options, cache: bool, call: Call) -> Compiled:
     try:
-        return with_room(lambda: compile_specs(python, specs, tree, options, cache))
+        return with_room(lambda: compile_specs(python, specs, tree, options, cache, call=call))
     except (TapelessError, MemoryError, Warning):  # warnings may be errors
         raise
     except RecursionError:

@@ -56,13 +56,14 @@ class Outline:
     """A program without all that has nothing to do with its memory.
 
     results: arrays that the caller allocates, as bytes of an element and dimensions. `budgets` are the error sites of
-    tests whether a plan fits its budget. `needed` are the variables that all this depends on. `functions` are what it
-    invokes: names, parameters and statements.
+    tests whether a plan fits its budget, `plans` those of tests whether this is the plan at all. `needed` are the
+    variables that all this depends on. `functions` are what it invokes: names, parameters and statements.
     """
 
     threads: Var
     results: tuple[tuple[int, tuple[int | Var, ...]], ...]
     budgets: frozenset[int]
+    plans: frozenset[int]
     needed: frozenset[Var]
     stms: tuple[Stm, ...]
     functions: tuple[tuple[str, tuple[Var | Buffer, ...], tuple[Stm, ...]], ...] = ()
@@ -71,43 +72,47 @@ class Outline:
 @dataclass(frozen=True)
 class Footprint:
     """`peak` has the results in it. `refused` is the error site of a budget that is too small, if one is. `at_least` is
-    what arrays of known sizes take at their peak, without results.
+    what arrays of known sizes take at their peak, without results. `fits`: whether the program is for such a call.
     """
 
     peak: int | None
     results: int | None
     refused: int | None
     at_least: int
+    fits: bool = True
 
 
 def outline(lowered: Lowered) -> Outline:
     program = lowered.program
     results = tuple((r.type.dtype.bytes, r.shape) for r in lowered.array_results.values() if r.provided)
-    budgets = frozenset(k for k, site in enumerate(program.sites) if site.error == "RecoveryError")
+    budgets, plans = (
+        frozenset(k for k, site in enumerate(program.sites) if site.error == error)
+        for error in ("RecoveryError", "OtherPlan")
+    )
     needed = {d for _, shape in results for d in shape if isinstance(d, Var)}
     invoked: dict[str, tuple[Var | Buffer, ...]] = {}  # parameters of functions that allocate
     functions: list[tuple[str, tuple[Var | Buffer, ...], tuple[Stm, ...]]] = []
     for f in program.functions:
-        found = _settled(f.body, needed, budgets, invoked)
+        found = _settled(f.body, needed, budgets | plans, invoked)
         if found:
             invoked[f.name] = f.params
             functions.append((f.name, f.params, found))
-    found = _settled(program.body, needed, budgets, invoked)
-    return Outline(program.threads, results, budgets, frozenset(needed), found, tuple(functions))
+    found = _settled(program.body, needed, budgets | plans, invoked)
+    return Outline(program.threads, results, budgets, plans, frozenset(needed), found, tuple(functions))
 
 
 Invoked = Mapping[str, tuple[Var | Buffer, ...]]
 
 
-def _settled(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int], invoked: Invoked) -> tuple[Stm, ...]:
+def _settled(stms: tuple[Stm, ...], needed: set[Var], tests: frozenset[int], invoked: Invoked) -> tuple[Stm, ...]:
     while True:
         count = len(needed)
-        found = _sketch(stms, needed, budgets, invoked)
+        found = _sketch(stms, needed, tests, invoked)
         if len(needed) == count:
             return found
 
 
-def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int], invoked: Invoked) -> tuple[Stm, ...]:
+def _sketch(stms: tuple[Stm, ...], needed: set[Var], tests: frozenset[int], invoked: Invoked) -> tuple[Stm, ...]:
     """What allocates, and what computes the variables that are needed: those that the rest depends on are added."""
     found: list[Stm] = []
     for stm in stms:
@@ -115,7 +120,7 @@ def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int], in
         match stm:
             case Alloc(size=size):
                 uses = (size,)
-            case Check(cond=cond, site=site) if site in budgets:
+            case Check(cond=cond, site=site) if site in tests:
                 uses = (cond,)
             case Free() | Give():
                 uses = ()
@@ -125,13 +130,13 @@ def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int], in
                 uses = (value,)
             case Load(var=var) if var in needed:
                 uses = ()
-            case For() if body := _sketch(stm.body, needed, budgets, invoked):
+            case For() if body := _sketch(stm.body, needed, tests, invoked):
                 stm, uses = replace(stm, body=body), (stm.lo, stm.hi)
-            case While() if any(parts := [_sketch(part, needed, budgets, invoked) for part in (stm.test, stm.body)]):
+            case While() if any(parts := [_sketch(part, needed, tests, invoked) for part in (stm.test, stm.body)]):
                 stm, uses = replace(stm, test=parts[0], body=parts[1]), ()
-            case If() if any(parts := [_sketch(part, needed, budgets, invoked) for part in (stm.then, stm.orelse)]):
+            case If() if any(parts := [_sketch(part, needed, tests, invoked) for part in (stm.then, stm.orelse)]):
                 stm, uses = replace(stm, then=parts[0], orelse=parts[1]), (stm.cond,)
-            case Launch(kernel) if block := _sketch(kernel.block, needed, budgets, invoked):
+            case Launch(kernel) if block := _sketch(kernel.block, needed, tests, invoked):
                 stm, uses = Launch(replace(kernel, block=block)), ()
             case Invoke(name=name, args=args) if name in invoked:
                 pairs = zip(invoked[name], args, strict=True)
@@ -144,7 +149,7 @@ def _sketch(stms: tuple[Stm, ...], needed: set[Var], budgets: frozenset[int], in
 
 
 def footprint(outline: Outline, values: Mapping[Var, Any], threads: int = 1) -> Footprint:
-    reader = _Reader({v: np.asarray(x, v.type.dtype.numpy)[()] for v, x in values.items()}, threads, outline.budgets)
+    reader = _Reader({v: np.asarray(x, v.type.dtype.numpy)[()] for v, x in values.items()}, threads, outline)
     reader.values[outline.threads] = np.int64(threads)
     reader.functions = {name: (params, stms) for name, params, stms in outline.functions}
     provided: int | None = 0
@@ -154,13 +159,15 @@ def footprint(outline: Outline, values: Mapping[Var, Any], threads: int = 1) -> 
     with np.errstate(all="ignore"):
         reader.block(outline.stms)
     if provided is None or reader.unknown:
-        return Footprint(None, None, reader.refused, reader.peak - reader.given)
-    return Footprint(provided + reader.peak, provided + reader.given, reader.refused, reader.peak - reader.given)
+        return Footprint(None, None, reader.refused, reader.peak - reader.given, reader.fits)
+    return Footprint(
+        provided + reader.peak, provided + reader.given, reader.refused, reader.peak - reader.given, reader.fits
+    )
 
 
 class _Reader:
-    def __init__(self, values: dict[Var, Any], threads: int, budgets: frozenset[int]) -> None:
-        self.values, self.threads, self.budgets = values, threads, budgets
+    def __init__(self, values: dict[Var, Any], threads: int, outline: Outline) -> None:
+        self.values, self.threads, self.outline = values, threads, outline
         self.functions: dict[str, tuple[tuple[Var | Buffer, ...], tuple[Stm, ...]]] = {}
         self.live: dict[Buffer, int] = {}
         self.peak = 0
@@ -168,6 +175,7 @@ class _Reader:
         self.at_once = 1  # elements of a parallel loop that run now
         self.unknown = False  # whether an array of unknown size was met
         self.refused: int | None = None
+        self.fits = True
         self.left = IN_ALL  # iterations that may be followed
         self.bent: set[Var] = set()  # Note [First and last]
 
@@ -214,8 +222,12 @@ class _Reader:
                         self.set(param, self.number(arg))
                 self.block(stms)
             case Check(cond=cond, site=site):
-                fits = self.number(cond)
-                if site in self.budgets and fits is not None and not fits and self.refused is None:
+                holds = self.number(cond)
+                if holds is None or holds:
+                    return
+                if site in self.outline.plans:
+                    self.fits = False
+                elif site in self.outline.budgets and self.refused is None:
                     self.refused = site
             case _:
                 for block in children(stm):

@@ -1,4 +1,4 @@
-"""What a memory budget leaves for the backward pass of loops, call by call.
+"""What a memory budget leaves for the backward pass of loops, call by call, and which code serves a call.
 
 A function whose derivatives have a budget has a hidden argument: the bytes that loops may keep. `Budget` finds it
 before a call, from the outline of the program, whose footprint depends on the plans that the rest of the budget allows.
@@ -7,13 +7,20 @@ without the results of the call, it is that; so it is where no loop keeps anythi
 takes. Where some sizes are not known beforehand (lengths that show when it runs), loops may keep what arrays of known
 sizes leave of the budget. Other arrays of less than `SMALL` bytes in all do not count: that is less than pages and
 threads take anyway.
+
+Note [Programs for calls]
+A program that could do with any room would hold every way of every loop. So there are several: each has the ways that
+are taken with some room and numbers (`passes.tidy.assumed`), and its outline says for which others it is right, too.
+They are made as the search comes to rooms for which there is none yet, and become machine code when a call takes them.
+After `MOST_PROGRAMS` of them, or where the search goes over many rooms, one with all the ways is made.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tapeless.errors import RecoveryError
@@ -27,6 +34,8 @@ TRIES = 24
 MOST = 2**60
 SMALL = 2**16
 MORE, STEP = 16, 1.25
+MOST_PROGRAMS = 4
+Numbers = Sequence[Any]  # sizes and parameters in order, None for arrays
 
 
 @dataclass(frozen=True)
@@ -37,62 +46,135 @@ class Refused:
     site: int | None
 
 
-class Budget:
-    """`inputs` are the variables of sizes and parameters, the hidden one last."""
+@dataclass(eq=False)
+class Program:
+    """`inputs` are the variables of sizes and parameters, the hidden one last. `compiled` gives the code, `key` is that
+    of the cache.
+    """
 
-    def __init__(
-        self,
-        first: int,
-        memory: int,
-        outline: Outline,
-        inputs: Sequence[Var],
-        threads: int,
-        sites: Sequence[Site],
-        where: Callable[[], Span],
-    ) -> None:
+    outline: Outline
+    inputs: Sequence[Var]
+    sites: Sequence[Site]
+    compiled: Callable[[], Any]
+    key: str = ""
+
+    @property
+    def serves_all(self) -> bool:
+        return not self.outline.plans
+
+
+Make = Callable[[Numbers, int | None], Program]  # for a call and the hidden argument; None: with all ways
+
+
+class Missing(Exception):
+    """There is no program for this room; None: for many of them."""
+
+    def __init__(self, room: int | None) -> None:
+        self.room = room
+
+
+@dataclass
+class Programs:
+    """Of one specialisation."""
+
+    make: Make
+    made: list[Program] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def add(self, numbers: Numbers, room: int | None) -> None:
+        whole = room is None or len(self.made) >= MOST_PROGRAMS
+        self.made.append(self.make(numbers, None if whole else room))
+
+
+class Budget:
+    def __init__(self, first: int, memory: int, programs: Programs, threads: int, where: Callable[[], Span]) -> None:
         self.where = where  # what the call is, for errors
         self.more = first - memory  # the argument is for the first budget, the limit is the smallest one
-        self.memory, self.outline, self.inputs, self.threads, self.sites = memory, outline, inputs, threads, sites
+        self.memory, self.programs, self.threads = memory, programs, threads
         self.limit = memory + SMALL
-        self.decides = [v in outline.needed for v in inputs[:-1]]
-        self.known: dict[tuple[Any, ...], int | Refused] = {}
+        self.known: dict[tuple[Any, ...], tuple[Program, int] | Refused] = {}
 
-    def room(self, numbers: Sequence[Any]) -> int:
-        """For sizes and parameters in order, None for arrays."""
-        key = tuple(x if decides else None for x, decides in zip(numbers, self.decides, strict=True))
-        found = self.known.get(key)
+    def on(self, threads: int) -> Budget:
+        """The same for so many threads."""
+        return self if threads == self.threads else Budget(
+            self.memory + self.more, self.memory, self.programs, threads, self.where
+        )  # fmt: skip
+
+    def key(self, numbers: Numbers) -> tuple[Any, ...]:
+        """The numbers that programs depend on, None for others."""
+        made = self.programs.made
+        return tuple(x if any(p.inputs[k] in p.outline.needed for p in made) else None for k, x in enumerate(numbers))
+
+    def find(self, numbers: Numbers) -> tuple[Program, int]:
+        """What serves a call, and its hidden argument."""
+        found = self.known.get(self.key(numbers))
         if found is None:
-            if len(self.known) >= REMEMBERED:
-                self.known.clear()
-            found = self.known[key] = self._search(key)
+            with self.programs.lock:
+                found = self._found(numbers)
         if isinstance(found, Refused):
             raise self._error(found)
         return found
 
-    def _look(self, numbers: Sequence[Any], room: int) -> Footprint:
-        """The call, if loops may keep so much."""
-        values = {v: x for v, x in zip(self.inputs, (*numbers, room + self.more), strict=True) if x is not None}
-        return footprint(self.outline, values, self.threads)
+    def _found(self, numbers: Numbers) -> tuple[Program, int] | Refused:
+        while True:
+            try:
+                room = self._search(numbers)
+                found = room if isinstance(room, Refused) else (self._program(numbers, room)[0], room + self.more)
+                break
+            except Missing as missing:  # Note [Programs for calls]
+                room_then = None if missing.room is None else missing.room + self.more
+                self.programs.add(numbers, room_then)
+        if len(self.known) >= REMEMBERED:
+            self.known.clear()
+        self.known[self.key(numbers)] = found
+        return found
 
-    def _search(self, numbers: Sequence[Any]) -> int | Refused:
+    def _program(self, numbers: Numbers, room: int, many: bool = False) -> tuple[Program, Footprint]:
+        """What serves the call if loops may keep so much."""
+        for program in self.programs.made:
+            if many and not program.serves_all:
+                continue
+            seen = self._at(program, numbers, room)
+            if seen.fits:
+                return program, seen
+        raise Missing(None if many else room)
+
+    def _at(self, program: Program, numbers: Numbers, room: int) -> Footprint:
+        given = zip(program.inputs, (*numbers, room + self.more), strict=True)
+        return footprint(program.outline, {v: x for v, x in given if x is not None}, self.threads)
+
+    def _look(self, numbers: Numbers, room: int) -> Footprint:
+        """For searches over many rooms."""
+        return self._program(numbers, room, many=True)[1]
+
+    def _search(self, numbers: Numbers) -> int | Refused:
         room = enough = self.memory
-        seen = self._look(numbers, room)
+        program, seen = self._program(numbers, room)
         if seen.peak is None:
-            least = self._look(numbers, 0).at_least - SMALL
-            return min(room, room - least) + self.more if least <= room else Refused(least, seen.refused)
-        if not self.outline.budgets:  # no loop keeps anything
+            return self._room_of_unknown(numbers, program, seen)
+        if program.serves_all and not program.outline.budgets:  # no loop keeps anything
             need = seen.peak - (seen.results or 0) - SMALL
-            return room + self.more if need <= self.memory else Refused(need, None)
+            return room if need <= self.memory else Refused(need, None)
         for _ in range(TRIES):
             if seen.refused is not None or seen.peak is None:
                 break
             if seen.peak <= self.limit:
-                return room + self.more
+                return room
             enough, room = room, max(0, room - (seen.peak - self.limit))
-            seen = self._look(numbers, room)
+            _, seen = self._program(numbers, room)
         return self._leanest(numbers, room, enough)
 
-    def _leanest(self, numbers: Sequence[Any], little: int, enough: int) -> int | Refused:
+    def _room_of_unknown(self, numbers: Numbers, program: Program, seen: Footprint) -> int | Refused:
+        """What arrays of known sizes leave. A program without all ways may need more than the leanest of them."""
+        if not program.serves_all:
+            room = min(self.memory, self.memory - (seen.at_least - SMALL))
+            if room >= 0 and self._at(program, numbers, room).fits:
+                return room
+            seen = self._look(numbers, self.memory)
+        least = self._look(numbers, 0).at_least - SMALL
+        return min(self.memory, self.memory - least) if least <= self.memory else Refused(least, seen.refused)
+
+    def _leanest(self, numbers: Numbers, little: int, enough: int) -> int | Refused:
         """`little` is known to be refused, or does not help either."""
         refused = self._look(numbers, little).refused
         while (seen := self._look(numbers, enough)).refused is not None and enough < MOST:
@@ -105,13 +187,13 @@ class Budget:
             else:
                 little = middle
         if seen.peak is None or seen.results is None:
-            return enough + self.more
+            return enough
         need, room = min(self._needs(numbers, enough))
         if need <= self.memory:
-            return room + self.more
-        return Refused(need, min(self.outline.budgets) if refused is None else refused)
+            return room
+        return Refused(need, min(self.for_all.outline.budgets) if refused is None else refused)
 
-    def _needs(self, numbers: Sequence[Any], enough: int) -> Iterator[tuple[int, int]]:
+    def _needs(self, numbers: Numbers, enough: int) -> Iterator[tuple[int, int]]:
         """What a call needs if loops may keep as much as is enough, or more: that may save temporary arrays."""
         for k in range(MORE):
             room = math.ceil(enough * STEP**k)
@@ -119,8 +201,13 @@ class Budget:
             if seen.refused is None and seen.peak is not None and seen.results is not None:
                 yield max(enough, seen.peak - seen.results - SMALL), room
 
+    @property
+    def for_all(self) -> Program:
+        """There is one when a call was refused."""
+        return next(program for program in self.programs.made if program.serves_all)
+
     def _error(self, found: Refused) -> RecoveryError:
-        span = self.where() if found.site is None else self.sites[found.site].span
+        span = self.where() if found.site is None else self.for_all.sites[found.site].span
         return RecoveryError(
             f"the backward pass needs at least {found.need} bytes, and the memory budget is {self.memory}",
             code="TP305",

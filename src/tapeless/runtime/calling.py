@@ -21,12 +21,11 @@ from tapeless.backends.cpu.threads import MAX_THREADS
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.guards import guard
 from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree, View, view_maker
-from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import DType
 from tapeless.lower.ir.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
 from tapeless.runtime import blas
-from tapeless.runtime.budgets import Budget
 from tapeless.runtime.compile import Compiled
+from tapeless.runtime.numbers import plain_numbers, size_sources
 from tapeless.runtime.results import Given, empty
 
 C_TYPES: dict[DType, Any] = {
@@ -57,7 +56,7 @@ class Caller:
         self.threads = threads = max(1, min(threads, MAX_THREADS))
         signature, binary = compiled.signature, compiled.binary
         self.specs = specs
-        self.sizes = _size_sources(compiled, specs)
+        self.sizes = size_sources(signature)
         self.positions = signature.arguments
         self.captured = signature.captured
         self.surroundings: list[Callable[[], Any]] = [c.get for c in self.captured]
@@ -97,15 +96,41 @@ class Caller:
         self.blas_threads = 0 if not binary.blas else 1 if binary.blas == "inside" else threads
         self.build = self._builder(signature.output)
         self.prepare = [_prepare(*kind, p.name) for kind, p in zip(self.params, signature.params, strict=True)]
-        self.budget = _budget(compiled, threads)
+        self.budget = None if compiled.budget is None else compiled.budget.on(threads)
+        self.others: dict[int, Caller] = {}  # for other programs under the budget, by id of what is compiled
         self.simple = all(not (not a and d.is_complex) for a, d in self.params) and not self.captured
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         values = [leaves[k] for k in self.positions]
         for get in self.surroundings:
             values.append(get())
-        if self.budget is not None:
-            values.append(self.budget.room(self._plain_numbers(values)))
+        if self.budget is None:
+            return self._run(leaves, values)
+        program, room = self.budget.find(self._numbers(values))
+        return self._of(program.compiled())._run(leaves, [*values, room])
+
+    def _of(self, compiled: Compiled) -> Caller:
+        """What calls this, one of the programs under the budget."""
+        if compiled is self.compiled:
+            return self
+        found = self.others.get(id(compiled))
+        if found is None:
+            found = self.others[id(compiled)] = Caller(compiled, self.specs, self.threads)
+        return found
+
+    def for_call(self, leaves: Sequence[Any]) -> Caller:
+        """What runs such a call."""
+        if self.budget is None:
+            return self
+        try:
+            return self._of(self.budget.find(self._numbers(self._values(leaves)))[0].compiled())
+        except RecoveryError:  # a call says so
+            return self
+
+    def _values(self, leaves: Sequence[Any]) -> list[Any]:
+        return [*(leaves[k] for k in self.positions), *(c.get() for c in self.captured)]
+
+    def _run(self, leaves: Sequence[Any], values: list[Any]) -> Any:
         keep: list[Any] = []
         copies: list[tuple[Any, Any]] = []
         arguments: list[Any] = [source(values) for source in self.sizes]
@@ -149,18 +174,16 @@ class Caller:
         other.surroundings = [lambda a=a: a for a in arrays]  # type: ignore[misc]
         return other
 
-    def _plain_numbers(self, values: Sequence[Any]) -> list[Any]:
-        """Sizes and scalar arguments, None for arrays."""
-        scalars = (None if is_array else v for (is_array, _), v in zip(self.params, values, strict=False))
-        return [*(source(values) for source in self.sizes), *scalars]
+    def _numbers(self, values: Sequence[Any]) -> list[Any]:
+        return plain_numbers(self.compiled.signature, [source(values) for source in self.sizes], values)
 
     def numbers(self, leaves: Sequence[Any]) -> dict[Any, Any]:
         """Sizes and scalar arguments of a call, by their variables."""
         core = self.compiled.traced.core
-        values = [*(leaves[k] for k in self.positions), *(c.get() for c in self.captured)]
+        values = self._values(leaves)
         if self.budget is not None:
             try:
-                values.append(self.budget.room(self._plain_numbers(values)))
+                values.append(self.budget.find(self._numbers(values))[1])
             except RecoveryError:  # a call says so
                 values.append(self.budget.memory)
         found = {size: source(values) for size, source in zip(core.sizes, self.sizes, strict=True)}
@@ -305,21 +328,6 @@ def _prepare(is_array: bool, dtype: DType, name: str) -> Callable[[list[Any], An
     return lambda arguments, value: arguments.append(convert(value))
 
 
-def _size_sources(compiled: Compiled, specs: Sequence[Any]) -> list[Callable[[Sequence[Any]], int]]:
-    """For each size parameter: where it is read from."""
-    signature = compiled.signature
-    sources: list[Callable[[Sequence[Any]], int]] = []
-    for size in signature.sizes:
-        for k, p in enumerate(signature.params):
-            if size in p.type.shape:
-                axis = p.type.shape.index(size)
-                sources.append(lambda values, k=k, axis=axis: values[k].shape[axis])  # type: ignore[misc]
-                break
-        else:
-            raise AssertionError(f"size {size} belongs to no parameter")
-    return sources
-
-
 def _reader(dtype: DType) -> Callable[[Any, int], Any]:
     match dtype:
         case DType.bool:
@@ -351,17 +359,6 @@ def warn(record: Any, sites: Sequence[Site]) -> None:
     errors.warn_caller(problem)
 
 
-def _budget(compiled: Compiled, threads: int) -> Budget | None:
-    memory, binary = compiled.signature.memory, compiled.binary
-    if memory is None or binary.outline is None:
-        return None
-
-    def where() -> Span:
-        return next((s.span for s in compiled.traced.core.body.stms if s.span.line), NOWHERE)
-
-    return Budget(*memory, *binary.outline, threads, binary.sites, where)
-
-
 def error_of(record: Any, sites: Sequence[Site]) -> Exception:
     """The exception for what native code left in its error record."""
     code = record[0]
@@ -380,7 +377,7 @@ def error_of(record: Any, sites: Sequence[Site]) -> Exception:
             "file": span.file, "line": span.line, "column": span.column, "end_line": span.end_line,
             "end_column": span.end_column,
         }  # fmt: skip
-        code = {"code": "TP305"} if cls is errors.RecoveryError else {}  # the only one at run time
+        code = {"code": "TP305"} if issubclass(cls, errors.RecoveryError) else {}  # the only one at run time
         located: Exception = cls(message, **code, **where)
         return located
     place = f" ({span.file}:{span.line})" if span.line else ""

@@ -2,35 +2,43 @@
 
 Gives `Compiled` with the text of every stage. The disk cache has the code by the traced program with its places in the
 source, the options and the machine, so nothing that decides the code is missing from its key; `recall` mostly finds
-that key without a trace.
+that key without a trace. Under a budget there may be several programs: Note [Programs for calls] in `budgets`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from tapeless.backends.cpu.compile import compile_program, load
+from tapeless.errors import RecoveryError
 from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
 from tapeless.frontend.state.context import Options
 from tapeless.ir.core import Function
 from tapeless.ir.digest import digest
 from tapeless.ir.printer import print_function
+from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.target import Target
-from tapeless.ir.types import DType
-from tapeless.lower.footprint import outline
+from tapeless.ir.types import DType, Var
+from tapeless.lower.footprint import Outline, outline
 from tapeless.lower.ir.printer import print_program
 from tapeless.lower.ir.verify import verify_program
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
-from tapeless.passes.check.consumption import check_in_place
+from tapeless.passes.check.consumption import Inserted, check_in_place
 from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import VERIFY, finished
+from tapeless.passes.tidy.assumed import assumed
 from tapeless.runtime import cache, recall
+from tapeless.runtime.budgets import Budget, Numbers, Program, Programs
 from tapeless.runtime.collector import resting
 from tapeless.runtime.deep import with_room
-from tapeless.runtime.kept import Binary, SizeOf
+from tapeless.runtime.forks import steady
+from tapeless.runtime.kept import Binary, ForCall, SizeOf
+from tapeless.runtime.numbers import numbers_of
 from tapeless.runtime.work import Work
 
 
@@ -45,6 +53,7 @@ class Compiled:
     trace: Callable[[], Traced]
     times: dict[str, float] = field(default_factory=dict)
     from_cache: bool = False
+    budget: Budget | None = None
 
     @cached_property
     def traced(self) -> Traced:
@@ -85,73 +94,214 @@ class Compiled:
         raise ValueError(f"unknown stage {stage!r}: use core, optimized, loops, llvm, asm or ptx")
 
 
+@dataclass(frozen=True)
+class Call:
+    """One that code is wanted for."""
+
+    leaves: Sequence[Any]
+    threads: int
+
+
 @resting()
 def compile_specs(
-    function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool = True, level: int = 3
+    function: Any,
+    specs: Sequence[Spec],
+    tree: Any,
+    options: Options,
+    use_cache: bool = True,
+    level: int = 3,
+    call: Call | None = None,
 ) -> Compiled:
-    """`level` is LLVM's; code of a lower one than the highest stays out of the cache."""
+    """`level` is LLVM's; code of a lower one than the highest stays out of the cache. Under a budget the code is for
+    this `call`, if there is one, and others make what they need.
+    """
     with Work(getattr(function, "__name__", "function")) as work:
-        return _compile(work, function, specs, tree, options, use_cache and level == 3, level)
+        source = _Source(function, specs, tree, options, use_cache and level == 3, level)
+        return source.compiled(work, call)
 
 
-def _compile(
-    work: Work, function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool, level: int
-) -> Compiled:
-    if use_cache:
-        with work.at("cache"):
-            place = recall.key_of(function, specs, tree, options)
-            known = recall.recall(place, function, specs, tree) if place is not None else None
-            found = _fetched(known[0]) if known is not None else None
-        if known is not None and found is not None:
-            again = lambda: trace_specs(function, specs, tree, options)  # noqa: E731
-            return Compiled(known[1], options, *found, again, work.times, True)
-    with work.at("trace"):
-        traced = trace_specs(function, specs, tree, options)
-    if use_cache:
-        with work.at("cache"):
-            key = cache.key_of(*recall.surroundings(replace(options, memory=None)), digest(traced.core))
-            if place is not None:
-                recall.remember(place, function, specs, tree, traced, key)
-            found = _fetched(key)
+@dataclass
+class _Lowered:
+    """A program that is not machine code yet."""
+
+    lowered: Lowered
+    core: Function
+    copies: list[Inserted]
+
+
+class _Source:
+    """A function for one kind of arguments, on its way to machine code."""
+
+    def __init__(
+        self, function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool, level: int
+    ) -> None:
+        self.function, self.specs, self.tree, self.options = function, specs, tree, options
+        self.use_cache, self.level = use_cache, level
+        self.place = recall.key_of(function, specs, tree, options) if use_cache else None
+
+    @cached_property
+    def traced(self) -> Traced:
+        return trace_specs(self.function, self.specs, self.tree, self.options)
+
+    def compiled(self, work: Work, call: Call | None) -> Compiled:
+        if self.use_cache:
+            with work.at("cache"):
+                known = self._recalled(work, call)
+            if known is not None:
+                return known
+        with work.at("trace"):
+            traced = self.traced
+        if traced.signature.memory is not None:
+            return self._within_budget(work, call)
+        key, found = self._known(work, traced.core)
+        if key and self.place is not None:
+            recall.remember(self.place, self.function, self.specs, self.tree, traced, key)
         if found is not None:
-            return Compiled(traced.signature, options, *found, lambda: traced, work.times, True)
-    binary = _binary(work, traced, options, level)
-    with work.at("load"):
-        address = load(binary.objects, binary.name, binary.externals, binary.helpers)
-    if use_cache:
-        cache.store(key, binary)
-    return Compiled(traced.signature, options, binary, address, lambda: traced, work.times)
+            return Compiled(traced.signature, self.options, *found, lambda: traced, work.times, True)
+        binary, address = self._native(work, self._lowered(work, traced.core), key)
+        return Compiled(traced.signature, self.options, binary, address, lambda: traced, work.times)
+
+    def _recalled(self, work: Work, call: Call | None) -> Compiled | None:
+        """From the cache, without a trace."""
+        if self.place is None:
+            return None
+        leaves = None if call is None else call.leaves
+        known = recall.recall(self.place, self.function, self.specs, self.tree, leaves)
+        found = None if known is None else _fetched(known.code)
+        if known is None or found is None:
+            return None
+        binary, signature = found[0], known.signature
+        compiled = Compiled(signature, self.options, *found, lambda: self._assumed(known.call), work.times, True)
+        if signature.memory is not None and binary.outline is not None:
+            program = Program(*binary.outline, binary.sites, lambda: compiled)
+            compiled.budget = self._budget(signature.memory, call, [program])
+            if known.call is not None and call is not None:
+                numbers = numbers_of(signature, call.leaves)
+                compiled.budget.known[compiled.budget.key(numbers)] = (program, known.call.room)
+        return compiled
+
+    # -- under a budget
+
+    def _within_budget(self, work: Work, call: Call | None) -> Compiled:
+        signature = self.traced.signature
+        assert signature.memory is not None
+        budget = self._budget(signature.memory, call, [], work)
+        if call is None:
+            budget.programs.add((), None)
+            compiled: Compiled = budget.programs.made[0].compiled()
+            return compiled
+        numbers, room = numbers_of(signature, call.leaves), 0
+        try:
+            program, room = budget.find(numbers)
+        except RecoveryError:  # the call itself says so, if it comes to that
+            program = budget.for_all
+        compiled = program.compiled()
+        if self.place is not None:
+            for_call = None if program.serves_all else ForCall(budget.key(numbers), room)
+            recall.remember(self.place, self.function, self.specs, self.tree, self.traced, program.key, for_call)
+        return compiled
+
+    def _budget(
+        self, memory: tuple[int, int], call: Call | None, made: list[Program], work: Work | None = None
+    ) -> Budget:
+        def make(numbers: Numbers, room: int | None) -> Program:
+            with nullcontext(first.pop()) if first else Work(self.function.__name__) as working, steady, resting():
+                return with_room(lambda: self._program(working, budget, numbers, room))
+
+        def where() -> Span:
+            return next((s.span for s in self.traced.core.body.stms if s.span.line), NOWHERE)
+
+        first = [work] if work is not None else []
+        budget = Budget(*memory, Programs(make, made), 1 if call is None else call.threads, where)
+        return budget
+
+    def _program(self, work: Work, budget: Budget, numbers: Numbers, room: int | None) -> Program:
+        """One for such a call; without a room, for all."""
+        traced = self._assumed(None if room is None else ForCall(tuple(numbers), room))
+        key, found = self._known(work, traced.core)
+        signature, options = traced.signature, self.options
+
+        def compiled(binary: Binary, address: int, from_cache: bool) -> Compiled:
+            return Compiled(signature, options, binary, address, lambda: traced, work.times, from_cache, budget)
+
+        if found is not None and found[0].outline is not None:
+            ready = compiled(*found, True)
+            return Program(*found[0].outline, found[0].sites, lambda: ready, key)
+        lowered = self._lowered(work, traced.core)
+        sketch, inputs = _outlined(lowered)
+
+        @functools.cache
+        def made() -> Compiled:
+            with steady, resting():
+                return compiled(*self._native(work, lowered, key), False)
+
+        return Program(sketch, inputs, lowered.lowered.program.sites, made, key)
+
+    def _assumed(self, call: ForCall | None) -> Traced:
+        """With the ways that a call takes, if one is given."""
+        traced = self.traced
+        if call is None:
+            return traced
+        core = traced.core
+        given = zip((*core.sizes, *core.params), (*call.numbers, call.room), strict=True)
+        whole = {v: x for v, x in given if x is not None and not v.type.dtype.is_float and not v.type.dtype.is_complex}
+        return replace(traced, core=assumed(core, whole, core.params[-1]))
+
+    # -- stages
+
+    def _key(self, core: Function) -> str:
+        return cache.key_of(*recall.surroundings(replace(self.options, memory=None)), digest(core))
+
+    def _known(self, work: Work, core: Function) -> tuple[str, tuple[Binary, int] | None]:
+        """The key of the code, and what the cache has."""
+        if not self.use_cache:
+            return "", None
+        with work.at("cache"):
+            key = self._key(core)
+            return key, _fetched(key)
+
+    def _lowered(self, work: Work, core: Function) -> _Lowered:
+        options = self.options
+        with work.at("passes", record=False):
+            core = finished(core, unsafe=options.unsafe, times=work.times)
+        with work.at("in place"):
+            core, copies = check_in_place(core)
+        with work.at("lower"):
+            lowered = lower(core, fastmath=options.fastmath, alone=options.alone)
+        if VERIFY:
+            verify(core)
+            verify_program(lowered.program)
+        return _Lowered(lowered, core, copies)
+
+    def _native(self, work: Work, made: _Lowered, key: str) -> tuple[Binary, int]:
+        program = made.lowered.program
+        with work.at("native", record=False):
+            native = compile_program(program, self.level, work)
+            work.times.update(native.times)
+        sizes = {v: SizeOf(k) for k, v in enumerate(made.core.sizes)}
+        arrays = {k: _convention(r, sizes) for k, r in made.lowered.array_results.items()}
+        binary = Binary(
+            native.name,
+            native.objects,
+            native.externals,
+            native.helpers,
+            program.scalar_results,
+            made.lowered.scalar_results,
+            arrays,
+            program.sites,
+            made.copies,
+            made.lowered.blas,
+            None if self.traced.signature.memory is None else _outlined(made),
+        )
+        with work.at("load"):
+            address = load(binary.objects, binary.name, binary.externals, binary.helpers)
+        if key:
+            cache.store(key, binary)
+        return binary, address
 
 
-def _binary(work: Work, traced: Traced, options: Options, level: int) -> Binary:
-    with work.at("passes", record=False):
-        core = finished(traced.core, unsafe=options.unsafe, times=work.times)
-    with work.at("in place"):
-        core, copies = check_in_place(core)
-    with work.at("lower"):
-        lowered = lower(core, fastmath=options.fastmath, alone=options.alone)
-    if VERIFY:
-        verify(core)
-        verify_program(lowered.program)
-    with work.at("native", record=False):
-        native = compile_program(lowered.program, level, work)
-        work.times.update(native.times)
-    sizes = {v: SizeOf(k) for k, v in enumerate(traced.core.sizes)}
-    arrays = {k: _convention(r, sizes) for k, r in lowered.array_results.items()}
-    program = lowered.program
-    return Binary(
-        native.name,
-        native.objects,
-        native.externals,
-        native.helpers,
-        program.scalar_results,
-        lowered.scalar_results,
-        arrays,
-        program.sites,
-        copies,
-        lowered.blas,
-        None if traced.signature.memory is None else (outline(lowered), (*core.sizes, *core.params)),
-    )
+def _outlined(made: _Lowered) -> tuple[Outline, tuple[Var, ...]]:
+    return outline(made.lowered), (*made.core.sizes, *made.core.params)
 
 
 def _fetched(key: str) -> tuple[Binary, int] | None:

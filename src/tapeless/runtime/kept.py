@@ -46,6 +46,14 @@ class Binary:
 
 
 @dataclass(frozen=True)
+class ForCall:
+    """Code with only the ways that some calls take: the numbers that decide, None for others, and the hidden argument."""
+
+    numbers: tuple[int | float | bool | None, ...]
+    room: int
+
+
+@dataclass(frozen=True)
 class Memory:
     """One trace: what it had read, the key of the code that came of it, and its signature, read only where all is as it
     was.
@@ -54,6 +62,7 @@ class Memory:
     rows: tuple[Row, ...]
     code: str
     signature: bytes
+    call: ForCall | None
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,7 @@ class Called:
 
 CODEC = Codec(
     [
-        Binary, Memory, Called, Hidden, SizeOf, Signature, *get_args(Output), *returned.PARTS, Row, Inserted, Site, Span, DType, Type, Var, Const,
+        Binary, Memory, ForCall, Called, Hidden, SizeOf, Signature, *get_args(Output), *returned.PARTS, Row, Inserted, Site, Span, DType, Type, Var, Const,
         Outline, *get_args(Stm), Kernel, Buffer, Space, Tag, Pointer,
     ]
 )  # fmt: skip

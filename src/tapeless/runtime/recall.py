@@ -18,7 +18,7 @@ import dataclasses
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ from tapeless.frontend.state.context import Captured, Options, Watch
 from tapeless.frontend.state.values import Cell
 from tapeless.ir.pytree import TreeDef
 from tapeless.runtime import cache
-from tapeless.runtime.kept import CODEC, Called, Hidden, Memory
+from tapeless.runtime.kept import CODEC, Called, ForCall, Hidden, Memory
+from tapeless.runtime.numbers import numbers_of
 from tapeless.runtime.plain import Unplain
 from tapeless.version import VERSION
 
@@ -67,8 +68,19 @@ def key_of(function: Any, specs: Sequence[Spec], tree: Any, options: Options) ->
     return cache.key_of("trace", *surroundings(options), place, structure, *kinds)
 
 
-def recall(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef) -> tuple[str, Signature] | None:
-    """The key of the code and how to call it."""
+@dataclass(frozen=True)
+class Recalled:
+    """The key of the code, how to call it, and which calls it is for."""
+
+    code: str
+    signature: Signature
+    call: ForCall | None
+
+
+def recall(
+    key: str, function: Any, specs: Sequence[Spec], tree: TreeDef, leaves: Sequence[Any] | None
+) -> Recalled | None:
+    """`leaves` are the arguments of the call."""
     memories = cache.fetch(key, cache.TRACE)
     if not isinstance(memories, list) or not all(isinstance(m, Memory) for m in memories):
         return None
@@ -85,11 +97,30 @@ def recall(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef) -> tup
         captured = [_captured(h, origins[h.row]) for h in called.hidden]
         watched = [(origins[k], row.watched) for k, row in enumerate(memory.rows) if row.watched]
         watches = [Watch(origin, name) for origin, name in watched]
-        return memory.code, replace(called.signature, captured=captured, watches=watches)
+        signature = replace(called.signature, captured=captured, watches=watches)
+        if memory.call is None or _is_for(memory.call, signature, leaves):
+            return Recalled(memory.code, signature, memory.call)
     return None
 
 
-def remember(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef, traced: Traced, code: str) -> None:
+def _is_for(call: ForCall, signature: Signature, leaves: Sequence[Any] | None) -> bool:
+    if leaves is None:
+        return False
+    numbers = numbers_of(signature, leaves)
+    return len(call.numbers) == len(numbers) and all(
+        a is None or (type(a) is type(b) and a == b) for a, b in zip(call.numbers, numbers, strict=True)
+    )
+
+
+def remember(
+    key: str,
+    function: Any,
+    specs: Sequence[Spec],
+    tree: TreeDef,
+    traced: Traced,
+    code: str,
+    call: ForCall | None = None,
+) -> None:
     """Keeps a trace for `recall`, if all that it had read can be recognised again."""
     signature, reads = traced.signature, traced.reads
     if reads.opaque or any(c.origin.number == UNRECORDED for c in signature.captured):
@@ -102,9 +133,10 @@ def remember(key: str, function: Any, specs: Sequence[Spec], tree: TreeDef, trac
         data = CODEC.encode(Called(replace(signature, captured=[], watches=[]), hidden), _classes(origins, tree))
     except Unplain:
         return
-    new = Memory(tuple(reads.rows), code, data)
+    new = Memory(tuple(reads.rows), code, data, call)
     found = cache.fetch(key, cache.TRACE)
-    earlier = [m for m in found if isinstance(m, Memory) and m.rows != new.rows] if isinstance(found, list) else []
+    memories = found if isinstance(found, list) else []
+    earlier = [m for m in memories if isinstance(m, Memory) and (m.rows, m.call) != (new.rows, new.call)]
     cache.store(key, [new, *earlier[: KEPT - 1]], cache.TRACE)
 
 
