@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tapeless.ir.core import Apply, At, Axis, Body, Call, Check, Index, Print, Stm, Update, UpdateAcc
-from tapeless.ir.walk import map_regions
+from tapeless.ir.core import Apply, At, Axis, Body, Call, Check, Index, Print, Progress, Stm, Update, UpdateAcc
+from tapeless.ir.walk import in_regions, map_regions, with_stms
 
 
 def unchecked(axes: Sequence[Axis]) -> tuple[Axis, ...]:
@@ -18,9 +18,15 @@ def quiet(body: Body) -> Body:
     return Body(tuple(_quiet(s) for s in body.stms if not _heard(s)), body.results)
 
 
+def unshown(body: Body) -> Body:
+    """For elements that come in no order: nobody says how far they are."""
+    stms = tuple(in_regions(s, unshown) for s in body.stms if not isinstance(s.exp, Progress))
+    return with_stms(body, stms)
+
+
 def _heard(stm: Stm) -> bool:
     """Tests of budgets (`ad.recovery.budget`) are not the user's."""
-    return isinstance(stm.exp, Print) or (isinstance(stm.exp, Check) and stm.exp.error != "RecoveryError")
+    return isinstance(stm.exp, Print | Progress) or (isinstance(stm.exp, Check) and stm.exp.error != "RecoveryError")
 
 
 def _quiet(stm: Stm) -> Stm:

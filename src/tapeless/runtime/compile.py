@@ -23,6 +23,7 @@ from tapeless.ir.types import DType
 from tapeless.lower.footprint import outline
 from tapeless.lower.ir.printer import print_program
 from tapeless.lower.ir.verify import verify_program
+from tapeless.lower.ir.walk import shows_progress
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.passes.check.consumption import check_in_place
 from tapeless.passes.check.verify import verify
@@ -151,6 +152,7 @@ def _binary(work: Work, traced: Traced, options: Options, level: int) -> Binary:
         copies,
         lowered.blas,
         None if traced.signature.memory is None else (outline(lowered), (*core.sizes, *core.params)),
+        core.name if shows_progress(program) else "",
     )
 
 
