@@ -51,11 +51,11 @@ def script(tmp_path):
     return str(path)
 
 
-def run(script, **surroundings):
+def run(script, *args, **surroundings):
     """What the program prints, and what it writes to a terminal on stderr."""
     ours, its = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", **surroundings}
-    process = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=its, env=environment)
+    process = subprocess.Popen([sys.executable, script, *args], stdout=subprocess.PIPE, stderr=its, env=environment)
     os.close(its)
     seen = []
 
