@@ -1,6 +1,8 @@
 """The bar of tp.progress while native code runs, on a real pseudo-terminal; that pipes stay clean; what the line says."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.runtime import progress, work
+from tapeless.runtime import progress, screen
 from tests.runtime.test_work import Notebook, run
 
 PROGRAM = """
@@ -24,9 +26,9 @@ import time
 import numpy as np
 
 import tapeless as tp
-from tapeless.runtime import work
+from tapeless.runtime import screen
 
-work.PATIENCE = 0.01
+screen.PATIENCE = 0.01
 
 
 def wave(x, n):
@@ -170,8 +172,8 @@ def test_pipes_stay_clean(script):
 def test_notebooks_show_a_plain_line(monkeypatch):
     stderr = Notebook()
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr(work, "_in_notebook", lambda: True)
-    monkeypatch.setattr(work, "PATIENCE", 0.0)
+    monkeypatch.setattr(screen, "_in_notebook", lambda: True)
+    monkeypatch.setattr(screen, "PATIENCE", 0.0)
     with progress.Bar("loss", [3, -8]):
         while "backward" not in stderr.text:
             time.sleep(0.01)
@@ -223,15 +225,53 @@ def test_only_programs_with_such_loops_are_watched():
 def test_of_several_lines_one_is_shown(monkeypatch):
     stderr = Notebook()
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr(work, "_in_notebook", lambda: True)
-    monkeypatch.setattr(work, "PATIENCE", 0.0)
+    monkeypatch.setattr(screen, "_in_notebook", lambda: True)
+    monkeypatch.setattr(screen, "PATIENCE", 0.0)
     with progress.Bar("outer", [1, 2]):
         while "outer" not in stderr.text:
             time.sleep(0.01)
         with progress.Bar("inner", [1, 2]):
             time.sleep(0.3)
     assert "inner" not in stderr.text
-    assert not any(t.name == "tapeless progress" for t in threading.enumerate())
+
+
+def threads():
+    return [t for t in threading.enumerate() if t.name == "tapeless progress"]
+
+
+def test_short_calls_share_a_thread_that_ends(monkeypatch):
+    monkeypatch.setattr(screen, "on_screen", lambda: True)
+    monkeypatch.setattr(screen, "PATIENCE", 0.2)
+    seen = set()
+    for _ in range(200):
+        with progress.Bar("f", [0, 0]):
+            seen.update(t.ident for t in threads())
+    assert len(seen) == 1
+    while threads():
+        time.sleep(0.05)
+
+
+def test_a_closed_screen_is_nobodys_problem(monkeypatch):
+    class Closed(Notebook):
+        def write(self, text):
+            raise ValueError("I/O operation on closed file.")
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    monkeypatch.setattr(screen, "_in_notebook", lambda: True)
+    monkeypatch.setattr(screen, "PATIENCE", 0.0)
+    with progress.Bar("f", [1, 2]):
+        time.sleep(0.3)
+
+
+def test_a_fork_inside_a_loop(monkeypatch):
+    monkeypatch.setattr(screen, "on_screen", lambda: True)
+    for _ in tp.progress(range(1)):
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+    if pid == 0:
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
 
 
 # -- the text

@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 
 from tapeless.lower.ir.loopir import PROGRESS
-from tapeless.runtime.work import Line, on_screen
+from tapeless.runtime.screen import Line, on_screen
 
 WIDTH = 24  # characters
 Words = ctypes.c_int64 * 2
