@@ -18,6 +18,7 @@ from tapeless.api.derivatives import (
 )
 from tapeless.api.function import Function, function
 from tapeless.api.operators import hist, loop, map, prange, reduce, scan, scatter, vmap
+from tapeless.api.progress import progress
 from tapeless.errors import (
     ArgumentError,
     CacheNotUsed,
@@ -59,6 +60,7 @@ __all__ = [
     "loop",
     "map",
     "prange",
+    "progress",
     "reduce",
     "scan",
     "scatter",

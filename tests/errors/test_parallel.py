@@ -187,6 +187,27 @@ def vmap_axis_out_of_bounds(a):
     return tp.vmap(lambda x: x, in_axes=3)(a)
 
 
+@rejected(np.ones(3))
+def progress_of_an_array(x):
+    s = 0.0
+    for e in tp.progress(x):
+        s += e
+    return s
+
+
+@rejected(np.ones(3))
+def progress_of_prange(x):
+    for i in tp.progress(tp.prange(len(x))):
+        x[i] = 0.0
+
+
+@rejected(3, error=CallError)
+def progress_of_nothing(n):
+    for i in tp.progress():
+        n += i
+    return n
+
+
 @rejected.all
 def test_message(program: Program, golden) -> None:
     golden(message(program), str(program))

@@ -79,6 +79,8 @@ def every.<locals>.f(x: [n]f64, a: [n][3]f64, k: i64, c: bool, w: f64) -> (f64, 
   low: [n][n]f64 = @cholesky prod {lower: true, tries: 3, how: "a, \"b\": {c}"}
   check c IndexError "index {0} is outside of {1}" k n
   print ("k = ", 0, "\n") k
+  progress k n
+  progress 3 n {backward: true}
   more: [n]f64 = call g.jvp n x_2 w {effects: true}
   none: [n]f64 = call g.jvp n more w {inverse: true}
   in (z, counts, x_2)

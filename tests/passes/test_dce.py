@@ -38,6 +38,19 @@ def test_effects_stay() -> None:
     stays('p: bool = lt a b; check p ValueError "{0}" a; print ("k", 0) k; t: f64 = x[k!]; u: f64 = d[j?]', "b")
 
 
+def test_progress_stays_where_its_loop_does() -> None:
+    loop = "r: f64 = loop (h: f64 = a) for i < k do m: i64 = add i 1 progress m k h1: f64 = sin h in h1"
+    code = """
+        r: f64 = loop (h: f64 = a) for i < k do
+          m: i64 = add i 1
+          progress m k
+          h1: f64 = sin h
+          in h1
+    """
+    assert alive(code, "r") == f"{loop} in r"
+    assert alive(code, "b") == "in b"
+
+
 def test_what_is_around_an_effect_stays_too() -> None:
     code = """
         p: bool = lt a b

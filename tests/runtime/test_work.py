@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.runtime import work
+from tapeless.runtime import screen, work
 
 PROGRAM = """
 import sys
@@ -22,9 +22,9 @@ import time
 import numpy as np
 
 import tapeless as tp
-from tapeless.runtime import compile, work
+from tapeless.runtime import compile, screen
 
-work.PATIENCE = 0.01
+screen.PATIENCE = 0.01
 finished = compile.finished
 
 
@@ -51,11 +51,11 @@ def script(tmp_path):
     return str(path)
 
 
-def run(script, **surroundings):
+def run(script, *args, **surroundings):
     """What the program prints, and what it writes to a terminal on stderr."""
     ours, its = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", **surroundings}
-    process = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=its, env=environment)
+    process = subprocess.Popen([sys.executable, script, *args], stdout=subprocess.PIPE, stderr=its, env=environment)
     os.close(its)
     seen = []
 
@@ -113,8 +113,8 @@ class Notebook:
 def test_notebooks_show_a_plain_line(monkeypatch):
     stderr = Notebook()
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr(work, "_in_notebook", lambda: True)
-    monkeypatch.setattr(work, "PATIENCE", 0.0)
+    monkeypatch.setattr(screen, "_in_notebook", lambda: True)
+    monkeypatch.setattr(screen, "PATIENCE", 0.0)
     with work.Work("loss") as running, running.at("native"):
         running.expect(3)
         running.part_done()
@@ -129,7 +129,7 @@ def test_notebooks_show_a_plain_line(monkeypatch):
 def test_short_work_shows_nothing(monkeypatch):
     stderr = Notebook()
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr(work, "_in_notebook", lambda: True)
+    monkeypatch.setattr(screen, "_in_notebook", lambda: True)
     with work.Work("loss"):
         pass
     assert stderr.text == ""
@@ -138,7 +138,7 @@ def test_short_work_shows_nothing(monkeypatch):
 @pytest.mark.parametrize("stderr", [None, object()])
 def test_without_a_screen(monkeypatch, stderr):
     monkeypatch.setattr(sys, "stderr", stderr)
-    assert not work.on_screen()
+    assert not screen.on_screen()
 
 
 def test_the_log_has_the_whole_at_info_and_passes_at_debug(caplog):

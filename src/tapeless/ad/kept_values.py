@@ -59,7 +59,7 @@ def _named(a: Atom, names: Mapping[Var, Var]) -> Atom:
 
 
 def forwards(reverse: Reverse, body: Body) -> Kept:
-    b, kept = reverse.b, Kept(quiet(body))
+    b, kept = reverse.b, Kept(quiet(body, shown=True))
     with b.region() as stms:
         whole: dict[Var, tuple[list[Atom], Resume]] = {}
         for s in body.stms:

@@ -167,9 +167,11 @@ class Reverse:
         return found
 
     def fresh(self, lam: Lambda, loud: bool = False) -> Lambda:
-        """A copy to be run again: other names, and nothing tested or printed a second time, unless `loud`."""
+        """A copy to be run again: other names, and nothing tested or printed a second time, unless `loud`. It is shown
+        how far it is.
+        """
         renamed = Substitution({}, refresh=True)
-        copy = renamed.lam(lam if loud else Lambda(lam.params, quiet(lam.body)))
+        copy = renamed.lam(lam if loud else Lambda(lam.params, quiet(lam.body, shown=True)))
         self._active.update(new for old, new in renamed.map.items() if old in self._active and isinstance(new, Var))
         return copy
 

@@ -10,7 +10,7 @@ from tapeless import errors
 from tapeless.interp.evaluate import Evaluator, evaluates
 from tapeless.interp.values import Value, fresh, select, store
 from tapeless.ir.calls import operands_of
-from tapeless.ir.core import Apply, Call, Check, Index, Lambda, Library, Print, Stm, Update
+from tapeless.ir.core import Apply, Call, Check, Index, Lambda, Library, Print, Progress, Stm, Update
 from tapeless.ir.quiet import quiet
 from tapeless.ir.span import Span
 from tapeless.ops.library import LIBRARY
@@ -71,4 +71,9 @@ def fail(error: str, message: str, span: Span) -> None:
 @evaluates(Print)
 def show(evaluator: Evaluator, stm: Stm, exp: Print) -> Sequence[Value]:
     print("".join(p if isinstance(p, str) else str(evaluator.readable(exp.args[p])) for p in exp.parts))
+    return []
+
+
+@evaluates(Progress)
+def progress(evaluator: Evaluator, stm: Stm, exp: Progress) -> Sequence[Value]:
     return []

@@ -16,6 +16,7 @@
              | library(atom, ...)                     matmul, sort, solve, cholesky, ...
              | call f(atom, ...)                      a function of the program: Note [Calls]
              | check atom | print atom...             effects, kept in order
+             | progress done total                    how far a loop is: Note [Progress]
     axis   ::= at(atom) | span(start, length, step)
     body   ::= stm... in (atom, ...)          lam ::= \\p... -> body
 
@@ -37,6 +38,13 @@ A program is its entry with the functions that it calls, directly or through oth
 of its own. A function that is called writes no parameter, and sees its parameters only. It may have derivatives of its
 own (`Rule`), which are functions of the program too. Such a function and its rules may name each other; apart from
 that, calls make no circle.
+
+Note [Progress]
+A loop over `tp.progress` says at the start of each iteration how many it has done, of how many. Somebody may look while
+the program runs (`runtime/progress.py`), and nothing else depends on it. So it is no effect: what comes before or after
+it may trade places with it, and a loop is not run for its sake. It stays where the region around it does (dead code),
+is left out of what runs a second time (`ir/quiet.py`), and out of sweeps, whose elements come in no order. The backward
+pass of an iteration says how many it has left behind, so all ways to run a loop backwards count alike.
 """
 
 from __future__ import annotations
@@ -286,7 +294,7 @@ class Call:
 
     function: str
     args: tuple[Atom, ...]
-    effects: bool  # whether it tests or prints something; without, the function runs silently
+    effects: bool  # whether it tests, prints or shows something; without, the function runs silently
     inverse: bool = False
 
 
@@ -310,9 +318,18 @@ class Print:
     args: tuple[Atom, ...]
 
 
+@node(frozen=True)
+class Progress:
+    """Note [Progress]."""
+
+    done: Atom
+    total: Atom
+    backward: bool = False
+
+
 # What makes or rearranges one array without looking at what is in it.
 Arranging = Iota | Full | ArrayLit | Reshape | Transpose | Broadcast | Concat | Copy
-Plain = Apply | Index | Update | UpdateAcc | Library | Call | Check | Print | Arranging
+Plain = Apply | Index | Update | UpdateAcc | Library | Call | Check | Print | Progress | Arranging
 WithRegions = If | For | While | Sweep | Hist | Scatter | WithAcc
 Exp = Plain | WithRegions  # a match over all of them ends in `assert_never`, so that mypy finds what a new one lacks
 
@@ -357,7 +374,7 @@ class Function:
 
 __all__ = [
     "Apply", "Arranging", "ArrayLit", "At", "Atom", "Axis", "Body", "Broadcast", "Call", "Check", "Concat", "Copy", "DType", "Dim", "Exp",
-    "For", "Full", "Function", "Hist", "If", "Index", "Iota", "Lambda", "Library", "Plain", "Print", "Range", "Reduction",
-    "Reshape", "Rule", "Scatter", "Span", "Stm", "Sweep", "Transpose", "Type", "Update", "UpdateAcc", "Var", "While", "WithAcc",
+    "For", "Full", "Function", "Hist", "If", "Index", "Iota", "Lambda", "Library", "Plain", "Print", "Progress", "Range",
+    "Reduction", "Reshape", "Rule", "Scatter", "Span", "Stm", "Sweep", "Transpose", "Type", "Update", "UpdateAcc", "Var", "While", "WithAcc",
     "WithRegions",
 ]  # fmt: skip

@@ -29,6 +29,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Progress,
     Reduction,
     Reshape,
     Scatter,
@@ -104,6 +105,7 @@ OPERANDS: dict[type, Callable[[Any], list[Atom]]] = {
     Call: lambda e: list(e.args),
     Check: lambda e: [e.cond, *e.args],
     Print: lambda e: list(e.args),
+    Progress: lambda e: [e.done, e.total],
 }
 
 REGIONS: dict[type, Callable[[Any], list[Lambda]]] = {

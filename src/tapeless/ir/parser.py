@@ -33,6 +33,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Progress,
     Range,
     Reduction,
     Reshape,
@@ -209,6 +210,9 @@ class Parser(OperandParser):
                 return Call(name, args, bool(words.get("effects")), bool(words.get("inverse")))
             case "print":
                 return Print(self.listed(self.print_part, "(", ")"), self.atoms())
+            case "progress":
+                done, total = self.atom(), self.atom()
+                return Progress(done, total, bool(dict(self.attributes()).get("backward")))
         return Apply(head, self.atoms())
 
     def takes_list(self) -> bool:

@@ -56,6 +56,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Progress,
     Reduction,
     Reshape,
     Scatter,
@@ -246,6 +247,9 @@ class Printer:
             case Print(parts, args):
                 texts = ", ".join(_quoted(p) if isinstance(p, str) else str(p) for p in parts)
                 return " ".join([f"print ({texts})", *map(self.atom, args)])
+            case Progress(done, total, backward):
+                way = [_attributes([("backward", True)])] if backward else []
+                return " ".join(["progress", self.atom(done), self.atom(total), *way])
             case _:
                 assert_never(exp)
 

@@ -1,12 +1,15 @@
-"""Core that runs a second time, or of which only the results are wanted: without tests and output of the user."""
+"""Core that runs a second time, or of which only the results are wanted: without tests and output of the user.
+
+Where it is also what takes the time (`shown`), it still says how far it is: Note [Progress].
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tapeless.ir.core import Apply, At, Axis, Body, Call, Check, Index, Print, Stm, Update, UpdateAcc
-from tapeless.ir.walk import map_regions
+from tapeless.ir.core import Apply, At, Axis, Body, Call, Check, Index, Print, Progress, Stm, Update, UpdateAcc
+from tapeless.ir.walk import in_regions, map_regions, with_stms
 
 
 def unchecked(axes: Sequence[Axis]) -> tuple[Axis, ...]:
@@ -14,16 +17,30 @@ def unchecked(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(At(a.index, a.wrap) if isinstance(a, At) else a for a in axes)
 
 
-def quiet(body: Body) -> Body:
-    return Body(tuple(_quiet(s) for s in body.stms if not _heard(s)), body.results)
+def quiet(body: Body, shown: bool = False) -> Body:
+    return Body(tuple(_quiet(s, shown) for s in body.stms if not _heard(s, shown)), body.results)
 
 
-def _heard(stm: Stm) -> bool:
+def unshown(body: Body) -> Body:
+    """For elements that come in no order: nobody says how far they are."""
+    stms = tuple(in_regions(s, unshown) for s in body.stms if not isinstance(s.exp, Progress))
+    return with_stms(body, stms)
+
+
+def _heard(stm: Stm, shown: bool) -> bool:
     """Tests of budgets (`ad.recovery.budget`) are not the user's."""
-    return isinstance(stm.exp, Print) or (isinstance(stm.exp, Check) and stm.exp.error != "RecoveryError")
+    match stm.exp:
+        case Print():
+            return True
+        case Progress():
+            return not shown
+        case Check(error=error):
+            return error != "RecoveryError"
+        case _:
+            return False
 
 
-def _quiet(stm: Stm) -> Stm:
+def _quiet(stm: Stm, shown: bool) -> Stm:
     exp = stm.exp
     match exp:
         case Index(array=array, axes=axes):
@@ -37,5 +54,5 @@ def _quiet(stm: Stm) -> Stm:
         case Apply():
             pass
         case _:
-            exp = map_regions(exp, quiet)
+            exp = map_regions(exp, lambda body: quiet(body, shown))
     return stm if exp is stm.exp else Stm(stm.vars, exp, stm.span)

@@ -31,6 +31,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Progress,
     Range,
     Reduction,
     Reshape,
@@ -137,6 +138,8 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return Check(atom(cond), error, message, atoms(args))
         case Print(parts, args):
             return Print(parts, atoms(args))
+        case Progress(done, total, backward):
+            return Progress(atom(done), atom(total), backward)
         case _:
             assert_never(exp)
 

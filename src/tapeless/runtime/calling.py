@@ -26,6 +26,7 @@ from tapeless.lower.ir.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
 from tapeless.runtime import blas
 from tapeless.runtime.compile import Compiled
 from tapeless.runtime.numbers import plain_numbers, size_sources
+from tapeless.runtime.progress import watched
 from tapeless.runtime.results import Given, empty
 
 C_TYPES: dict[DType, Any] = {
@@ -81,7 +82,8 @@ class Caller:
                 f"the arguments hold {len(self.params)} numbers and arrays, and {MOST_ARGUMENTS} is the most that can be passed;"
                 " make arrays of lists of numbers"
             )
-        self.native = ctypes.CFUNCTYPE(None, *argtypes)(compiled.address)
+        native: Callable[..., None] = ctypes.CFUNCTYPE(None, *argtypes)(compiled.address)
+        self.native = watched(native, binary.progress) if binary.progress else native
         slots = sum(2 if d.is_complex else 1 for d in binary.scalar_results)
         given = sum(1 for r in binary.array_results.values() if not r[1])
         self.Results = ctypes.c_int64 * max(1, slots + given)

@@ -27,6 +27,7 @@ from tapeless.ir.types import DType, Var
 from tapeless.lower.footprint import Outline, outline
 from tapeless.lower.ir.printer import print_program
 from tapeless.lower.ir.verify import verify_program
+from tapeless.lower.ir.walk import shows_progress
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.passes.check.consumption import Inserted, check_in_place
 from tapeless.passes.check.verify import verify
@@ -292,6 +293,7 @@ class _Source:
             made.copies,
             made.lowered.blas,
             None if self.traced.signature.memory is None else _outlined(made),
+            made.core.name if shows_progress(program) else "",
         )
         with work.at("load"):
             address = load(binary.objects, binary.name, binary.externals, binary.helpers)

@@ -43,6 +43,7 @@ class Binary:
     copies: list[Inserted]
     blas: str = ""  # "inside" when a parallel region calls BLAS, "outside" when only other code does
     outline: tuple[Outline, tuple[Var, ...]] | None = None  # for budgets, with the variables of sizes and parameters
+    progress: str = ""  # the name to show, when a loop says how far it is
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The shortest way into native code: a function of Python that is machine code itself.
 
 `native_entry` takes a `Caller` and gives a function of the arguments, or None where that takes more care than it does:
-containers, captured arrays, budgets, complex numbers, results that are views. The function looks at the arguments'
+containers, captured arrays, budgets, complex numbers, bars of progress, results that are views. The function looks at the arguments'
 types, sizes and places, calls the specialisation without the interpreter's lock, and puts the result together. Where
 the arguments are not those of the specialisation it gives `MISFIT`, and the caller looks further.
 
@@ -55,7 +55,7 @@ class Unfit(Exception):
 
 
 def native_entry(caller: Caller) -> Callable[..., Any] | None:
-    if not usable() or caller.captured or caller.budget is not None:
+    if not usable() or caller.captured or caller.budget is not None or caller.compiled.binary.progress:
         return None
     try:
         entry = _Entry(caller)

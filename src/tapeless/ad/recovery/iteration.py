@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from tapeless.ad.reverse import Reverse
 from tapeless.ir.core import Body, For, Lambda, Sweep
-from tapeless.ir.quiet import quiet
+from tapeless.ir.quiet import quiet, unshown
 from tapeless.ir.types import Atom, Const, Dim, Type, Var, atom_dim
 from tapeless.ir.walk import refresh_lambda
 from tapeless.ops.emit import sum_operator
@@ -120,7 +120,7 @@ def trips(reverse: Reverse, bound: Atom) -> Dim:
 
 def as_sweep(reverse: Reverse, exp: For, region: Region, ends: Mapping[int, Atom]) -> list[Atom]:
     """Iterations that do not see each other, in any order; what scalars of outside get."""
-    b, body = reverse.b, region.live
+    b, body = reverse.b, unshown(region.live)
     with b.region() as stms:
         for k, end in region.ends.items():
             b.alias(end, ends[k])

@@ -17,6 +17,7 @@ from tapeless.ad.recovery.sizes import bytes_of
 from tapeless.ad.reverse import Reverse
 from tapeless.ir.core import Apply, Body, For, Full, If, Lambda, Stm
 from tapeless.ir.hints import NONE, Hints, How, Recovery
+from tapeless.ir.quiet import quiet
 from tapeless.ir.types import I64, Atom, Dim, Type, Var, atom_dim, dim_atom, i64
 from tapeless.ir.walk import refresh_lambda
 
@@ -167,7 +168,8 @@ def advance(
     The first time (not `again`) with their tests and output.
     """
     b = reverse.b
-    lam = Lambda((exp.index, *exp.params), reverse.without_updates(exp.body))
+    body = reverse.without_updates(exp.body)
+    lam = Lambda((exp.index, *exp.params), quiet(body) if again else body)
     lam = reverse.fresh(lam) if again else refresh_lambda(lam)
     r = Var(exp.index.name, I64)
     with b.region() as stms:

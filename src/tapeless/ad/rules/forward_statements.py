@@ -18,6 +18,7 @@ from tapeless.ir.core import (
     Index,
     Iota,
     Print,
+    Progress,
     Range,
     Reshape,
     Stm,
@@ -30,8 +31,8 @@ from tapeless.ops.emit import differentiable
 from tapeless.ops.partials import FIRST_WINS
 
 
-@tangent_of(Iota, Check, Print)
-def jvp_of_nothing(forward: Forward, stm: Stm, exp: Iota | Check | Print) -> None:
+@tangent_of(Iota, Check, Print, Progress)
+def jvp_of_nothing(forward: Forward, stm: Stm, exp: Iota | Check | Print | Progress) -> None:
     forward.b.add(stm)
 
 

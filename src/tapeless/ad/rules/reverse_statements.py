@@ -21,6 +21,7 @@ from tapeless.ir.core import (
     Index,
     Iota,
     Print,
+    Progress,
     Range,
     Reshape,
     Stm,
@@ -38,6 +39,13 @@ from tapeless.symbolic.positions import combined
 def vjp_of_nothing(reverse: Reverse, stm: Stm, exp: Iota | Check | Print) -> Back:
     reverse.b.add(stm)
     return nothing
+
+
+@adjoint_of(Progress)
+def vjp_progress(reverse: Reverse, stm: Stm, exp: Progress) -> Back:
+    """What was still to come is now left behind."""
+    reverse.b.add(stm)
+    return lambda: reverse.b.effect(Progress(reverse.emit("sub", exp.total, exp.done), exp.total, backward=True))
 
 
 @adjoint_of(Apply)

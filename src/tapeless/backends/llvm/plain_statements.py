@@ -5,7 +5,7 @@ from __future__ import annotations
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.writer import MEMORY
-from tapeless.lower.ir.loopir import Assign, Barrier, Declare, Let, Load, Return, Store
+from tapeless.lower.ir.loopir import PROGRESS, Assign, Barrier, Declare, Let, Load, Progress, Return, Store
 
 
 @emits(Let)
@@ -61,3 +61,13 @@ def write_return(code: Code, stm: Return) -> None:
 @emits(Barrier)
 def write_barrier(code: Code, stm: Barrier) -> None:
     """Nothing to wait for: on a CPU the iterations of a block loop run one after the other."""
+
+
+@emits(Progress)
+def write_progress(code: Code, stm: Progress) -> None:
+    """Atomic, so that the stores stay in their loop; otherwise they are like any other."""
+    w = code.w
+    total = code.index(stm.total)
+    words = code.index(stm.done), w.let(f"sub i64 0, {total}") if stm.backward else total
+    for k, word in enumerate(words):
+        w.do(f"store atomic i64 {word}, ptr {w.slot(code.err, PROGRESS + k)} monotonic, align 8")

@@ -98,7 +98,7 @@ def pure_region(ctx: Context, what: str, params: Sequence[Var], make: Callable[[
     """A lambda whose body may read but not write what is outside."""
     before: State = ctx.state
     ctx.state = before.copy()
-    with ctx.b.region() as stms:
+    with ctx.b.region() as stms, ctx.showing_nothing():
         results = tuple(make())
     for cell, var in before.cells.items():
         if ctx.state.cells.get(cell) is not var or (cell in ctx.state.stale and cell not in before.stale):

@@ -1,11 +1,13 @@
-"""The operators of the package inside compiled functions, by name; ranges of parallel loops.
+"""The operators of the package inside compiled functions, by name; ranges of parallel loops, and of those that show how far they are.
 
 Takes arguments as front-end values. What is more than a line or two is in a module of its own.
 """
 
 from __future__ import annotations
 
-from tapeless.frontend.operators.applied import bound_arguments, no_keywords
+from dataclasses import replace
+
+from tapeless.frontend.operators.applied import bound_arguments, need, no_keywords
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import operator
 from tapeless.frontend.state.values import Planned, RangeValue, Scalar, Static, Value, weak
@@ -46,6 +48,26 @@ def op_loop(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
             "TP112", "the iterations of tp.prange carry nothing that would have to come back", "leave tp.loop out."
         )
     return Planned(source, wish)
+
+
+@operator("progress")
+def op_progress(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    a = bound_arguments(ctx, "tp.progress", args, keywords, ("iterable",))
+    need(ctx, "tp.progress", a, ("iterable",))
+    return _shown(ctx, a["iterable"])
+
+
+def _shown(ctx: Context, iterable: Value) -> Value:
+    match iterable:
+        case RangeValue(parallel=True):
+            ctx.fail("TP112", "the iterations of tp.prange come in no order that a bar could show", "use range.")
+        case RangeValue():
+            return replace(iterable, shown=True)
+        case Planned(iterable=inner, wish=wish):
+            return Planned(_shown(ctx, inner), wish)
+        case _:
+            hint = "use tp.progress(range(len(...))), and zip or enumerate around it."
+            ctx.fail("TP104", f"tp.progress takes a range, not {type_text(iterable)}", hint)
 
 
 @operator("function")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,8 @@ def _reversed(ctx: Context, sequence: Value) -> Value:
             last = scalars.binary(ctx, "Sub", count, weak(1))
             first = scalars.binary(ctx, "Add", start, scalars.binary(ctx, "Mult", last, step))
             stop = scalars.binary(ctx, "Sub", start, step)
-            return RangeValue(first, stop, scalars.unary_op(ctx, "USub", step), sequence.parallel)
+            back = scalars.unary_op(ctx, "USub", step)
+            return replace(sequence, start=first, stop=stop, step=back)
         case _:
             ctx.fail("TP104", f"{type_text(sequence)} cannot be reversed")
 

@@ -36,6 +36,7 @@ from tapeless.frontend.state.values import (
     cells_of,
     weak,
 )
+from tapeless.ir.core import Progress
 from tapeless.ir.hints import NONE, Hints
 from tapeless.ir.types import Atom, Const, DType, Var, i64
 
@@ -238,7 +239,8 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
     if isinstance(iterable, RangeValue) and iterable.parallel:
         if _left_early(s):
             ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")
-        run_plain_for(ctx, s, iterable, Hints(parallel=True))
+        with ctx.showing_nothing():
+            run_plain_for(ctx, s, iterable, Hints(parallel=True))
         return _after_loop(ctx, s, False, None)
     if isinstance(iterable, Sequence_) and iterable.kind in ("tuple", "list", "namedtuple"):
         return _over_items(ctx, s, iterable.items, hints)
@@ -246,8 +248,29 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
         return _over_items(ctx, s, [_static(k) for k in iterable.keys], hints)
     if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
         return _over_items(ctx, s, _zipped_items(ctx, iterable), hints)
-    leaves = _left_early(s)
-    return _rolled(ctx, s, *iteration(ctx, iterable, may_stop=leaves), hints)
+    count, element = iteration(ctx, iterable, may_stop=_left_early(s))
+    if ctx.unseen or not _is_shown(iterable):
+        return _rolled(ctx, s, count, element, hints)
+
+    def shown(i: Atom) -> Value:
+        ctx.b.effect(Progress(i, count))
+        return element(i)
+
+    with ctx.showing_nothing():
+        return _rolled(ctx, s, count, shown, hints)
+
+
+def _is_shown(iterable: Value) -> bool:
+    """Whether tp.progress is in it."""
+    match iterable:
+        case RangeValue(shown=shown):
+            return shown
+        case Planned(iterable=inner):
+            return _is_shown(inner)
+        case Zipped(parts=parts):
+            return any(map(_is_shown, parts))
+        case _:
+            return False
 
 
 def _rolled(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> Flow:

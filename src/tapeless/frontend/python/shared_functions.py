@@ -104,7 +104,7 @@ def _kinds(ctx: Context, function: Closure, bound: Mapping[str, Value]) -> tuple
     if function.python is None:
         return None
     sizes: dict[Dim, int] = {}
-    found: list[Any] = [function.node, function.python, ctx.transforms > 0]
+    found: list[Any] = [function.node, function.python, ctx.transforms > 0, ctx.unseen]
 
     def size(d: Dim) -> tuple[Any, ...]:
         d = ctx.canon(d)

@@ -10,7 +10,7 @@ import ast
 import itertools
 import types
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -163,6 +163,7 @@ class Context:
     copying: int | None = None  # how many statements there were when the open copy began
     inside_prelude: int = 0
     transforms: int = 0  # derivatives that are being taken of what is traced now
+    unseen: bool = False  # loops do not show how far they are: one around them does, or elements come in no order
     rules: list[Any] = field(default_factory=list)  # of functions with derivatives of their own, being traced
     numbers: Iterator[int] = field(default_factory=itertools.count)
     sources: dict[str, Source] = field(default_factory=dict)
@@ -177,6 +178,15 @@ class Context:
         return self.budget.room, memory - self.budget.first
 
     # -- where we are
+
+    @contextmanager
+    def showing_nothing(self) -> Iterator[None]:
+        """Loops inside do not show how far they are."""
+        before, self.unseen = self.unseen, True
+        try:
+            yield
+        finally:
+            self.unseen = before
 
     @property
     def in_library(self) -> bool:

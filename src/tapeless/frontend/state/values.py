@@ -163,12 +163,13 @@ class Method:
 
 @node(frozen=True)
 class RangeValue:
-    """range(...) or tp.prange(...)."""
+    """range(...), tp.prange(...) or tp.progress(range(...)), where a loop shows how far it is."""
 
     start: Scalar
     stop: Scalar
     step: Scalar
     parallel: bool = False
+    shown: bool = False
 
 
 @node(frozen=True)

@@ -10,6 +10,7 @@ from tapeless.ir.core import Atom, Body, For, If, Var, While
 from tapeless.ir.types import zero_of
 from tapeless.lower.core.code import ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
+from tapeless.lower.core.shown_loops import show_in_strips
 from tapeless.lower.ir import loopir
 from tapeless.lower.ir.loopir import Alloc, Buffer, Space, Swap
 from tapeless.passes.analysis.places import branch_roots, in_place, roots_of, written_over
@@ -199,6 +200,7 @@ def lower_for(lo: Lowerer, vars: tuple[Var, ...], exp: For) -> None:
     with code.loop(lo.atom(exp.bound), label=exp.index.name, vectorize=not exp.hints.alike) as i:
         lo.scalars[exp.index] = i
         carried.iteration()
+    show_in_strips(code)
     carried.finish(vars)
 
 

@@ -1,9 +1,9 @@
-"""Lowering of rows of the ops table, of tests and of output."""
+"""Lowering of rows of the ops table, of tests, and of what people see."""
 
 from __future__ import annotations
 
 from tapeless.errors import WARNINGS
-from tapeless.ir.core import Apply, Check, Print
+from tapeless.ir.core import Apply, Check, Print, Progress
 from tapeless.ir.types import Const, Var
 from tapeless.lower.core.code import ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
@@ -30,6 +30,13 @@ def lower_check(lo: Lowerer, vars: tuple[Var, ...], exp: Check) -> None:
     if isinstance(cond, Var) and cond in lo.tests and exp.error not in WARNINGS:
         size, number = lo.tests[cond]
         lo.tested = {**lo.tested, size: number}
+
+
+@lowers(Progress)
+def lower_progress(lo: Lowerer, vars: tuple[Var, ...], exp: Progress) -> None:
+    """Nothing where many are at work at once."""
+    if not lo.parallel and not lo.schedule.apart:
+        lo.code.emit(loopir.Progress(lo.atom(exp.done), lo.atom(exp.total), exp.backward))
 
 
 @lowers(Print)

@@ -9,7 +9,7 @@
               | alloc buf[atom] | free buf | swap buf buf
               | check atom error args | call library args | v... = invoke function args
               | launch kernel                         Note [Kernels]
-              | give k buf | return k atom | barrier | print
+              | give k buf | return k atom | barrier | print | progress
 Atoms are `Var` and `Const` of ir.types, scalars only. A buffer is a flat run of elements; shapes are gone, index
 arithmetic is explicit. Two different buffers never overlap when one of them is written.
 
@@ -186,7 +186,8 @@ class Swap:
 
 CHECK_RECORD = 4  # i64 that a failed check leaves: the number of its site, and three arguments
 INTERRUPT = 2 * CHECK_RECORD  # behind one for an error and one for a warning: an exception of Python, in three words
-RECORDS = INTERRUPT + 3
+PROGRESS = INTERRUPT + 3  # how many iterations a loop has done, and of how many: negative in a backward pass
+RECORDS = PROGRESS + 2
 
 
 @node(frozen=True)
@@ -273,6 +274,15 @@ class Print:
     args: tuple[Atom, ...]
 
 
+@node(frozen=True)
+class Progress:
+    """Leaves two words in the record of the call, where others may read them at any time: Note [Progress] in ir/core.py."""
+
+    done: Atom
+    total: Atom
+    backward: bool
+
+
 Stm = (
     Let
     | Load
@@ -294,6 +304,7 @@ Stm = (
     | Return
     | Barrier
     | Print
+    | Progress
 )
 
 
@@ -328,6 +339,6 @@ class Program:
 
 __all__ = [
     "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
-    "If", "Invoke", "Kernel", "Launch", "Let", "Load", "Pointer", "Print", "Program", "Return", "Site", "Space", "Stm", "Store", "Swap", "Tag",
-    "Type", "Var", "While",
+    "If", "Invoke", "Kernel", "Launch", "Let", "Load", "Pointer", "Print", "Program", "Progress", "Return", "Site", "Space", "Stm", "Store", "Swap",
+    "Tag", "Type", "Var", "While",
 ]  # fmt: skip

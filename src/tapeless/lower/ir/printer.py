@@ -35,6 +35,7 @@ from tapeless.lower.ir.loopir import (
     Pointer,
     Print,
     Program,
+    Progress,
     Return,
     Space,
     Stm,
@@ -178,6 +179,8 @@ class Printer:
                     for part in parts
                 )
                 return " ".join(("print", *shown))
+            case Progress(done, total, backward):
+                return f"progress {self._atom(done)} of {self._atom(total)}{' backward' if backward else ''}"
             case _:
                 assert_never(stm)
 

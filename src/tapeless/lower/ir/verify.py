@@ -40,6 +40,7 @@ from tapeless.lower.ir.loopir import (
     Pointer,
     Print,
     Program,
+    Progress,
     Return,
     Space,
     Stm,
@@ -248,6 +249,10 @@ class _Verifier:
                     self._atom(arg, *DType)
                 positions = [part for part in parts if not isinstance(part, str)]
                 self._require(all(0 <= part < len(args) for part in positions), "a part has no argument")
+            case Progress(done, total):
+                self._atom(done, DType.i64)
+                self._atom(total, DType.i64)
+                self._require(not self._parallel, "iterations of a parallel loop come in no order")
             case _:
                 assert_never(stm)
 

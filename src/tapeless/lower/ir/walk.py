@@ -28,6 +28,8 @@ from tapeless.lower.ir.loopir import (
     Load,
     Pointer,
     Print,
+    Program,
+    Progress,
     Return,
     Stm,
     Store,
@@ -70,6 +72,11 @@ def walk(block: Block, closed: Container[int] = ()) -> Iterator[Stm]:
             left.extend(reversed(inner))
 
 
+def shows_progress(program: Program) -> bool:
+    blocks = [program.body, *(f.body for f in program.functions)]
+    return any(isinstance(stm, Progress) for block in blocks for stm in walk(block))
+
+
 def buffers(stm: Stm) -> tuple[Buffer, ...]:
     """The buffers that a statement itself names, those in its blocks apart."""
     if type(stm) is Let:
@@ -84,6 +91,8 @@ def buffers(stm: Stm) -> tuple[Buffer, ...]:
         case (
             Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print() | Launch()
         ):
+            return ()
+        case Progress():
             return ()
         case _:
             assert_never(stm)
@@ -113,6 +122,8 @@ def operands(stm: Stm) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
         case Call(args=mixed) | Invoke(args=mixed):
             offsets = tuple(arg.offset for arg in mixed if isinstance(arg, Pointer))
             return offsets, tuple(arg for arg in mixed if not isinstance(arg, Pointer))
+        case Progress(done=done, total=total):
+            return (), (done, total)
         case Free() | Swap() | Give() | Barrier() | Launch():
             return (), ()
         case _:
@@ -138,7 +149,7 @@ def binds(stm: Stm) -> tuple[Var, ...]:
             return results
         case Store() | Atomic() | Assign() | While() | If() | Alloc() | Free() | Swap() | Check() | Give() | Return():
             return ()
-        case Barrier() | Print() | Launch():
+        case Barrier() | Print() | Progress() | Launch():
             return ()
         case _:
             assert_never(stm)

@@ -40,6 +40,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Progress,
     Reduction,
     Reshape,
     Scatter,
@@ -174,7 +175,7 @@ def consumed_by(exp: Exp) -> Sequence[Var]:
             return [a for p, a, r in carried if isinstance(a, Var) and a.type.shape and r is not p]
         case Apply() | Index() | UpdateAcc() | Library() | Check() | Print() | Iota() | Full() | ArrayLit() | Reshape():
             return ()
-        case Transpose() | Broadcast() | Concat() | Copy() | Call() | Sweep() | If():
+        case Transpose() | Broadcast() | Concat() | Copy() | Call() | Progress() | Sweep() | If():
             return ()
         case _:
             assert_never(exp)
@@ -240,7 +241,7 @@ class Memory:
                 self.share_all(lam.params, arrays)
             case Apply() | Iota() | Full() | ArrayLit() | Concat() | Copy():
                 pass
-            case UpdateAcc() | Library() | Call() | Check() | Print():
+            case UpdateAcc() | Library() | Call() | Check() | Print() | Progress():
                 pass
             case _:
                 assert_never(exp)

@@ -36,6 +36,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Progress,
     Range,
     Reshape,
     Scatter,
@@ -47,7 +48,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.effects import has_effects
+from tapeless.ir.effects import tests_or_prints
 from tapeless.ir.operands import regions
 from tapeless.ir.types import Atom, Const, Var
 from tapeless.ir.walk import Substitution
@@ -57,7 +58,7 @@ EQUAL_STMS = 16  # statements of branches that are compared
 
 def may_fail(stm: Stm) -> bool:
     """Does it test or print something, in its regions too? What comes later may rely on the test."""
-    return has_effects(Body((stm,), ()))
+    return tests_or_prints(Body((stm,), ()))
 
 
 def is_view(exp: Exp) -> bool:
@@ -148,7 +149,7 @@ class Taken:
                 self.mark(arrays)
             case Apply() | Iota() | Full() | ArrayLit() | Concat() | Copy():
                 pass
-            case UpdateAcc() | Library() | Call() | Check() | Print():
+            case UpdateAcc() | Library() | Call() | Check() | Print() | Progress():
                 pass
             case _:
                 assert_never(exp)

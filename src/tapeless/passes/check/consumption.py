@@ -45,6 +45,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Progress,
     Range,
     Reshape,
     Scatter,
@@ -139,7 +140,7 @@ def _consumed(exp: Exp) -> tuple[Var, ...]:
             return tuple(a for arm in (then, orelse) for s in arm.stms for a in _consumed(s.exp))
         case Apply() | Index() | UpdateAcc() | Library() | Check() | Print() | Iota() | Full() | ArrayLit() | Reshape():
             return ()
-        case Transpose() | Broadcast() | Concat() | Copy() | Call() | Sweep():
+        case Transpose() | Broadcast() | Concat() | Copy() | Call() | Progress() | Sweep():
             return ()
         case _:
             assert_never(exp)

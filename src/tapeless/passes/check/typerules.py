@@ -34,6 +34,7 @@ from tapeless.ir.core import (
     Library,
     Plain,
     Print,
+    Progress,
     Range,
     Reshape,
     Transpose,
@@ -107,6 +108,10 @@ def simple_result_types(exp: Plain, bound: Sequence[Type]) -> tuple[Type, ...]:
             require(
                 all(isinstance(p, str) or 0 <= p < len(args) for p in parts), f"it prints more than {len(args)} values"
             )
+            return ()
+        case Progress(done, total):
+            require_fit(done.type, I64, "what is done")
+            require_fit(total.type, I64, "the total")
             return ()
         case Call():
             return tuple(bound)  # the verifier has the functions

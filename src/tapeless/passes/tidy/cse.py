@@ -39,6 +39,7 @@ from tapeless.ir.core import (
     Lambda,
     Library,
     Print,
+    Progress,
     Reduction,
     Reshape,
     Scatter,
@@ -262,7 +263,7 @@ class Numbering:
 
     def exp(self, exp: Exp) -> Hashable:
         """The class, every operand and every region, in the order of `map_exp`, and what else the fields hold."""
-        if isinstance(exp, Print | UpdateAcc):
+        if isinstance(exp, Print | Progress | UpdateAcc):
             raise Declined
         if isinstance(exp, Update | Hist | Scatter | WithAcc):
             consumed = (
@@ -339,7 +340,7 @@ def _attributes(exp: Exp) -> tuple[Hashable, ...]:
             return (*shape_key((width,)), len(dests), len(arrays))
         case WithAcc(arrays, lam):
             return len(arrays), tuple(p.type.acc for p in lam.params)
-        case UpdateAcc() | Print() | Call():
+        case UpdateAcc() | Print() | Progress() | Call():
             raise Declined
         case Apply() | If() | Copy() | Check():
             return ()

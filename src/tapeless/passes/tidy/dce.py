@@ -8,7 +8,8 @@ A variable is needed if a result of the function, an effect, or a needed variabl
 depends, result by result, on what the region gives there: a carried value that only serves itself is not needed
 although it is used, and goes with its parameter. So does one of several values that an operator reduces together, if
 the others do not depend on it. An effect needs the statements around it: the branch taken, the
-trips made. Updates of an accumulator are effects on its array, and needed if that is.
+trips made. Updates of an accumulator are effects on its array, and needed if that is. `progress` stays where all
+statements around it do: Note [Progress].
 
 Note [Tests of positions]
 An index whose element nobody uses is there for its test only, which needs the position and the size but not what the
@@ -35,6 +36,7 @@ from tapeless.ir.core import (
     If,
     Index,
     Lambda,
+    Progress,
     Reduction,
     Scatter,
     Stm,
@@ -58,6 +60,7 @@ def dce(function: Function) -> Function:
     needs.collect(function.body, ())
     needs.mark(function.body.results)
     needs.run()
+    needs.keep_progress()
     return map_function(function, Trim(needs).body)
 
 
@@ -73,6 +76,7 @@ def live_part(body: Body) -> tuple[Body, set[Var]]:
             for update, around in updates:
                 needs.effect(update, around)
     needs.run()
+    needs.keep_progress()
     return Trim(needs).body(body), needs.vars
 
 
@@ -90,6 +94,7 @@ class Needs:
         self.params: dict[Var, Origin] = {}  # the statement whose region has the parameter, and which one it is
         self.operands: dict[Var, Origin] = {}  # the sweep whose operator has the parameter, and of which result
         self.updates: dict[Var, list[tuple[Stm, tuple[Stm, ...]]]] = {}  # those of an accumulator, with what is around
+        self.shown: list[tuple[Stm, tuple[Stm, ...]]] = []  # those that say how far a loop is, with what is around
 
     def collect(self, body: Body, around: tuple[Stm, ...]) -> None:
         results, params = self.results, self.params
@@ -112,6 +117,8 @@ class Needs:
                     self.collect(inner, (*around, stm))
             elif isinstance(exp, UpdateAcc):
                 self.updates.setdefault(exp.acc, []).append((stm, around))
+            elif isinstance(exp, Progress):
+                self.shown.append((stm, around))
             elif is_effect(exp):
                 self.effect(stm, around)
 
@@ -147,6 +154,13 @@ class Needs:
                 self.param(origin[0].exp, var, origin[1])
             elif origin := self.operands.get(var):
                 self.mark([origin[0].vars[origin[1]]])
+
+    def keep_progress(self) -> None:
+        """To be called when all else has been marked."""
+        for stm, around in self.shown:
+            if all(id(s) in self.stms or not self.vars.isdisjoint(s.vars) for s in around):
+                self.effect(stm, ())
+        self.run()
 
     def control(self, stm: Stm) -> None:
         """What a statement with regions needs to run at all."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 from tapeless.ad.recovery.updates import Step, steps_within
 from tapeless.ad.reverse import Reverse
 from tapeless.ir.builder import Builder
-from tapeless.ir.core import Apply, Body, Check, For, If, Index, Print, Range, Stm, Update, While
+from tapeless.ir.core import Apply, Body, Check, For, If, Index, Print, Progress, Range, Stm, Update, While
 from tapeless.ir.operands import regions
 from tapeless.ir.quiet import unchecked
 from tapeless.ir.types import I64, Atom, Var, dim_atom, i64
@@ -137,7 +137,7 @@ def _tested(body: Body, unneeded: Collection[Var]) -> Body:
 
 
 def _silent(body: Body) -> Body:
-    stms = [s for s in body.stms if not isinstance(s.exp, Print)]
+    stms = [s for s in body.stms if not isinstance(s.exp, Print | Progress)]
     return Body(
         tuple(s if isinstance(s.exp, Apply) else Stm(s.vars, map_regions(s.exp, _silent), s.span) for s in stms),
         body.results,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapeless.lower.ir.interp.machine import LoopError, Machine, Scope, executes
-from tapeless.lower.ir.loopir import Assign, Check, Declare, Let, Print, Return
+from tapeless.lower.ir.loopir import Assign, Check, Declare, Let, Print, Progress, Return
 from tapeless.ops.table import TABLE
 
 EXACT: dict[str, Callable[..., int]] = {"add": int.__add__, "sub": int.__sub__, "mul": int.__mul__, "neg": int.__neg__}
@@ -48,3 +48,9 @@ def scalar_result(machine: Machine, stm: Return, scope: Scope) -> None:
 def show(machine: Machine, stm: Print, scope: Scope) -> None:
     values = [str(machine.value(stm, arg, scope)) for arg in stm.args]
     print("".join(part if isinstance(part, str) else values[part] for part in stm.parts))
+
+
+@executes(Progress)
+def progress(machine: Machine, stm: Progress, scope: Scope) -> None:
+    machine.value(stm, stm.done, scope)
+    machine.value(stm, stm.total, scope)
