@@ -72,14 +72,15 @@ class Outline:
 @dataclass(frozen=True)
 class Footprint:
     """`peak` has the results in it. `refused` is the error site of a budget that is too small, if one is. `at_least` is
-    what arrays of known sizes take at their peak, without results. `fits`: whether the program is for such a call.
+    what arrays of known sizes take at their peak, without results. `fits`: whether the program is for such a call,
+    None where that is not known.
     """
 
     peak: int | None
     results: int | None
     refused: int | None
     at_least: int
-    fits: bool = True
+    fits: bool | None = True
 
 
 def outline(lowered: Lowered) -> Outline:
@@ -175,7 +176,7 @@ class _Reader:
         self.at_once = 1  # elements of a parallel loop that run now
         self.unknown = False  # whether an array of unknown size was met
         self.refused: int | None = None
-        self.fits = True
+        self.fits: bool | None = True
         self.left = IN_ALL  # iterations that may be followed
         self.bent: set[Var] = set()  # Note [First and last]
 
@@ -223,11 +224,9 @@ class _Reader:
                 self.block(stms)
             case Check(cond=cond, site=site):
                 holds = self.number(cond)
-                if holds is None or holds:
-                    return
                 if site in self.outline.plans:
-                    self.fits = False
-                elif site in self.outline.budgets and self.refused is None:
+                    self.fits = self.fits if holds else False if holds is not None else self.fits and None
+                elif site in self.outline.budgets and holds is not None and not holds and self.refused is None:
                     self.refused = site
             case _:
                 for block in children(stm):

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tapeless.errors import RecoveryError
@@ -49,7 +49,7 @@ class Refused:
 @dataclass(eq=False)
 class Program:
     """`inputs` are the variables of sizes and parameters, the hidden one last. `compiled` gives the code, `key` is that
-    of the cache.
+    of the cache. `made_for` are the numbers of the call that it was made for, and its hidden argument.
     """
 
     outline: Outline
@@ -57,6 +57,7 @@ class Program:
     sites: Sequence[Site]
     compiled: Callable[[], Any]
     key: str = ""
+    made_for: tuple[Any, ...] = ()
 
     @property
     def serves_all(self) -> bool:
@@ -78,12 +79,20 @@ class Programs:
     """Of one specialisation."""
 
     make: Make
-    made: list[Program] = field(default_factory=list)
+    made: list[Program] = field(default_factory=list)  # the one with all ways is not among them
+    for_all: Program | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def add(self, numbers: Numbers, room: int | None) -> None:
-        whole = room is None or len(self.made) >= MOST_PROGRAMS
-        self.made.append(self.make(numbers, None if whole else room))
+        program = self.make(numbers, room)
+        if program.serves_all:
+            self.for_all = program
+        else:
+            self.made.append(replace(program, made_for=(*numbers, room)))
+
+    @property
+    def all(self) -> list[Program]:
+        return self.made if self.for_all is None else [*self.made, self.for_all]
 
 
 class Budget:
@@ -102,7 +111,7 @@ class Budget:
 
     def key(self, numbers: Numbers) -> tuple[Any, ...]:
         """The numbers that programs depend on, None for others."""
-        made = self.programs.made
+        made = self.programs.all
         return tuple(x if any(p.inputs[k] in p.outline.needed for p in made) else None for k, x in enumerate(numbers))
 
     def find(self, numbers: Numbers) -> tuple[Program, int]:
@@ -131,13 +140,21 @@ class Budget:
 
     def _program(self, numbers: Numbers, room: int, many: bool = False) -> tuple[Program, Footprint]:
         """What serves the call if loops may keep so much."""
-        for program in self.programs.made:
-            if many and not program.serves_all:
-                continue
+        for program in () if many else self.programs.made:
             seen = self._at(program, numbers, room)
-            if seen.fits:
+            if seen.fits or (seen.fits is None and program.made_for == (*numbers, room + self.more)):
                 return program, seen
-        raise Missing(None if many else room)
+        enough = many or len(self.programs.made) >= MOST_PROGRAMS or self._nothing_to_choose
+        if not enough:
+            raise Missing(room)
+        if self.programs.for_all is None:
+            raise Missing(None)
+        return self.programs.for_all, self._at(self.programs.for_all, numbers, room)
+
+    @property
+    def _nothing_to_choose(self) -> bool:
+        """Whether the first program that was made for a call has all the ways there are."""
+        return self.programs.for_all is not None and not self.programs.made
 
     def _at(self, program: Program, numbers: Numbers, room: int) -> Footprint:
         given = zip(program.inputs, (*numbers, room + self.more), strict=True)
@@ -168,7 +185,7 @@ class Budget:
         """What arrays of known sizes leave. A program without all ways may need more than the leanest of them."""
         if not program.serves_all:
             room = min(self.memory, self.memory - (seen.at_least - SMALL))
-            if room >= 0 and self._at(program, numbers, room).fits:
+            if room == self.memory or (room >= 0 and self._at(program, numbers, room).fits):
                 return room
             seen = self._look(numbers, self.memory)
         least = self._look(numbers, 0).at_least - SMALL
@@ -189,6 +206,8 @@ class Budget:
         if seen.peak is None or seen.results is None:
             return enough
         need, room = min(self._needs(numbers, enough))
+        if need > self.memory:  # a program for such calls only may do with less
+            need = min(need, self._need(self._program(numbers, room)[1], enough) or need)
         if need <= self.memory:
             return room
         return Refused(need, min(self.for_all.outline.budgets) if refused is None else refused)
@@ -198,13 +217,18 @@ class Budget:
         for k in range(MORE):
             room = math.ceil(enough * STEP**k)
             seen = self._look(numbers, room)
-            if seen.refused is None and seen.peak is not None and seen.results is not None:
-                yield max(enough, seen.peak - seen.results - SMALL), room
+            need = self._need(seen, enough)
+            if seen.refused is None and need is not None:
+                yield need, room
+
+    def _need(self, seen: Footprint, enough: int) -> int | None:
+        return None if seen.peak is None or seen.results is None else max(enough, seen.peak - seen.results - SMALL)
 
     @property
     def for_all(self) -> Program:
         """There is one when a call was refused."""
-        return next(program for program in self.programs.made if program.serves_all)
+        assert self.programs.for_all is not None
+        return self.programs.for_all
 
     def _error(self, found: Refused) -> RecoveryError:
         span = self.where() if found.site is None else self.for_all.sites[found.site].span

@@ -189,7 +189,7 @@ class _Source:
         budget = self._budget(signature.memory, call, [], work)
         if call is None:
             budget.programs.add((), None)
-            compiled: Compiled = budget.programs.made[0].compiled()
+            compiled: Compiled = budget.for_all.compiled()
             return compiled
         numbers, room = numbers_of(signature, call.leaves), 0
         try:
@@ -213,7 +213,12 @@ class _Source:
             return next((s.span for s in self.traced.core.body.stms if s.span.line), NOWHERE)
 
         first = [work] if work is not None else []
-        budget = Budget(*memory, Programs(make, made), 1 if call is None else call.threads, where)
+        budget = Budget(
+            *memory,
+            Programs(make, [p for p in made if not p.serves_all], next((p for p in made if p.serves_all), None)),
+            1 if call is None else call.threads,
+            where,
+        )
         return budget
 
     def _program(self, work: Work, budget: Budget, numbers: Numbers, room: int | None) -> Program:
