@@ -169,8 +169,7 @@ def test_lengths_that_depend_on_the_index(memory):
     for n in (3, 10, 4, 70, 5):
         try:
             found = g(0.5, n)
-        except tp.RecoveryError as problem:
-            assert "needs at least" in str(problem)
+        except tp.RecoveryError:
             continue
         assert found == pytest.approx(plain(0.5, n), rel=1e-9)
 
