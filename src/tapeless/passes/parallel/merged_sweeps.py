@@ -74,9 +74,11 @@ def is_row(exp: Index, index: Var) -> bool:
 def reads_rows_only(stm: Stm, array: Var, footprints: Footprints) -> bool:
     """Is each use of the array by the sweep one of its inputs, or `array[i, ...]` with the index of the sweep?"""
     exp = stm.exp
-    assert isinstance(exp, Swept)
+    assert isinstance(exp, SWEPT)
     operators = (*exp.reduces, *exp.scans) if isinstance(exp, Sweep) else (exp.op,) if isinstance(exp, Hist) else ()
-    if any(array in r.neutral for r in operators) or (not isinstance(exp, Sweep) and array in exp.dests):
+    if operators and any(array in r.neutral for r in operators):
+        return False
+    if not isinstance(exp, Sweep) and array in exp.dests:
         return False
     if array not in footprints.exp(exp).inner:
         return True
@@ -119,7 +121,7 @@ class RowReads(Substitution):
                     continue
                 stm = Stm(stm.vars, Index(row, rest), stm.span)
             stms.append(self.stm(stm))
-        return Body(tuple(stms), tuple(self.atom(a) for a in body.results))
+        return Body(tuple(stms), self.atoms(body.results))
 
 
 # -- two in one
@@ -143,7 +145,7 @@ def merge(
     copy:    the first statement stays as well, so that its lambda is used with fresh names and only for the rows.
     """
     a, b = first.exp, second.exp
-    assert isinstance(a, Sweep) and isinstance(b, Swept)
+    assert isinstance(a, Sweep) and isinstance(b, SWEPT)
     lam = refresh_lambda(a.lam) if copy else a.lam
     index, *params = lam.params
     stms = list(lam.body.stms)
@@ -159,7 +161,7 @@ def merge(
             rows[var] = value
     names = RowReads(rows)
     names.map[b.lam.params[0]] = index
-    arrays, known = list(a.arrays), {**dict(zip(a.arrays, params, strict=True)), **rows}
+    arrays, known = list(a.arrays), dict(zip(a.arrays, params, strict=True)) | rows
     for array, param in zip(b.arrays, b.lam.params[1:], strict=True):
         if array in known:
             names.map[param] = known[array]
@@ -176,8 +178,8 @@ def merge(
     if copy:
         before = Outputs((), (), ())
     after = outputs(second.vars, b, body.results)
-    others = tuple((v, r) for v, r in before.mapped if v in kept)
+    others = tuple([(v, r) for v, r in before.mapped if v in kept])
     pairs = before.reduced + after.reduced + before.scanned + after.scanned + others + after.mapped
-    whole = Lambda((index, *params), Body(tuple(stms), tuple(r for _, r in pairs)))
+    whole = Lambda((index, *params), Body(tuple(stms), tuple([r for _, r in pairs])))
     sweep = Sweep(b.width, tuple(arrays), whole, a.reduces + b.reduces, a.scans + b.scans)
-    return Merged(Stm(tuple(v for v, _ in pairs), sweep, second.span), same)
+    return Merged(Stm(tuple([v for v, _ in pairs]), sweep, second.span), same)

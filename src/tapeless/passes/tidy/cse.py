@@ -70,12 +70,11 @@ def cse(function: Function) -> Function:
 
 
 class Cse(Rewriter):
-    """`seen` maps keys to the variables that hold the value, `added` are the keys in order: regions forget theirs."""
+    """`seen` maps keys to the variables that hold the value, in the order of execution: regions forget theirs."""
 
     def __init__(self, function: Function) -> None:
         super().__init__()
         self.seen: dict[Hashable, tuple[Var, ...]] = {}
-        self.added: list[Hashable] = []
         self.taken = taken_arrays(function)
 
     def stm(self, stm: Stm) -> None:
@@ -107,7 +106,6 @@ class Cse(Rewriter):
             before = self.seen.get((EXACT[exp.op], *exp.args))  # Note [Loose rows] in `ops.table`
         if before is None:
             self.seen[key] = self.emit(stm, exp)
-            self.added.append(key)
         elif not self.merge(stm.vars, before):
             self.emit(stm, exp)
 
@@ -165,10 +163,10 @@ class Cse(Rewriter):
         return True
 
     def body(self, body: Body) -> Body:
-        known = len(self.added)
+        known = len(self.seen)
         new = super().body(body)
-        while len(self.added) > known:
-            del self.seen[self.added.pop()]
+        while len(self.seen) > known:
+            self.seen.popitem()
         return new
 
 
@@ -207,21 +205,30 @@ class RegionKey:
 
     def __init__(self, exp: Exp) -> None:
         self.exp = exp
-        self.rough = (type(exp).__name__, *operands(exp), *[len(r.body.stms) for r in regions(exp)])
+        self.rough = (type(exp), *operands(exp), *[_outline(r.body) for r in regions(exp)])
+        self.hash = hash(self.rough)
 
     @cached_property
     def full(self) -> Hashable:
         return full_key(self.exp)
 
     def __hash__(self) -> int:
-        return hash(self.rough)
+        return self.hash
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, RegionKey) or self.rough != other.rough or not _alike(self.exp, other.exp):
+        if not isinstance(other, RegionKey) or self.hash != other.hash or self.rough != other.rough:
             return False
-        return self.full is not None and self.full == other.full
+        return _alike(self.exp, other.exp) and self.full is not None and self.full == other.full
+
+
+def _outline(body: Body) -> Hashable:
+    """How many statements there are, and what the first one does: few that differ have this in common."""
+    first = body.stms[0].exp if body.stms else None
+    if not isinstance(first, Apply):
+        return len(body.stms), type(first)
+    return len(body.stms), first.op, *[a for a in first.args if isinstance(a, Const)]
 
 
 def _alike(a: Exp, b: Exp) -> bool:
