@@ -91,14 +91,19 @@ class Region:
         self.only_uses = True  # no effects and nothing consumed: nothing else keeps statements in order
         for node in self.nodes:
             assert node is not None
-            self.makers.update(dict.fromkeys(node.stm.vars, node))
+            for v in node.stm.vars:
+                self.makers[v] = node
             self.use(node, node.footprint.free)
             if node.footprint.consumed or node.footprint.ordered:
                 self.only_uses = False
 
     def use(self, node: Node, vars: Iterable[Var]) -> None:
+        users = self.users
         for v in vars:
-            self.users.setdefault(v, {})[node] = None
+            if v in users:
+                users[v][node] = None
+            else:
+                users[v] = {node: None}
 
     def fused(self) -> Body:
         changed = False
@@ -294,8 +299,10 @@ class Region:
         That the second uses the variables `read` of the first does not count.
         """
         start = first.place + 1
-        if any(v in second.footprint.free for v in first.stm.vars if v not in read):
-            return None
+        used = second.footprint.free
+        for v in first.stm.vars:
+            if v in used and v not in read:
+                return None
         if self.only_uses:  # nothing depends on the first before its first user
             places = [u.place for v in first.stm.vars for u in self.users.get(v, ())]
             start = min(places, default=second.place)
@@ -343,9 +350,11 @@ class Region:
                 node.place = place
 
     def become(self, node: Node, stm: Stm, footprint: Footprint, gone: Iterable[Var]) -> None:
+        users, before = self.users, node.footprint.free
         for v in gone:
-            self.users.get(v, {}).pop(node, None)
-        self.use(node, [v for v in footprint.free if v not in node.footprint.free])
+            if v in users:
+                users[v].pop(node, None)
+        self.use(node, [v for v in footprint.free if v not in before])
         node.stm, node.footprint = stm, footprint
         self.footprints.known[id(stm.exp)] = stm.exp, footprint
 

@@ -45,8 +45,6 @@ class Outputs:
 def outputs(vars: tuple[Var, ...], sweep: Sweep, results: tuple[Atom, ...]) -> Outputs:
     """`results` are those of the lambda."""
     pairs = tuple(zip(vars, results, strict=True))
-    if not sweep.reduces and not sweep.scans:
-        return Outputs((), (), pairs)
     reduced = sum(len(r.neutral) for r in sweep.reduces)
     scanned = reduced + sum(len(r.neutral) for r in sweep.scans)
     return Outputs(pairs[:reduced], pairs[reduced:scanned], pairs[scanned:])
@@ -149,10 +147,9 @@ def merge(
     lam = refresh_lambda(a.lam) if copy else a.lam
     index, *params = lam.params
     stms = list(lam.body.stms)
-    before = outputs(first.vars, a, lam.body.results)
 
     rows: dict[Var, Var] = {}
-    for var, value in before.mapped:
+    for var, value in zip(first.vars, lam.body.results, strict=True):
         if var in inlined:
             if not isinstance(value, Var):  # a constant cannot stand everywhere
                 constant = Var(var.name, value.type)
@@ -175,11 +172,24 @@ def merge(
     if not isinstance(b, Sweep):
         whole = Lambda((index, *params), Body(tuple(stms), body.results))
         return Merged(Stm(second.vars, replace(b, arrays=tuple(arrays), lam=whole), second.span), same)
-    if copy:
-        before = Outputs((), (), ())
-    after = outputs(second.vars, b, body.results)
-    others = tuple([(v, r) for v, r in before.mapped if v in kept])
-    pairs = before.reduced + after.reduced + before.scanned + after.scanned + others + after.mapped
-    whole = Lambda((index, *params), Body(tuple(stms), tuple([r for _, r in pairs])))
+    vars, results = second.vars, body.results
+    if not copy:
+        vars, results = both_outputs((first.vars, a, lam.body.results), (vars, b, results), kept)
+    whole = Lambda((index, *params), Body(tuple(stms), results))
     sweep = Sweep(b.width, tuple(arrays), whole, a.reduces + b.reduces, a.scans + b.scans)
-    return Merged(Stm(tuple([v for v, _ in pairs]), sweep, second.span), same)
+    return Merged(Stm(vars, sweep, second.span), same)
+
+
+Given = tuple[tuple[Var, ...], Sweep, tuple[Atom, ...]]  # the variables of a sweep, and what its lambda gives
+
+
+def both_outputs(first: Given, second: Given, kept: Collection[Var]) -> tuple[tuple[Var, ...], tuple[Atom, ...]]:
+    """The variables and results of one sweep for both; of the mapped ones of the first, those to be kept."""
+    (vars, a, results), (more, b, others) = first, second
+    if not (a.reduces or a.scans or b.reduces or b.scans):
+        places = [k for k, v in enumerate(vars) if v in kept]
+        return (*[vars[k] for k in places], *more), (*[results[k] for k in places], *others)
+    before, after = outputs(*first), outputs(*second)
+    mapped = tuple([(v, r) for v, r in before.mapped if v in kept])
+    pairs = before.reduced + after.reduced + before.scanned + after.scanned + mapped + after.mapped
+    return tuple([v for v, _ in pairs]), tuple([r for _, r in pairs])
