@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import field
+from functools import lru_cache
 
 import numpy as np
 
@@ -150,6 +151,7 @@ F32, F64 = SCALAR[DType.f32], SCALAR[DType.f64]
 C64, C128 = SCALAR[DType.c64], SCALAR[DType.c128]
 
 
+@lru_cache(4096)  # mostly 0 and 1
 def i64(value: int) -> Const:
     return Const(int(value), DType.i64)
 
