@@ -169,6 +169,7 @@ class Pipeline:
     def _one(self, step: Pass, function: Function) -> Function:
         if step.about is not None and step.about.isdisjoint(self._contents(function)):
             if step.otherwise is None:
+                self.times.setdefault(step.name, 0.0)
                 return function
             step = step.otherwise
         if self.left_alone.get((step, function.name)) is function:

@@ -49,9 +49,8 @@ from tapeless.ir.core import (
     UpdateAcc,
     While,
     WithAcc,
-    WithRegions,
 )
-from tapeless.ir.operands import operands, regions
+from tapeless.ir.operands import REGIONS, operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import Atom, Const, Type, Var, const
 from tapeless.ir.walk import map_exp
@@ -83,19 +82,19 @@ class Cse(Rewriter):
             key: Hashable = apply_key(exp, stm.vars[0].type)
         elif isinstance(exp, Index):
             key = index_key(exp)
-        elif isinstance(exp, VIEWS):
-            key = exp
-        elif isinstance(exp, MAKERS):
-            key = exp if self.may_share(stm) and not (isinstance(exp, Full) and exp.value is None) else None
-        elif isinstance(exp, Call):
-            key = exp if self.may_share(stm) and not exp.effects else None
-        elif isinstance(exp, WithRegions):
+        elif type(exp) in REGIONS:
             exp = self.inside(exp)
             if isinstance(exp, Sweep) and len(exp.reduces) > 1:
                 stm, exp = self.reduced_once(stm, exp)
             if isinstance(exp, Sweep) and len(stm.vars) > 1:
                 stm, exp = self.mapped_once(stm, exp)
             key = region_key(exp) if self.may_share(stm) else None
+        elif isinstance(exp, VIEWS):
+            key = exp
+        elif isinstance(exp, MAKERS):
+            key = exp if self.may_share(stm) and not (isinstance(exp, Full) and exp.value is None) else None
+        elif isinstance(exp, Call):
+            key = exp if self.may_share(stm) and not exp.effects else None
         else:
             key = None
         if key is None:
@@ -197,7 +196,7 @@ def index_key(exp: Index) -> Hashable:
 
 def region_key(exp: Exp) -> Hashable:
     """None if there is none: see `full_key`."""
-    return None if isinstance(exp, Hist | Scatter | WithAcc) else RegionKey(exp)
+    return None if isinstance(exp, (Hist, Scatter, WithAcc)) else RegionKey(exp)
 
 
 class RegionKey:
