@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from tapeless.passes.tidy.dce import dce
-from tests.passes.programs import after, program
+from tapeless.passes.tidy.dce import all_is_used, dce, live_part
+from tests.passes.programs import after, program, random_function
 
 alive = partial(after, dce)
 
@@ -27,6 +27,16 @@ def test_unused_statements() -> None:
         q: f64 = x[k]
     """
     assert alive(code, "v") == "v: f64 = sin b in v"
+
+
+def test_nothing_is_dead_where_all_is_used() -> None:
+    used = 0
+    for seed in range(200):
+        body = dce(random_function(seed, 4)).body
+        if all_is_used(body):
+            used += 1
+            assert live_part(body)[0] is body
+    assert used > 50
 
 
 def test_dimensions_are_used_by_types() -> None:

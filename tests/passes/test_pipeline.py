@@ -7,12 +7,15 @@ import random
 import pytest
 
 from tapeless.ir.builder import Builder
+from tapeless.ir.contents import contents
 from tapeless.ir.core import Apply, Atom, Function
 from tapeless.ir.types import F64, I64, Const, DType, Type, Var
 from tapeless.ir.walk import all_stms
 from tapeless.passes.check.verify import InvalidCore, verify
 from tapeless.passes.pipeline import (
     FINISHING,
+    NO_CHECKS,
+    PREPARING,
     TIDY,
     TIDY_FINALLY,
     Pass,
@@ -68,6 +71,19 @@ def test_what_is_finished_is_not_made_anew() -> None:
             for p in step.passes if isinstance(step, Repeated) else (step,):
                 g = p.run(f)
                 assert g is f or g != f, p.name
+
+
+def test_passes_leave_functions_alone_that_hold_nothing_they_are_about() -> None:
+    steps = [p for step in (*PREPARING, *FINISHING, NO_CHECKS) for p in getattr(step, "passes", (step,))]
+    met = set()
+    for seed in SEEDS:
+        f = random_function(seed, 5)
+        held = contents(f.body)
+        for step in steps:
+            if step.about is not None and step.about.isdisjoint(held) and step.otherwise is None:
+                assert step.run(f) is f, step.name
+                met.add(step.name)
+    assert met >= {"branches", "hoist", "ranges", "fuse", "recognise", "version", "tiles"}
 
 
 def test_nothing_grows() -> None:

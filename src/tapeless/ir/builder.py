@@ -84,15 +84,19 @@ class Builder:
         return Body(tuple(self.stms), tuple(results))
 
     def lam(self, params: Sequence[Var], make: Callable[..., Iterable[Atom]]) -> Lambda:
-        with self.region() as stms:
+        stms: list[Stm] = []
+        self._scopes.append(stms)
+        try:  # `region` takes longer
             results = tuple(make(*params))
+        finally:
+            self._scopes.pop()
         return Lambda(tuple(params), Body(tuple(stms), results))
 
     # -- statements
 
     def add(self, stm: Stm) -> None:
         self.made += 1
-        self.stms.append(stm)
+        self._scopes[-1].append(stm)
 
     def bind(self, vars: Sequence[Var], exp: Exp) -> tuple[Var, ...]:
         self.add(Stm(tuple(vars), exp, self.span))

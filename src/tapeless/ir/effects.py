@@ -17,9 +17,9 @@ def is_effect(exp: Exp) -> bool:
     """Must it run even if nobody uses its results? Regions are not looked at. Note [Effects]."""
     if isinstance(exp, Apply):
         return False
-    if isinstance(exp, Index | Update):
+    if isinstance(exp, (Index, Update)):
         return any(isinstance(a, At) and a.check for a in exp.axes)
-    return isinstance(exp, Check | Print | UpdateAcc) or (isinstance(exp, Call) and exp.effects)
+    return isinstance(exp, (Check, Print, UpdateAcc)) or (isinstance(exp, Call) and exp.effects)
 
 
 def has_effects(body: Body) -> bool:

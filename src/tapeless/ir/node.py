@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as node
 else:
 
-    def node(*, frozen: bool, eq: bool = True, slots: bool = False) -> Any:
+    def node(*, frozen: bool, eq: bool = True, slots: bool = True) -> Any:
         def made(cls: type) -> type:
             hashed = eq and not FROZEN and not cls.__dict__.get("__hash__")
             return dataclass(frozen=frozen and FROZEN, eq=eq, slots=slots, unsafe_hash=hashed)(cls)

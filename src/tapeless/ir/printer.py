@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import assert_never
 
 from tapeless.ir.core import (
@@ -114,7 +115,7 @@ class Printer:
         names = dict(enumerate(map(self.name, f.params)))
         writes = " writes " + ", ".join(names.get(p, str(p)) for p in f.written) if f.written else ""
         options = " " + _attributes(f.options) if f.options else ""
-        rule = " rule " + _attributes([(k, v) for k, v in vars(f.rule).items() if v]) if f.rule else ""
+        rule = " rule " + _attributes([(k, v) for k, v in asdict(f.rule).items() if v]) if f.rule else ""
         return f"def {readable(f.name, FUNCTION)}{sizes}({params}) -> {results}{writes}{options}{rule}\n{body}\n"
 
     def body(self, body: Body, indent: int) -> str:

@@ -25,9 +25,8 @@ from tapeless.ir.core import (
     Sweep,
     Update,
     While,
-    WithRegions,
 )
-from tapeless.ir.operands import operands
+from tapeless.ir.operands import REGIONS, operands
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
 from tapeless.ir.walk import map_exp, map_function
 
@@ -57,7 +56,7 @@ class Rewriter:
     def stm(self, stm: Stm) -> None:
         """Walks one statement; `emit` puts it, or what it became, into `out`."""
         exp = self.rename(stm.exp)
-        self.emit(stm, self.inside(exp) if isinstance(exp, WithRegions) else exp)
+        self.emit(stm, self.inside(exp) if type(exp) in REGIONS else exp)
 
     def emit(self, stm: Stm, exp: Exp) -> tuple[Var, ...]:
         vars = self.bind(stm.vars)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import field
+from functools import lru_cache
 
 import numpy as np
 
@@ -124,14 +125,18 @@ class Const:
         return SCALAR[self.dtype]
 
     # 0.0 and -0.0 are different constants and NaN is one constant: passes that merge equal expressions rely on it.
-    def _key(self) -> tuple[object, ...]:
-        return (self.value if type(self.value) is int else repr(self.value), self.dtype)
-
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Const) and self._key() == other._key())
+        if self is other:
+            return True
+        if not isinstance(other, Const) or self.dtype is not other.dtype:
+            return False
+        mine, its = self.value, other.value
+        if type(mine) is int or type(its) is int:
+            return type(mine) is type(its) and mine == its
+        return mine is its or repr(mine) == repr(its)
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self.value) if self.value == self.value else 0  # NaN would be hashed by its identity
 
     def __repr__(self) -> str:
         return f"{self.value!r}:{self.dtype!r}"
@@ -146,6 +151,7 @@ F32, F64 = SCALAR[DType.f32], SCALAR[DType.f64]
 C64, C128 = SCALAR[DType.c64], SCALAR[DType.c128]
 
 
+@lru_cache(4096)  # mostly 0 and 1
 def i64(value: int) -> Const:
     return Const(int(value), DType.i64)
 
@@ -177,6 +183,10 @@ def _cast(value: bool | int | float | complex | np.generic, dtype: DType) -> boo
     if isinstance(value, int) and not isinstance(value, bool) and dtype.is_int:
         bits = 8 * dtype.bytes  # wraps like machine integers
         return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    if dtype is DType.bool:
+        return bool(value)
+    if dtype is DType.f64 and type(value) is float:
+        return value
     with np.errstate(all="ignore"):
         item: bool | int | float | complex = np.asarray(value).astype(dtype.numpy).item()
     return item

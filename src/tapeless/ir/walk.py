@@ -237,14 +237,25 @@ class Substitution:
     def atom(self, a: Atom) -> Atom:
         return self.map.get(a, a) if isinstance(a, Var) else a
 
+    def atoms(self, many: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """The same tuple if nothing in it changes."""
+        map = self.map
+        for a in many:
+            if isinstance(a, Var) and a in map:
+                return tuple([self.atom(a) for a in many])
+        return many
+
     def type(self, t: Type) -> Type:
-        if not any(isinstance(d, Var) and d in self.map for d in t.shape):
-            return t
-        shape = tuple(atom_dim(self.map.get(d, d)) if isinstance(d, Var) else d for d in t.shape)
-        return Type(t.dtype, shape, t.acc)
+        for d in t.shape:
+            if isinstance(d, Var) and d in self.map:
+                shape = tuple([atom_dim(self.map.get(d, d)) if isinstance(d, Var) else d for d in t.shape])
+                return Type(t.dtype, shape, t.acc)
+        return t
 
     def bind(self, v: Var) -> Var:
         """A binding occurrence: renamed when fresh names are wanted or its type has changed."""
+        if not self.refresh and not v.type.shape:
+            return v
         new_type = self.type(v.type)
         if not self.refresh and new_type is v.type:
             return v
@@ -253,21 +264,23 @@ class Substitution:
         return new
 
     def lam(self, lam: Lambda) -> Lambda:
-        params = tuple(self.bind(p) for p in lam.params)
+        params = tuple([self.bind(p) for p in lam.params])
         return Lambda(params, self.body(lam.body))
 
     def body(self, body: Body) -> Body:
-        return Body(tuple(self.stm(s) for s in body.stms), tuple(self.atom(a) for a in body.results))
+        return Body(tuple([self.stm(s) for s in body.stms]), self.atoms(body.results))
 
     def stm(self, stm: Stm) -> Stm:
         exp = self.exp(stm.exp)
-        return Stm(tuple(self.bind(v) for v in stm.vars), exp, stm.span)
+        return Stm(tuple([self.bind(v) for v in stm.vars]), exp, stm.span)
 
     def exp(self, exp: Exp) -> Exp:
+        if isinstance(exp, Apply):
+            args = self.atoms(exp.args)
+            return exp if args is exp.args else Apply(exp.op, args)
         if isinstance(exp, While):  # both regions bind the same parameters
-            params = tuple(self.bind(p) for p in exp.params)
-            inits = tuple(self.atom(a) for a in exp.inits)
-            return While(params, inits, self.body(exp.cond), self.body(exp.body), exp.hints)
+            params = tuple([self.bind(p) for p in exp.params])
+            return While(params, self.atoms(exp.inits), self.body(exp.cond), self.body(exp.body), exp.hints)
         return map_exp(exp, self.atom, self.body, self.lam)
 
 

@@ -32,7 +32,7 @@ class _Outliner:
 
     @cached_property
     def mentions(self) -> Mapping[Buffer, int]:
-        return Counts(self.whole).buffers
+        return Counts(self.whole, scalars=False).buffers
 
     def block(self, block: Block) -> Block:
         """The same object where nothing is launched."""

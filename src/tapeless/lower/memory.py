@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from tapeless.ir.types import Var
@@ -29,6 +30,8 @@ from tapeless.lower.ir.loopir import (
 )
 from tapeless.lower.ir.walk import buffers, children
 
+NONE: frozenset[Buffer] = frozenset()
+
 
 def place_allocations(body: tuple[Stm, ...]) -> tuple[Stm, ...]:
     return _placed(body)[0]
@@ -38,11 +41,16 @@ def _placed(body: tuple[Stm, ...]) -> tuple[tuple[Stm, ...], set[Buffer]]:
     """The block with its allocations moved, and the buffers that it mentions: each level of a nest hands them to the
     next.
     """
-    block = [found for stm in body for found in _hoisted(stm)]
-    return tuple(_freed_early(block)), set().union(*(mentioned for _, mentioned in block))
+    block: list[tuple[Stm, AbstractSet[Buffer]]] = []
+    for stm in body:
+        if isinstance(stm, Let):  # most are
+            block.append((stm, NONE))
+        else:
+            block += _hoisted(stm)
+    return tuple(_freed_early(block)), set().union(*[mentioned for _, mentioned in block if mentioned])
 
 
-def _hoisted(stm: Stm) -> list[tuple[Stm, set[Buffer]]]:
+def _hoisted(stm: Stm) -> list[tuple[Stm, AbstractSet[Buffer]]]:
     """The statement with its inner blocks done, and the allocations that can stand before it (frees after it); each
     with the buffers that it mentions.
     """
@@ -66,7 +74,7 @@ def _hoisted(stm: Stm) -> list[tuple[Stm, set[Buffer]]]:
             return _alone([stm])
 
 
-def _alone(stms: Sequence[Stm]) -> list[tuple[Stm, set[Buffer]]]:
+def _alone(stms: Sequence[Stm]) -> list[tuple[Stm, AbstractSet[Buffer]]]:
     """Statements without blocks."""
     return [(stm, set(buffers(stm))) for stm in stms]
 
@@ -123,13 +131,15 @@ def _assigned(body: Sequence[Stm]) -> set[Var]:
     return found
 
 
-def _freed_early(block: Sequence[tuple[Stm, set[Buffer]]]) -> list[Stm]:
+def _freed_early(block: Sequence[tuple[Stm, AbstractSet[Buffer]]]) -> list[Stm]:
     last: dict[Buffer, int] = {}
     for k, (stm, mentioned) in enumerate(block):
         if not isinstance(stm, Free):
             for b in mentioned:
                 last[b] = k
     frees = {s.buffer: s for s, _ in block if isinstance(s, Free)}
+    if not frees:
+        return [stm for stm, _ in block]
     after: dict[int, list[Stm]] = {}
     for b, free in frees.items():
         after.setdefault(last.get(b, len(block) - 1), []).append(free)

@@ -6,6 +6,8 @@ the type in which NumPy computes with the mark of the result. Relies on nothing 
 
 from __future__ import annotations
 
+from functools import cache
+
 from tapeless.ir.types import DType
 
 KIND: dict[DType, int] = {
@@ -19,6 +21,7 @@ KIND: dict[DType, int] = {
 }
 
 
+@cache
 def promote(a: DType, a_weak: bool, b: DType, b_weak: bool) -> tuple[DType, bool]:
     """A weak operand widens the other only to a higher kind. A Python bool never does: it behaves like np.bool_."""
     if a_weak == b_weak:  # two Python numbers follow Python, which comes to the same

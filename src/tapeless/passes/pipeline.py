@@ -16,13 +16,14 @@ from operator import is_not
 from time import perf_counter
 from typing import TypeVar
 
-from tapeless.ir.core import Function
+from tapeless.ir.contents import Kind, contents
+from tapeless.ir.core import For, Function, Hist, If, Library, Scatter, Sweep, UpdateAcc, While, WithAcc
 from tapeless.ir.target import Target
 from tapeless.passes.accumulators.added_rows import add_in_place
 from tapeless.passes.accumulators.gather import gather
 from tapeless.passes.accumulators.own_cells import own_cells
 from tapeless.passes.accumulators.tiles import write_tiles
-from tapeless.passes.bounds.ranges import eliminate_checks
+from tapeless.passes.bounds.ranges import DECIDED, eliminate_checks
 from tapeless.passes.bounds.version import version_loops
 from tapeless.passes.check.verify import verify as check_function
 from tapeless.passes.inline import inline
@@ -35,7 +36,7 @@ from tapeless.passes.tidy.cse import cse
 from tapeless.passes.tidy.dce import dce
 from tapeless.passes.tidy.hoist import hoist
 from tapeless.passes.tidy.quotients import settle_quotients
-from tapeless.passes.tidy.simplify import has_choices, simplify
+from tapeless.passes.tidy.simplify import simplify
 
 CPU = frozenset({Target.cpu})
 VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass
@@ -45,14 +46,15 @@ ROUNDS = 4  # so many times at most is a list gone through that is repeated
 @dataclass(frozen=True)
 class Pass:
     """`name` is what times are recorded under. Run for these targets only, on each function of a program or on it as a
-    `whole`. Does what `otherwise` does with a function that it is not `meant_for`.
+    `whole`. Has nothing to do with a function that holds none of the things that it is `about`, by `ir/contents.py`, or
+    does what `otherwise` does.
     """
 
     name: str
     run: Callable[[Function], Function]
     targets: frozenset[Target] = frozenset(Target)
     whole: bool = False
-    meant_for: Callable[[Function], bool] | None = None
+    about: frozenset[Kind] | None = None
     otherwise: Pass | None = None
 
 
@@ -68,30 +70,35 @@ log = logging.getLogger("tapeless")
 Step = Pass | Repeated
 Result = TypeVar("Result")
 
+LOOPS = frozenset({For, While, Sweep, Hist, Scatter})
+SWEPT = frozenset({Sweep, Hist, Scatter, WithAcc})
+
 _SIMPLIFY = Pass("simplify", simplify)
 _TIDYING = (
     _SIMPLIFY,
     Pass("cse", cse),
-    Pass("branches", merge_branches),
-    Pass("hoist", hoist),
+    Pass("branches", merge_branches, about=frozenset({If})),
+    Pass("hoist", hoist, about=LOOPS),
     Pass("dce", dce),
 )
 TIDY = Repeated("tidy", _TIDYING)
 
 # The last time, before lowering: see Note [Branches as selections] in `simplify`.
-_SELECT = Pass("simplify", partial(simplify, speculate=True), meant_for=has_choices, otherwise=_SIMPLIFY)
+_SELECT = Pass("simplify", partial(simplify, speculate=True), about=frozenset({If, "select"}), otherwise=_SIMPLIFY)
 TIDY_FINALLY = Repeated("tidy finally", (_SELECT, *_TIDYING[1:]))
 
 INLINE = Pass("inline", inline, CPU, whole=True)
 INLINE_ALL = Pass("inline all", partial(inline, everything=True), frozenset(Target) - CPU, whole=True)
-OWN_CELLS = Pass("own cells", own_cells)
-CHECKS, NO_CHECKS = Pass("ranges", eliminate_checks), Pass("unchecked", partial(eliminate_checks, unsafe=True))
-FUSE, PRODUCTS = Pass("fuse", fuse), Pass("recognise", recognise_products)
+OWN_CELLS = Pass("own cells", own_cells, about=frozenset({WithAcc}))
+CHECKS = Pass("ranges", eliminate_checks, about=DECIDED)
+NO_CHECKS = Pass("unchecked", partial(eliminate_checks, unsafe=True), about=DECIDED)
+FUSE = Pass("fuse", fuse, about=SWEPT)
+PRODUCTS = Pass("recognise", recognise_products, about=frozenset({Sweep, For}))
 
 # Before a function is differentiated: rules shall see few and large statements.
 PREPARING: tuple[Step, ...] = (
     TIDY,
-    Pass("parallelise", parallelise_derivable),
+    Pass("parallelise", parallelise_derivable, about=frozenset({For})),
     CHECKS,
     TIDY,
     OWN_CELLS,
@@ -107,21 +114,21 @@ FINISHING: tuple[Step, ...] = (
     INLINE,
     INLINE_ALL,
     TIDY,
-    Pass("parallelise", parallelise_marked),
+    Pass("parallelise", parallelise_marked, about=frozenset({For})),
     CHECKS,
     TIDY,
     OWN_CELLS,
     TIDY,
-    Pass("gather", gather),
+    Pass("gather", gather, about=frozenset({WithAcc})),
     TIDY,
     FUSE,
     PRODUCTS,
-    Pass("product sums", sum_products_first),
-    Pass("added rows", add_in_place),
-    Pass("version", version_loops),
+    Pass("product sums", sum_products_first, about=frozenset({Library})),
+    Pass("added rows", add_in_place, about=frozenset({UpdateAcc})),
+    Pass("version", version_loops, about=frozenset({For})),
     TIDY_FINALLY,
-    Pass("quotients", settle_quotients),
-    Pass("tiles", write_tiles, CPU),
+    Pass("quotients", settle_quotients, about=frozenset({"quotient"})),
+    Pass("tiles", write_tiles, CPU, about=frozenset({WithAcc})),
 )
 
 
@@ -133,6 +140,7 @@ class Pipeline:
     target: Target = Target.cpu
     verify: bool = VERIFY
     left_alone: dict[tuple[Pass, str], Function] = field(default_factory=dict)  # what a pass had nothing to do with
+    contents: dict[str, tuple[Function, set[Kind]]] = field(default_factory=dict)  # of the latest function of a name
 
     def run(self, steps: Sequence[Step], function: Function) -> Function:
         for step in steps:
@@ -159,7 +167,10 @@ class Pipeline:
         return new
 
     def _one(self, step: Pass, function: Function) -> Function:
-        if step.meant_for is not None and step.otherwise is not None and not step.meant_for(function):
+        if step.about is not None and step.about.isdisjoint(self._contents(function)):
+            if step.otherwise is None:
+                self.times.setdefault(step.name, 0.0)
+                return function
             step = step.otherwise
         if self.left_alone.get((step, function.name)) is function:
             return function
@@ -167,6 +178,12 @@ class Pipeline:
         if new is function:
             self.left_alone[step, function.name] = function
         return new
+
+    def _contents(self, function: Function) -> set[Kind]:
+        known = self.contents.get(function.name)
+        if known is None or known[0] is not function:
+            known = self.contents[function.name] = function, contents(function.body)
+        return known[1]
 
     def _timed(self, name: str, run: Callable[[Function], Result], function: Function) -> Result:
         start = perf_counter()

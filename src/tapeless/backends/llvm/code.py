@@ -47,7 +47,7 @@ class Shared:
         self.program, self.module = program, module
         self.numbers = numbers or {}  # of loops, by id
         self.flags = "fast " if program.fastmath else "contract "
-        counts = Counts(program.body)
+        counts = Counts(program.body, scalars=False)
         self.mentions = counts.buffers
         self.classes = alias_classes(program.params, counts)
         self.regions = 0

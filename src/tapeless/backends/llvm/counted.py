@@ -32,7 +32,7 @@ def counted(
     i, start, calls = w.fresh(hint), len(w.lines), w.calls
     w.lines.append("")  # the phi, once the latch is known
     if independent is not None:
-        private = Counts(independent).private(code.shared.mentions)
+        private = Counts(independent, scalars=False).private(code.shared.mentions)
         code.groups.append(Group(code.module.node("", distinct=True), private))
     body(i)
     following = w.let(f"add nsw {kind} {i}, {span.step}", hint)

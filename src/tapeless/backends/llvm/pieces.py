@@ -27,8 +27,10 @@ from dataclasses import dataclass
 from tapeless.ir.types import Var
 from tapeless.lower.ir.counts import Counts
 from tapeless.lower.ir.loopir import For, Give, If, Invoke, Return, Stm, Tag, While
-from tapeless.lower.ir.walk import Block, binds, children, reads, walk
+from tapeless.lower.ir.walk import HOLDING, Block, binds, children, reads, walk
 
+GIVING = (Give, Return)
+REPEATING = (For, While, Invoke)
 LARGE = 2400
 PIECE = 180
 RUN = 600
@@ -76,6 +78,9 @@ class Pieces:
         """How many statements stay in the function, once pieces are cut out."""
         weights: list[int] = []
         for stm in block:
+            if type(stm) not in HOLDING:
+                weights.append(1)
+                continue
             before = len(self.chosen) + len(self.runs)
             inner_once = once and isinstance(stm, If)
             inner = sum(self._rest(b, inner_once) for b in children(stm))
@@ -96,13 +101,15 @@ def _runs(block: Block, weights: Sequence[int], counted: dict[int, Counts], once
     last: dict[Var, int] = {}  # where a scalar is read last
     gives: set[int] = set()
     for k, stm in enumerate(block):
-        if children(stm):
+        if type(stm) in HOLDING:
             counts = counted.get(id(stm)) or counted.setdefault(id(stm), Counts((stm,), counted))
             last.update(dict.fromkeys(counts.free, k))
-            gives.update([k] if counts.gives else [])
+            if counts.gives:
+                gives.add(k)
         else:
             last.update(dict.fromkeys(reads(stm), k))
-            gives.update([k] if isinstance(stm, Give | Return) else [])
+            if isinstance(stm, GIVING):
+                gives.add(k)
     runs: list[Run] = []
     start = weight = 0
     for k in range(len(block) + 1):
@@ -123,7 +130,7 @@ def _repeats(stm: Stm) -> bool:
     """Whether there is a loop in it; those of kernels are functions of their own."""
     if isinstance(stm, If):
         return any(_repeats(s) for block in children(stm) for s in block)
-    return isinstance(stm, For | While | Invoke)
+    return isinstance(stm, REPEATING)
 
 
 def _may_leave(stm: Stm) -> bool:

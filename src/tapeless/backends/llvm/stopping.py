@@ -22,10 +22,12 @@ from tapeless.ir.target import Target
 from tapeless.lower.ir.loopir import For, While
 from tapeless.lower.ir.walk import Block, walk
 
+LOOPS = (For, While)
+
 
 def begin(code: Code, block: Block) -> None:
     """For these statements, once the error record is known and the setting of arithmetic is saved."""
-    if code.module.target.kind != Target.cpu or not any(isinstance(stm, For | While) for stm in walk(block)):
+    if code.module.target.kind != Target.cpu or not any(isinstance(stm, LOOPS) for stm in walk(block)):
         return
     w = code.w
     code.module.externals |= {"rt_poll", "rt_watched"}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tapeless.frontend.state.context import Context, with_article
 from tapeless.ir.core import Apply, Body, If
-from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const
+from tapeless.ir.types import SCALAR, Atom, Const, Dim, DType, Type, Var, const
 from tapeless.ops.table import op as row
 
 
@@ -21,9 +21,9 @@ def apply(ctx: Context, name: str, *args: Atom) -> Atom:
         if a.type.dtype not in spec.dtypes:
             ctx.fail("TP104", f"{name} does not take {with_article(a.type.dtype.numpy.name)}")
     dtype = spec.result([a.type.dtype for a in args])
-    if all(isinstance(a, Const) for a in args):
+    if Var not in map(type, args):
         return _folded(name, args, dtype)
-    return ctx.b.let(Type(dtype), Apply(name, tuple(args)), "t")
+    return ctx.b.let(SCALAR[dtype], Apply(name, args), "t")
 
 
 def size_op(ctx: Context, name: str, a: Atom, b: Atom) -> Atom:
@@ -45,7 +45,7 @@ def convert(ctx: Context, atom: Atom, dtype: DType) -> Atom:
     if isinstance(atom, Const):
         keeps = dtype.is_complex or dtype is DType.bool  # 1j is true
         return const(atom.value if keeps else atom.value.real, dtype)
-    return ctx.b.let(Type(dtype), Apply("convert", (atom,)), "t")
+    return ctx.b.let(SCALAR[dtype], Apply("convert", (atom,)), "t")
 
 
 def lowest(dtype: DType) -> int:

@@ -35,11 +35,16 @@ REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Match: ("'match' statements", "use if and elif."),
 }
 
+LOOKED_AT = {*REFUSED, ast.FunctionDef, ast.arguments}
+
 
 def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
     for child in _inside(node):
-        if type(child) in REFUSED:
-            name, instead = REFUSED[type(child)]
+        kind = type(child)
+        if kind not in LOOKED_AT:
+            continue
+        if kind in REFUSED:
+            name, instead = REFUSED[kind]
             verb = "are" if name.endswith("s") else "is"
             refuse(source, child, f"{name} {verb} not part of the language", instead)
         if isinstance(child, ast.FunctionDef) and child is not node and child.decorator_list:

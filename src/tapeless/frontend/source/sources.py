@@ -21,6 +21,7 @@ from tapeless.errors import CompileError
 from tapeless.frontend.source.codes import made_from
 from tapeless.ir.span import Span
 
+PLACED = (ast.expr, ast.stmt)
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 N = TypeVar("N", bound=ast.AST)
@@ -48,7 +49,7 @@ class Source:
         return known["tapeless.span"]
 
     def _span(self, node: ast.AST) -> Span:
-        if self.is_ascii and isinstance(node, ast.expr | ast.stmt):
+        if self.is_ascii and isinstance(node, PLACED):
             first, last = node.lineno + self.offset, (node.end_lineno or node.lineno) + self.offset
             return Span(self.file, first, node.col_offset + self.indent, last, (node.end_col_offset or 0) + self.indent)
         line = getattr(node, "lineno", 1) + self.offset

@@ -310,7 +310,7 @@ class Fading:
 
     def __init__(self, lo: Lowerer, body: Body) -> None:
         self.lo, self.last = lo, last_uses(body)
-        self.names: dict[Buffer, list[Var]] = {}  # of memory that was allocated for a statement of the body
+        self.until: dict[Buffer, int] = {}  # the last use of memory that was allocated for a statement of the body
 
     def lower(self, stm: Stm, k: int) -> None:
         lo = self.lo
@@ -318,10 +318,12 @@ class Fading:
             self._reuse(stm, stm.exp, k)
         before = len(lo.owned[-1])
         lo.stm(stm)
-        self.names |= {b: [] for b in lo.owned[-1][before:] if b.space is Space.heap}
+        for buffer in lo.owned[-1][before:]:
+            if buffer.space is Space.heap:
+                self.until[buffer] = -1
         for v in stm.vars:
-            if v in lo.arrays and (names := self.names.get(lo.arrays[v].buffer)) is not None:
-                names.append(v)
+            if v in lo.arrays and (buffer := lo.arrays[v].buffer) in self.until:
+                self.until[buffer] = max(self.until[buffer], self.last.get(v, -1))
 
     def _reuse(self, stm: Stm, exp: Sweep, k: int) -> None:
         lo = self.lo
@@ -342,10 +344,7 @@ class Fading:
 
     def _is_over(self, loc: Loc, a: Var, stm: Stm, k: int) -> bool:
         """Whether this statement is the last one to see the memory, and sees it under one name."""
-        names = self.names.get(loc.buffer)
-        if names is None or not loc.ordered or loc.offset != ZERO:
-            return False
-        if any(self.last.get(w, -1) > k for w in names):
+        if not loc.ordered or loc.offset != ZERO or self.until.get(loc.buffer, k + 1) > k:
             return False
         arrays = self.lo.arrays
         return all(w is a or w not in arrays or arrays[w].buffer is not loc.buffer for w in free_in_exp(stm.exp))
@@ -381,8 +380,10 @@ def position(lo: Lowerer, at: At, length: Atom, axis: int) -> Atom:
 
 def _inside(lo: Lowerer, index: Atom, length: Atom) -> Atom:
     code = lo.code
-    low, high = code.compare("ge", index, ZERO), code.compare("lt", index, length)
-    return code.let("and", DType.bool, low, high, label="inside")
+    high = code.compare("lt", index, length)
+    if isinstance(index, Const) and index.value.real >= 0:
+        return high
+    return code.let("and", DType.bool, code.compare("ge", index, ZERO), high, label="inside")
 
 
 def view(lo: Lowerer, loc: Loc, axes: Sequence[Axis]) -> Loc:

@@ -13,6 +13,8 @@ from tapeless.ir.types import Atom, Const, Var
 from tapeless.ir.walk import free_in_exp, free_in_lambda
 from tapeless.passes.analysis.places import in_place
 
+MADE = (Sweep, Copy, Full)
+
 
 def single_updates(body: Body) -> dict[Var, int]:
     """Arrays that are made in order to be written into another one: the position of that update, their last use.
@@ -20,6 +22,9 @@ def single_updates(body: Body) -> dict[Var, int]:
     Results of sweeps have no other use; copies may be read by sweeps before; new arrays may be what a loop starts with
     that updates them in place.
     """
+    kinds = {type(stm.exp) for stm in body.stms}
+    if Update not in kinds or kinds.isdisjoint(MADE):
+        return {}
     users: dict[Var, list[int]] = {}
     for k, stm in enumerate(body.stms):
         for v in free_in_exp(stm.exp):
@@ -29,7 +34,7 @@ def single_updates(body: Body) -> dict[Var, int]:
             users.setdefault(r, []).append(len(body.stms))
     found: dict[Var, int] = {}
     for stm in body.stms:
-        for v in stm.vars if isinstance(stm.exp, Sweep | Copy | Full) else ():
+        for v in stm.vars if isinstance(stm.exp, MADE) else ():
             last = _last_update(body, stm, v, users) if v.type.shape else None
             if last is not None:
                 found[v] = last

@@ -16,10 +16,13 @@ from tapeless.lower.ir.walk import Block, binds, buffers, reads, walk
 class Counts:
     """How often a block mentions each buffer, the scalars it takes from outside, what it assigns, allocates and moves.
 
-    `known` has the counts of some statements, by their ids: a nest asks at many levels.
+    `known` has the counts of some statements, by their ids: a nest asks at many levels. Without `scalars`, those that
+    are taken from outside are not looked for.
     """
 
-    def __init__(self, block: Block, known: Mapping[int, Counts] = MappingProxyType({})) -> None:
+    def __init__(
+        self, block: Block, known: Mapping[int, Counts] = MappingProxyType({}), *, scalars: bool = True
+    ) -> None:
         self.buffers: dict[Buffer, int] = {}
         self.allocated: set[Buffer] = set()
         self.assigned: set[Var] = set()
@@ -29,15 +32,18 @@ class Counts:
         bound: set[Var] = set()
         read: dict[Var, None] = {}
         for stm in walk(block, known):
-            inner = known.get(id(stm))
+            if type(stm) is Let:  # most are
+                if scalars:
+                    read.update([(a, None) for a in stm.args if isinstance(a, Var)])
+                    bound.add(stm.var)
+                continue
+            inner = known.get(id(stm)) if known else None
             if inner is not None:
                 self._include(inner, read)
                 continue
-            for var in reads(stm):
-                read[var] = None
-            bound.update(binds(stm))
-            if type(stm) is Let:
-                continue
+            if scalars:
+                read.update(dict.fromkeys(reads(stm)))
+                bound.update(binds(stm))
             for buffer in buffers(stm):
                 self.buffers[buffer] = self.buffers.get(buffer, 0) + 1
             match stm:

@@ -134,12 +134,16 @@ def reads(stm: Stm) -> list[Var]:
     """The scalars that a statement itself uses, the one that it assigns included."""
     if isinstance(stm, Let):  # most are
         return [a for a in stm.args if isinstance(a, Var)]
+    if isinstance(stm, Load):
+        return [stm.index] if isinstance(stm.index, Var) else []
     positions, others = operands(stm)
     return [a for a in (*positions, *others) if isinstance(a, Var)]
 
 
 def binds(stm: Stm) -> tuple[Var, ...]:
     """The scalars that a statement brings into being."""
+    if isinstance(stm, (Let, Load)):  # most are
+        return (stm.var,)
     match stm:
         case Let() | Load() | Declare() | For():
             return (stm.var,)

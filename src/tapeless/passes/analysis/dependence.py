@@ -86,8 +86,9 @@ class Footprints:
 
     def stm(self, stm: Stm) -> Footprint:
         found = self.exp(stm.exp)
-        dims = [d for v in stm.vars for d in v.type.shape if isinstance(d, Var) and d not in stm.vars]
-        if all(d in found.free for d in dims):
+        free = found.free
+        dims = [d for v in stm.vars for d in v.type.shape if isinstance(d, Var) and d not in free and d not in stm.vars]
+        if not dims:
             return found
         return replace(found, free={**found.free, **dict.fromkeys(dims)})
 
@@ -102,34 +103,38 @@ class Footprints:
         return found
 
     def _with_regions(self, exp: Exp, own: Names) -> Footprint:
-        parts = [self.region(r) for r in regions(exp)]
-        inner: Names = {}
-        for p in parts:
-            inner.update(p.free)
-        consumed = frozenset(consumed_by(exp)).union(*[p.consumed for p in parts])
-        size = 1 + sum(p.size for p in parts)
-        bare = any(p.bare for p in parts)
-        return Footprint({**own, **inner}, inner, consumed, any(p.ordered for p in parts), size, bare)
+        first, *others = [self.region(r) for r in regions(exp)]
+        inner, consumed = first.free, first.consumed.union(consumed_by(exp))
+        ordered, size, bare = first.ordered, 1 + first.size, first.bare
+        for p in others:
+            inner, consumed = inner | p.free, consumed | p.consumed
+            ordered, size, bare = ordered or p.ordered, size + p.size, bare or p.bare
+        return Footprint(own | inner, inner, consumed, ordered, size, bare)
 
     def region(self, lam: Lambda) -> Footprint:
         """Of the statements and results of a region."""
         bound: set[Var] = set(lam.params)
-        free: Names = {d: None for p in lam.params for d in p.type.shape if isinstance(d, Var) and d not in bound}
+        free: Names = {}
+        for p in lam.params:
+            for d in p.type.shape:
+                if isinstance(d, Var) and d not in bound:
+                    free[d] = None
         consumed: set[Var] = set()
         ordered, bare, size = False, False, len(lam.body.stms)
         for stm in lam.body.stms:
             exp = stm.exp
-            if isinstance(exp, WithRegions):
+            if isinstance(exp, Apply):
+                used: Iterable[Atom] = exp.args
+            elif isinstance(exp, WithRegions):
                 found = self.exp(exp)
-                used: Iterable[Atom] = found.free
+                used = found.free
                 consumed |= found.consumed
                 ordered, bare = ordered or found.ordered, bare or found.bare
                 size += found.size - 1
             else:
                 used = operands(exp)
-                if not isinstance(exp, Apply):
-                    consumed.update(consumed_by(exp))
-                    ordered, bare = ordered or is_ordered(exp), bare or is_bare(exp)
+                consumed.update(consumed_by(exp))
+                ordered, bare = ordered or is_ordered(exp), bare or is_bare(exp)
             for a in used:
                 if isinstance(a, Var) and a not in bound:
                     free[a] = None

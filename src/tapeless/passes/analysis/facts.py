@@ -156,6 +156,8 @@ class Taken:
 
     def hand_on(self, vars: Sequence[Var], atoms: Sequence[Atom]) -> None:
         """The atoms whose variables are taken."""
+        if self.vars.isdisjoint(vars):
+            return
         self.mark([a for v, a in zip(vars, atoms, strict=True) if v in self.vars])
 
     def rows(self, lam: Lambda, arrays: Sequence[Var]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from tapeless.ir.contents import TESTS, Kind
 from tapeless.ir.core import (
     Apply,
     At,
@@ -44,6 +45,10 @@ from tapeless.passes.bounds.numbers import Numbers, is_ordering
 from tapeless.symbolic.affine import GREATEST, LARGEST, ZERO, Facts, Form, is_small
 from tapeless.symbolic.polynomials import symbol
 
+# Everything that is ever dropped or decided here.
+DECIDED: frozenset[Kind] = frozenset(
+    {Check, TESTS, *(name for name, row in TABLE.items() if is_ordering(name) or row.extremum)}
+)
 PATIENCE = 8  # how often, on average, a statement is gone through for the sake of invariants
 
 

@@ -155,7 +155,7 @@ class _Checker:
         return self.roots.get(atom, NONE) if isinstance(atom, Var) else NONE
 
     def of_all(self, atoms: Iterable[Atom]) -> Roots:
-        return NONE.union(*(self.of(a) for a in atoms))
+        return NONE.union(*[self.of(a) for a in atoms])
 
     # -- which versions a variable looks into
 
@@ -175,7 +175,10 @@ class _Checker:
         body = self.with_parts_aside(body)
         for stm in body.stms:
             self.note(stm)
-        last = {root: k for k, stm in enumerate(body.stms) for root in self.of_all(free_in_exp(stm.exp))}
+        last: dict[Var, int] = {}
+        for k, stm in enumerate(body.stms):
+            if not isinstance(stm.exp, Apply):
+                last |= dict.fromkeys(self.of_all(free_in_exp(stm.exp)), k)
         last |= dict.fromkeys(self.of_all(body.results), len(body.stms))
         owned = set(owned)
         stms: list[Stm] = []
@@ -192,9 +195,11 @@ class _Checker:
 
     def with_parts_aside(self, body: Body) -> Body:
         """Note [Parts]: views of single positions that outlive an update of their array become copies."""
+        if not any(isinstance(s.exp, Index) and s.vars[0].type.shape for s in body.stms):
+            return body
         last: dict[Var, int] = {}
         for k, stm in enumerate(body.stms):
-            for v in free_in_exp(stm.exp):
+            for v in free_in_exp(stm.exp) if not isinstance(stm.exp, Apply) else ():
                 last[v] = k
         for r in body.results:
             if isinstance(r, Var):

@@ -31,15 +31,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from tapeless.ir.core import Apply, Body, Copy, Exp, Full, Function, Index, Lambda, Stm, Sweep, WithAcc
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import Atom, Dim, Var
 from tapeless.ir.walk import Substitution, all_stms, substitute_body
 from tapeless.ops.table import TABLE
-from tapeless.passes.analysis.dependence import Footprint, Footprints, Memory, Names, clash
-from tapeless.passes.parallel.merged_sweeps import SWEPT, Swept, is_row, is_whole, mapped_vars, merge, reads_rows_only
+from tapeless.passes.analysis.dependence import Footprint, Footprints, Memory, clash
+from tapeless.passes.parallel.merged_sweeps import SWEPT, is_row, is_whole, mapped_vars, merge, reads_rows_only
 
+HOLDERS = (*SWEPT, WithAcc)
 COPIED = 2  # operations of a lambda that is rather copied than kept in memory
 LARGEST = 500  # statements of a sweep that has taken in others
 LARGEST_BESIDE = 200  # statements of sweeps merged side by side
@@ -48,8 +50,8 @@ NEARBY = 4  # sweeps of an array that are tried for a merge
 
 
 def fuse(function: Function) -> Function:
-    swept = [s.exp for s in all_stms(function.body) if isinstance(s.exp, (*SWEPT, WithAcc))]
-    return Fuser(function).function(function) if len(swept) > 1 else function
+    swept = (s for s in all_stms(function.body) if isinstance(s.exp, HOLDERS))
+    return Fuser(function).function(function) if len(list(islice(swept, 2))) > 1 else function
 
 
 class Fuser(Rewriter):
@@ -89,14 +91,19 @@ class Region:
         self.only_uses = True  # no effects and nothing consumed: nothing else keeps statements in order
         for node in self.nodes:
             assert node is not None
-            self.makers.update(dict.fromkeys(node.stm.vars, node))
+            for v in node.stm.vars:
+                self.makers[v] = node
             self.use(node, node.footprint.free)
             if node.footprint.consumed or node.footprint.ordered:
                 self.only_uses = False
 
     def use(self, node: Node, vars: Iterable[Var]) -> None:
+        users = self.users
         for v in vars:
-            self.users.setdefault(v, {})[node] = None
+            if v in users:
+                users[v][node] = None
+            else:
+                users[v] = {node: None}
 
     def fused(self) -> Body:
         changed = False
@@ -121,9 +128,11 @@ class Region:
             maker = self.makers.get(array)
             if maker is None or maker is node:
                 continue
-            if isinstance(maker.stm.exp, Sweep) and self.inline(maker, node):
-                return True
-            if isinstance(maker.stm.exp, Index) and self.see_through(array, maker.stm.exp, node):
+            made = maker.stm.exp
+            if isinstance(made, Sweep):
+                if self.inline(maker, node):
+                    return True
+            elif isinstance(made, Index) and self.see_through(array, made, node):
                 return True
         return False
 
@@ -137,13 +146,15 @@ class Region:
 
     def inline(self, producer: Node, consumer: Node) -> bool:
         a, b = producer.stm.exp, consumer.stm.exp
-        assert isinstance(a, Sweep) and isinstance(b, Swept)
+        assert isinstance(a, Sweep) and isinstance(b, SWEPT)
         if a.scans or not same(a.width, b.width) or not self.may_join(producer, consumer, LARGEST):
             return False
         mapped = mapped_vars(producer.stm)
-        read = [v for v in producer.stm.vars if v in consumer.footprint.free]
-        if any(v not in mapped or not reads_rows_only(consumer.stm, v, self.footprints) for v in read):
-            return False  # a result of a reduction, or rows of other elements
+        free = consumer.footprint.free
+        read = [v for v in producer.stm.vars if v in free]
+        for v in read:
+            if v not in mapped or not reads_rows_only(consumer.stm, v, self.footprints):
+                return False  # a result of a reduction, or rows of other elements
         kept = [v for v in mapped if self.is_used_beside(v, consumer)]
         if kept and is_cheap(a) and self.is_read_by_rows(kept, b.width):
             return self.copy(producer, consumer, read)
@@ -166,7 +177,8 @@ class Region:
         return not (first.ordered and second.ordered) and not clash(self.memory, seen, second)
 
     def is_used_beside(self, var: Var, node: Node) -> bool:
-        return var in self.results or any(user is not node for user in self.users.get(var, ()))
+        users = self.users.get(var, {})
+        return var in self.results or len(users) > (node in users)
 
     def is_read_by_rows(self, vars: Sequence[Var], width: Dim) -> bool:
         """Can every reader of the arrays take them in?"""
@@ -287,11 +299,15 @@ class Region:
         That the second uses the variables `read` of the first does not count.
         """
         start = first.place + 1
-        if any(v in second.footprint.free for v in first.stm.vars if v not in read):
-            return None
+        used = second.footprint.free
+        for v in first.stm.vars:
+            if v in used and v not in read:
+                return None
         if self.only_uses:  # nothing depends on the first before its first user
             places = [u.place for v in first.stm.vars for u in self.users.get(v, ())]
             start = min(places, default=second.place)
+            if start >= second.place:
+                return []
         later: list[Node] = []
         moved, with_first = Together(self), Together(self)
         with_first.add(first)
@@ -334,16 +350,19 @@ class Region:
                 node.place = place
 
     def become(self, node: Node, stm: Stm, footprint: Footprint, gone: Iterable[Var]) -> None:
+        users, before = self.users, node.footprint.free
         for v in gone:
-            self.users.get(v, {}).pop(node, None)
-        self.use(node, [v for v in footprint.free if v not in node.footprint.free])
+            if v in users:
+                users[v].pop(node, None)
+        self.use(node, [v for v in footprint.free if v not in before])
         node.stm, node.footprint = stm, footprint
         self.footprints.known[id(stm.exp)] = stm.exp, footprint
 
     def share(self, same: Mapping[Var, Atom]) -> None:
         """Names that have become one thing, or rows of it."""
         for a, b in same.items():
-            self.memory.share(a, b)
+            if a.type.shape:
+                self.memory.share(a, b)
 
 
 class Together:
@@ -378,12 +397,15 @@ class Together:
 
 
 def joined(first: Footprint, second: Footprint, gone: Collection[Var]) -> Footprint:
-    def without(names: Names) -> Names:
-        return {v: None for v in names if v not in gone}
-
+    free, inner = first.free | second.free, first.inner | second.inner
+    for v in gone:
+        if v not in first.free:
+            free.pop(v, None)
+        if v not in first.inner:
+            inner.pop(v, None)
     return Footprint(
-        {**first.free, **without(second.free)},
-        {**first.inner, **without(second.inner)},
+        free,
+        inner,
         first.consumed | second.consumed,
         first.ordered or second.ordered,
         first.size + second.size,

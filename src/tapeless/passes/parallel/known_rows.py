@@ -16,6 +16,7 @@ from tapeless.ir.types import Atom, Const, Type, Var
 from tapeless.passes.parallel.merged_sweeps import is_whole
 
 Definitions = Mapping[Var, Exp]
+TELLING = (Full, Broadcast, Iota, Reshape, Index)  # what says something about rows
 
 
 def known_rows(
@@ -24,6 +25,8 @@ def known_rows(
     """By the number of the array, what its row is; and statements that make some of these. `params` begin with the
     index.
     """
+    if len(set(arrays)) == len(arrays) and not any(type(defs.get(a)) in TELLING for a in arrays):
+        return {}, []
     index, *rows = params
     first: dict[Var, Var] = {}
     for row, array in zip(rows, arrays, strict=True):

@@ -45,8 +45,6 @@ class Outputs:
 def outputs(vars: tuple[Var, ...], sweep: Sweep, results: tuple[Atom, ...]) -> Outputs:
     """`results` are those of the lambda."""
     pairs = tuple(zip(vars, results, strict=True))
-    if not sweep.reduces and not sweep.scans:
-        return Outputs((), (), pairs)
     reduced = sum(len(r.neutral) for r in sweep.reduces)
     scanned = reduced + sum(len(r.neutral) for r in sweep.scans)
     return Outputs(pairs[:reduced], pairs[reduced:scanned], pairs[scanned:])
@@ -74,9 +72,11 @@ def is_row(exp: Index, index: Var) -> bool:
 def reads_rows_only(stm: Stm, array: Var, footprints: Footprints) -> bool:
     """Is each use of the array by the sweep one of its inputs, or `array[i, ...]` with the index of the sweep?"""
     exp = stm.exp
-    assert isinstance(exp, Swept)
+    assert isinstance(exp, SWEPT)
     operators = (*exp.reduces, *exp.scans) if isinstance(exp, Sweep) else (exp.op,) if isinstance(exp, Hist) else ()
-    if any(array in r.neutral for r in operators) or (not isinstance(exp, Sweep) and array in exp.dests):
+    if operators and any(array in r.neutral for r in operators):
+        return False
+    if not isinstance(exp, Sweep) and array in exp.dests:
         return False
     if array not in footprints.exp(exp).inner:
         return True
@@ -119,7 +119,7 @@ class RowReads(Substitution):
                     continue
                 stm = Stm(stm.vars, Index(row, rest), stm.span)
             stms.append(self.stm(stm))
-        return Body(tuple(stms), tuple(self.atom(a) for a in body.results))
+        return Body(tuple(stms), self.atoms(body.results))
 
 
 # -- two in one
@@ -143,14 +143,13 @@ def merge(
     copy:    the first statement stays as well, so that its lambda is used with fresh names and only for the rows.
     """
     a, b = first.exp, second.exp
-    assert isinstance(a, Sweep) and isinstance(b, Swept)
+    assert isinstance(a, Sweep) and isinstance(b, SWEPT)
     lam = refresh_lambda(a.lam) if copy else a.lam
     index, *params = lam.params
     stms = list(lam.body.stms)
-    before = outputs(first.vars, a, lam.body.results)
 
     rows: dict[Var, Var] = {}
-    for var, value in before.mapped:
+    for var, value in zip(first.vars, lam.body.results, strict=True):
         if var in inlined:
             if not isinstance(value, Var):  # a constant cannot stand everywhere
                 constant = Var(var.name, value.type)
@@ -159,7 +158,7 @@ def merge(
             rows[var] = value
     names = RowReads(rows)
     names.map[b.lam.params[0]] = index
-    arrays, known = list(a.arrays), {**dict(zip(a.arrays, params, strict=True)), **rows}
+    arrays, known = list(a.arrays), dict(zip(a.arrays, params, strict=True)) | rows
     for array, param in zip(b.arrays, b.lam.params[1:], strict=True):
         if array in known:
             names.map[param] = known[array]
@@ -173,11 +172,24 @@ def merge(
     if not isinstance(b, Sweep):
         whole = Lambda((index, *params), Body(tuple(stms), body.results))
         return Merged(Stm(second.vars, replace(b, arrays=tuple(arrays), lam=whole), second.span), same)
-    if copy:
-        before = Outputs((), (), ())
-    after = outputs(second.vars, b, body.results)
-    others = tuple((v, r) for v, r in before.mapped if v in kept)
-    pairs = before.reduced + after.reduced + before.scanned + after.scanned + others + after.mapped
-    whole = Lambda((index, *params), Body(tuple(stms), tuple(r for _, r in pairs)))
+    vars, results = second.vars, body.results
+    if not copy:
+        vars, results = both_outputs((first.vars, a, lam.body.results), (vars, b, results), kept)
+    whole = Lambda((index, *params), Body(tuple(stms), results))
     sweep = Sweep(b.width, tuple(arrays), whole, a.reduces + b.reduces, a.scans + b.scans)
-    return Merged(Stm(tuple(v for v, _ in pairs), sweep, second.span), same)
+    return Merged(Stm(vars, sweep, second.span), same)
+
+
+Given = tuple[tuple[Var, ...], Sweep, tuple[Atom, ...]]  # the variables of a sweep, and what its lambda gives
+
+
+def both_outputs(first: Given, second: Given, kept: Collection[Var]) -> tuple[tuple[Var, ...], tuple[Atom, ...]]:
+    """The variables and results of one sweep for both; of the mapped ones of the first, those to be kept."""
+    (vars, a, results), (more, b, others) = first, second
+    if not (a.reduces or a.scans or b.reduces or b.scans):
+        places = [k for k, v in enumerate(vars) if v in kept]
+        return (*[vars[k] for k in places], *more), (*[results[k] for k in places], *others)
+    before, after = outputs(*first), outputs(*second)
+    mapped = tuple([(v, r) for v, r in before.mapped if v in kept])
+    pairs = before.reduced + after.reduced + before.scanned + after.scanned + mapped + after.mapped
+    return tuple([v for v, _ in pairs]), tuple([r for _, r in pairs])

@@ -50,9 +50,8 @@ from tapeless.ir.core import (
     UpdateAcc,
     While,
     WithAcc,
-    WithRegions,
 )
-from tapeless.ir.operands import operands, regions
+from tapeless.ir.operands import REGIONS, operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import Atom, Const, Type, Var, const
 from tapeless.ir.walk import map_exp
@@ -71,12 +70,11 @@ def cse(function: Function) -> Function:
 
 
 class Cse(Rewriter):
-    """`seen` maps keys to the variables that hold the value, `added` are the keys in order: regions forget theirs."""
+    """`seen` maps keys to the variables that hold the value, in the order of execution: regions forget theirs."""
 
     def __init__(self, function: Function) -> None:
         super().__init__()
         self.seen: dict[Hashable, tuple[Var, ...]] = {}
-        self.added: list[Hashable] = []
         self.taken = taken_arrays(function)
 
     def stm(self, stm: Stm) -> None:
@@ -85,19 +83,19 @@ class Cse(Rewriter):
             key: Hashable = apply_key(exp, stm.vars[0].type)
         elif isinstance(exp, Index):
             key = index_key(exp)
-        elif isinstance(exp, VIEWS):
-            key = exp
-        elif isinstance(exp, MAKERS):
-            key = exp if self.may_share(stm) and not (isinstance(exp, Full) and exp.value is None) else None
-        elif isinstance(exp, Call):
-            key = exp if self.may_share(stm) and not exp.effects else None
-        elif isinstance(exp, WithRegions):
+        elif type(exp) in REGIONS:
             exp = self.inside(exp)
             if isinstance(exp, Sweep) and len(exp.reduces) > 1:
                 stm, exp = self.reduced_once(stm, exp)
             if isinstance(exp, Sweep) and len(stm.vars) > 1:
                 stm, exp = self.mapped_once(stm, exp)
             key = region_key(exp) if self.may_share(stm) else None
+        elif isinstance(exp, VIEWS):
+            key = exp
+        elif isinstance(exp, MAKERS):
+            key = exp if self.may_share(stm) and not (isinstance(exp, Full) and exp.value is None) else None
+        elif isinstance(exp, Call):
+            key = exp if self.may_share(stm) and not exp.effects else None
         else:
             key = None
         if key is None:
@@ -108,7 +106,6 @@ class Cse(Rewriter):
             before = self.seen.get((EXACT[exp.op], *exp.args))  # Note [Loose rows] in `ops.table`
         if before is None:
             self.seen[key] = self.emit(stm, exp)
-            self.added.append(key)
         elif not self.merge(stm.vars, before):
             self.emit(stm, exp)
 
@@ -166,10 +163,10 @@ class Cse(Rewriter):
         return True
 
     def body(self, body: Body) -> Body:
-        known = len(self.added)
+        known = len(self.seen)
         new = super().body(body)
-        while len(self.added) > known:
-            del self.seen[self.added.pop()]
+        while len(self.seen) > known:
+            self.seen.popitem()
         return new
 
 
@@ -200,7 +197,7 @@ def index_key(exp: Index) -> Hashable:
 
 def region_key(exp: Exp) -> Hashable:
     """None if there is none: see `full_key`."""
-    return None if isinstance(exp, Hist | Scatter | WithAcc) else RegionKey(exp)
+    return None if isinstance(exp, (Hist, Scatter, WithAcc)) else RegionKey(exp)
 
 
 class RegionKey:
@@ -208,21 +205,30 @@ class RegionKey:
 
     def __init__(self, exp: Exp) -> None:
         self.exp = exp
-        self.rough = (type(exp).__name__, *operands(exp), *[len(r.body.stms) for r in regions(exp)])
+        self.rough = (type(exp), *operands(exp), *[_outline(r.body) for r in regions(exp)])
+        self.hash = hash(self.rough)
 
     @cached_property
     def full(self) -> Hashable:
         return full_key(self.exp)
 
     def __hash__(self) -> int:
-        return hash(self.rough)
+        return self.hash
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, RegionKey) or self.rough != other.rough or not _alike(self.exp, other.exp):
+        if not isinstance(other, RegionKey) or self.hash != other.hash or self.rough != other.rough:
             return False
-        return self.full is not None and self.full == other.full
+        return _alike(self.exp, other.exp) and self.full is not None and self.full == other.full
+
+
+def _outline(body: Body) -> Hashable:
+    """How many statements there are, and what the first one does: few that differ have this in common."""
+    first = body.stms[0].exp if body.stms else None
+    if not isinstance(first, Apply):
+        return len(body.stms), type(first)
+    return len(body.stms), first.op, *[a for a in first.args if isinstance(a, Const)]
 
 
 def _alike(a: Exp, b: Exp) -> bool:

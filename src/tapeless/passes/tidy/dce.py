@@ -47,15 +47,18 @@ from tapeless.ir.core import (
     WithRegions,
 )
 from tapeless.ir.effects import is_effect
-from tapeless.ir.operands import operands
+from tapeless.ir.operands import REGIONS, operands
 from tapeless.ir.types import BOOL, I64, Atom, Var, dim_atom, i64
 from tapeless.ir.walk import map_function, type_vars
 
+HARD = (*REGIONS, UpdateAcc)  # for `all_is_used`
 T = TypeVar("T")
 Origin = tuple[Stm, int]
 
 
 def dce(function: Function) -> Function:
+    if all_is_used(function.body):
+        return function
     needs = Needs()
     needs.collect(function.body, ())
     needs.mark(function.body.results)
@@ -78,6 +81,36 @@ def live_part(body: Body) -> tuple[Body, set[Var]]:
     needs.run()
     needs.keep_progress()
     return Trim(needs).body(body), needs.vars
+
+
+# -- nothing to do
+
+
+def all_is_used(function_body: Body) -> bool:
+    """Is each variable and each row used by something? Without loops nothing is dead then, since what is used last is
+    used by an effect or by the results. May say no where that is hard to tell.
+    """
+    bound: set[Var] = set()
+    used: set[Atom] = set()
+    left = [function_body]
+    while left:
+        body = left.pop()
+        used.update([a for a in body.results if isinstance(a, Var)])
+        for stm in body.stms:
+            exp = stm.exp
+            bound.update(stm.vars)
+            if isinstance(exp, Apply):
+                used.update([a for a in exp.args if isinstance(a, Var)])
+                continue
+            used.update([a for a in operands(exp) if isinstance(a, Var)])
+            used.update([d for v in stm.vars for d in v.type.shape if isinstance(d, Var)])
+            if isinstance(exp, (Sweep, If)) and stm.vars:
+                params, bodies = _regions(exp)
+                bound.update(params[1:])  # all but the index
+                left.extend(bodies)
+            elif isinstance(exp, HARD) or not (stm.vars or is_effect(exp)):
+                return False
+    return bound <= used
 
 
 # -- what is needed: Note [Marking]

@@ -57,7 +57,7 @@ def hoist(function: Function) -> Function:
     return map_function(function, Hoister(function).top)
 
 
-@dataclass
+@dataclass(slots=True)
 class Frame:
     """A region being walked. `uses` has the bit of each depth that statements in it depend on."""
 
@@ -138,6 +138,10 @@ class Hoister:
             inner = walk(exp.body, exp.params, True, False)
             self.frames[-1].below = True  # what comes after may never come
             new = exp if inner is exp.body and test is exp.cond else replace(exp, cond=test, body=inner)
+        elif isinstance(exp, Sweep) and not exp.reduces and not exp.scans:  # the most frequent one
+            lam = exp.lam
+            inner = walk(lam.body, lam.params, True, _runs(exp.width))
+            new = exp if inner is lam.body else Sweep(exp.width, exp.arrays, Lambda(lam.params, inner))
         else:
             certain = isinstance(exp, WithAcc) or (isinstance(exp, Sweep | Hist | Scatter) and _runs(exp.width))
             changed = False
@@ -174,9 +178,10 @@ class Hoister:
             if isinstance(a, Var):
                 uses |= bits.get(a, 1)
         for v in stm.vars:
-            for d in v.type.shape:
-                if isinstance(d, Var) and d not in stm.vars:
-                    uses |= bits.get(d, 1)
+            if v.type.shape:
+                for d in v.type.shape:
+                    if isinstance(d, Var) and d not in stm.vars:
+                        uses |= bits.get(d, 1)
         if frame.loops and stm.vars and uses < frame.bit:
             frame = self.target(stm, uses, effect)
         frame.out.append(stm)

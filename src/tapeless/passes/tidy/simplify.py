@@ -68,12 +68,6 @@ def simplify(function: Function, *, speculate: bool = False) -> Function:
     return Simplifier(function, speculate).function(function)
 
 
-def has_choices(function: Function) -> bool:
-    """Whether there is something for `speculate` to look at."""
-    exps = (stm.exp for stm in all_stms(function.body))
-    return any(exp.op == "select" if isinstance(exp, Apply) else isinstance(exp, If) for exp in exps)
-
-
 class Simplifier(Rewriter):
     """`defs` are the expressions behind variables, `gone` the arrays consumed so far, each as its one in `roots`."""
 
