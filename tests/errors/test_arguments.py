@@ -187,7 +187,7 @@ def test_nested_too_deeply(golden, tmp_path, monkeypatch) -> None:
 
 
 def test_a_bug_of_the_compiler_keeps_its_cause(monkeypatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise AssertionError("this cannot happen")
 
     def f(x):
