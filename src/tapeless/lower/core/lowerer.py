@@ -380,10 +380,10 @@ def position(lo: Lowerer, at: At, length: Atom, axis: int) -> Atom:
 
 def _inside(lo: Lowerer, index: Atom, length: Atom) -> Atom:
     code = lo.code
-    high = code.compare("lt", index, length)
     if isinstance(index, Const) and index.value.real >= 0:
-        return high
-    return code.let("and", DType.bool, code.compare("ge", index, ZERO), high, label="inside")
+        return code.compare("lt", index, length)
+    low, high = code.compare("ge", index, ZERO), code.compare("lt", index, length)
+    return code.let("and", DType.bool, low, high, label="inside")
 
 
 def view(lo: Lowerer, loc: Loc, axes: Sequence[Axis]) -> Loc:
