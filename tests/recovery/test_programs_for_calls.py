@@ -102,7 +102,7 @@ def test_loops_in_loops():
 
 def test_many_rooms_end_in_a_program_for_all():
     plain = tp.grad(march)
-    for memory in range(1_700, 12_000, 700):
+    for memory in range(1_700, 12_000, 2_500):
         g = tp.grad(march, memory=f"{memory}B")
         for n in (1, 4, 40):
             try:
@@ -163,10 +163,10 @@ def uneven(x, n):
     return s
 
 
-@pytest.mark.parametrize("memory", ["200B", "1kB", "4kB", "100kB"])
+@pytest.mark.parametrize("memory", ["1kB", "100kB"])
 def test_lengths_that_depend_on_the_index(memory):
     g, plain = tp.grad(uneven, memory=memory), tp.grad(uneven)
-    for n in (3, 10, 4, 70, 5):
+    for n in (3, 10, 4, 30):
         try:
             found = g(0.5, n)
         except tp.RecoveryError:
