@@ -63,7 +63,7 @@ class Memory:
     rows: tuple[Row, ...]
     code: str
     signature: bytes
-    call: ForCall | None
+    call: ForCall | None = None
 
 
 @dataclass(frozen=True)
