@@ -19,6 +19,7 @@ from tapeless.api.derivatives import (
 from tapeless.api.function import Function, function
 from tapeless.api.operators import hist, loop, map, prange, reduce, scan, scatter, vmap
 from tapeless.api.progress import progress
+from tapeless.api.reversible import reversible
 from tapeless.errors import (
     ArgumentError,
     CacheNotUsed,
@@ -30,6 +31,7 @@ from tapeless.errors import (
     ShapeError,
     TapelessError,
 )
+from tapeless.reversible.dialect.words import ancilla, between, branch, compute, pop, push, rot, uncompute
 from tapeless.version import VERSION as __version__
 
 __all__ = [
@@ -44,7 +46,11 @@ __all__ = [
     "ShapeError",
     "TapelessError",
     "__version__",
+    "ancilla",
+    "between",
+    "branch",
     "check_grads",
+    "compute",
     "custom_jvp",
     "custom_vjp",
     "function",
@@ -59,12 +65,17 @@ __all__ = [
     "linearize",
     "loop",
     "map",
+    "pop",
     "prange",
     "progress",
+    "push",
     "reduce",
+    "reversible",
+    "rot",
     "scan",
     "scatter",
     "stop_gradient",
+    "uncompute",
     "value_and_grad",
     "vjp",
     "vmap",

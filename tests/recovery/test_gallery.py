@@ -39,6 +39,12 @@ def test_budget(program: Loop, memory: str) -> None:
 
 @pytest.mark.sampled(8)
 @loop.all
+def test_budget_of_one_call(programs_for_calls: None, program: Loop) -> None:
+    same(program.gradients(memory="3KB")(27), program.expected(27))
+
+
+@pytest.mark.sampled(8)
+@loop.all
 def test_undo(program: Loop) -> None:
     if program.undo:
         program.check(recover="undo")

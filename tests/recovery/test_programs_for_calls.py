@@ -14,6 +14,10 @@ from tapeless.ir.operands import regions
 from tapeless.ir.types import DType
 from tapeless.ops.table import TABLE
 from tapeless.passes.tidy.assumed import _result
+from tests.recovery.gallery import loop
+from tests.recovery.same import same
+
+pytestmark = pytest.mark.usefixtures("programs_for_calls")
 
 
 def march(x, n):
@@ -206,3 +210,11 @@ def test_bounds_of_operations():
         for x in range(boxes[0][0], boxes[0][1] + 1):
             for y in range(boxes[1][0], boxes[1][1] + 1):
                 assert bounds[0] <= TABLE[op].numpy(np.int64(x), np.int64(y)) <= bounds[1], (op, boxes)
+
+
+def test_a_later_call_that_takes_all_ways():
+    """The first call decides something, the second one nothing: there is no end of programs for it."""
+    triangle = next(p for p in loop.loops if p.function.__name__ == "triangle")
+    g = tp.grad(triangle.function, triangle.wrt, memory="3KB")
+    for n in (0, 63, 64):
+        same(g(*triangle.args(n)), triangle.expected(n))

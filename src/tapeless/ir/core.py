@@ -342,12 +342,14 @@ class Rule:
     forward:  takes all of these; gives the results, then residuals
     backward: takes residuals and adjoints of the results, then what is used of outside; gives adjoints of the arguments
     tangent:  takes the arguments, their tangents, then what is used of outside; gives results and their tangents
+    open:     forward mode looks into the function itself
     """
 
     arguments: int
     forward: str = ""
     backward: str = ""
     tangent: str = ""
+    open: bool = False
 
 
 @node(frozen=True)

@@ -81,12 +81,14 @@ class Programs:
     make: Make
     made: list[Program] = field(default_factory=list)  # the one with all ways is not among them
     for_all: Program | None = None
+    no_choice: bool = False  # one that was made for a call has all the ways there are
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def add(self, numbers: Numbers, room: int | None) -> None:
         program = self.make(numbers, room)
         if program.serves_all:
             self.for_all = program
+            self.no_choice = self.no_choice or room is not None or not self.made
         else:
             self.made.append(replace(program, made_for=(*numbers, room)))
 
@@ -144,17 +146,12 @@ class Budget:
             seen = self._at(program, numbers, room)
             if seen.fits or (seen.fits is None and program.made_for == (*numbers, room + self.more)):
                 return program, seen
-        enough = many or len(self.programs.made) >= MOST_PROGRAMS or self._nothing_to_choose
+        enough = many or len(self.programs.made) >= MOST_PROGRAMS or self.programs.no_choice
         if not enough:
             raise Missing(room)
         if self.programs.for_all is None:
             raise Missing(None)
         return self.programs.for_all, self._at(self.programs.for_all, numbers, room)
-
-    @property
-    def _nothing_to_choose(self) -> bool:
-        """Whether the first program that was made for a call has all the ways there are."""
-        return self.programs.for_all is not None and not self.programs.made
 
     def _at(self, program: Program, numbers: Numbers, room: int) -> Footprint:
         given = zip(program.inputs, (*numbers, room + self.more), strict=True)

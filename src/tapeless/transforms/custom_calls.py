@@ -6,7 +6,7 @@ over fresh names of its arguments, and the call becomes one statement (`ad.rules
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -30,30 +30,51 @@ SAME = "return what the function itself returns."
 DEEPEST = 3  # calls of a function in its own rule, each with other constants: so many derivatives can be taken
 
 
-Parts = tuple[Lambda | None, Lambda | None, Lambda | None]  # forward, backward, tangent
+@dataclass(frozen=True)
+class Rules:
+    """A function with its rules: `function`, and `fwd` and `bwd`, or `jvp`, read when they are needed. `of` tells it from
+    others.
+    """
+
+    of: Any
+    name: str
+    part: Callable[[str], Value]
+    has: frozenset[str]
+    open: bool = False  # forward mode looks into the function itself
 
 
 @dataclass(frozen=True)
 class _Open:
     """A function whose rule is being traced, for arguments of this kind."""
 
-    rules: Any
+    of: Any
     kinds: tuple[Any, ...]
     name: str
     out: Value
     types: tuple[Type, ...]
 
 
-def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value:
-    """`rules`: an object with `function`, `nondiff_argnums`, and `fwd` and `bwd` or `jvp`."""
+def call(ctx: Context, custom_rules: Any, args: Arguments, keywords: Keywords) -> Value:
+    """`custom_rules`: an object with `function`, `nondiff_argnums`, and `fwd` and `bwd` or `jvp`."""
     if keywords:
         ctx.fail("TP112", "a function with a derivative of its own takes positional arguments only")
-    function = _part(ctx, rules, "function")
+
+    def part(name: str) -> Value:
+        return from_python(ctx, ctx.reads.step(ctx.reads.origin_of(custom_rules), "attribute", name), name)
+
     if not ctx.transforms:
-        return call_value(ctx, function, args)
-    if rules.bwd is None and rules.jvp is None:
-        ctx.fail("TP306", f"'{rules.function.__name__}' has no rule yet", rules.missing)
-    kept = {k: a for k, a in enumerate(args) if k in rules.nondiff_argnums}
+        return call_value(ctx, part("function"), args)
+    has = frozenset(word for word in ("fwd", "bwd", "jvp") if getattr(custom_rules, word) is not None)
+    name = custom_rules.function.__name__
+    if not has:
+        ctx.fail("TP306", f"'{name}' has no rule yet", custom_rules.missing)
+    return call_with(ctx, Rules(custom_rules, name, part, has), args, custom_rules.nondiff_argnums)
+
+
+def call_with(ctx: Context, rules: Rules, args: Arguments, constant: Sequence[int] = ()) -> Value:
+    """As one statement with rules of its own. `constant`: numbers of arguments that are not differentiated."""
+    function = rules.part("function")
+    kept = {k: a for k, a in enumerate(args) if k in constant}
     given = [a for k, a in enumerate(args) if k not in kept]
     order = [k for k in range(len(args)) if k not in kept]
     atoms = [atom_of(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, Scalar | Array)]
@@ -71,15 +92,17 @@ def call(ctx: Context, rules: Any, args: Arguments, keywords: Keywords) -> Value
     names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
     params = [p for p, _ in names if p is not None]
     values = _together(given, [v for _, v in names])
-    out, lam = _traced(ctx, params, lambda: call_value(ctx, function, placed(values)), rules.function.__name__)
+    out, lam = _traced(ctx, params, lambda: call_value(ctx, function, placed(values)), rules.name)
     out, lam = _with_sizes(ctx, out, lam, atoms)
-    name = ctx.b.functions.reserve(rules.function.__name__)
-    rule: Parts = (None, None, None)
-    if sum(r.rules is rules for r in ctx.rules) < DEEPEST:
-        with _being_made(ctx, _Open(rules, kinds, name, out, lam.result_types)):
-            trace = _with_bwd if rules.bwd is not None else _with_jvp
-            rule = trace(ctx, rules, kept, given, placed, out, leaves_of(out))
-    outside = custom.complete(ctx.b.functions, name, lam, *rule)
+    name = ctx.b.functions.reserve(rules.name)
+    forward = backward = tangent = None
+    if sum(r.of is rules.of for r in ctx.rules) < DEEPEST:
+        with _being_made(ctx, _Open(rules.of, kinds, name, out, lam.result_types)):
+            if "bwd" in rules.has:
+                forward, backward = _with_bwd(ctx, rules, kept, given, placed, out, leaves_of(out))
+            else:
+                tangent = _with_jvp(ctx, rules, kept, given, out)
+    outside = custom.complete(ctx.b.functions, name, lam, forward, backward, tangent, rules.open)
     return _results(ctx, custom.call(ctx.b, name, outside.around(atoms)), out)
 
 
@@ -112,11 +135,11 @@ def _with_sizes(ctx: Context, out: Value, lam: Lambda, args: Sequence[Atom]) -> 
     return rebuilt(out, leaves), Lambda(lam.params, Body((*lam.body.stms, *b.stms), tuple(results)))
 
 
-def _own_rule(ctx: Context, rules: Any, kinds: tuple[Any, ...]) -> _Open | None:
+def _own_rule(ctx: Context, rules: Rules, kinds: tuple[Any, ...]) -> _Open | None:
     """The rule that this call is part of: Note [Rules that call their function] in `ad.rules.custom`."""
-    found: _Open | None = next((r for r in ctx.rules if r.rules is rules and r.kinds == kinds), None)
+    found: _Open | None = next((r for r in ctx.rules if r.of is rules.of and r.kinds == kinds), None)
     if found is not None and found is not ctx.rules[-1]:
-        ctx.fail("TP306", f"the rules of '{rules.function.__name__}' and of what they call need each other")
+        ctx.fail("TP306", f"the rules of '{rules.name}' and of what they call need each other")
     return found
 
 
@@ -149,10 +172,6 @@ def _results(ctx: Context, results: Sequence[Var], out: Value) -> Value:
         for leaf in leaves_of(out)
     ]
     return rebuilt(out, leaves)
-
-
-def _part(ctx: Context, rules: Any, name: str) -> Value:
-    return from_python(ctx, ctx.reads.step(ctx.reads.origin_of(rules), "attribute", name), name)
 
 
 def _fresh(ctx: Context, leaf: Value) -> tuple[Var | None, Value]:
@@ -213,15 +232,21 @@ def _derivatives_of(ctx: Context, outs: Sequence[Value], out: Value) -> tuple[li
 
 
 def _with_bwd(
-    ctx: Context, rules: Any, kept: dict[int, Value], given: Sequence[Value], placed: Any, out: Value, outs: list[Value]
-) -> Parts:
+    ctx: Context,
+    rules: Rules,
+    kept: dict[int, Value],
+    given: Sequence[Value],
+    placed: Any,
+    out: Value,
+    outs: list[Value],
+) -> tuple[Lambda, Lambda]:
     names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
     params = [p for p, _ in names if p is not None]
     values = _together(given, [v for _, v in names])
-    name = rules.function.__name__
+    name = rules.name
 
     def run_forward() -> Value:
-        rule = _part(ctx, rules, "fwd")
+        rule = rules.part("fwd")
         found = call_value(ctx, rule, placed(values))
         with _at_rule(ctx, rule):
             if not isinstance(found, Sequence_) or len(found.items) != 2:
@@ -241,7 +266,7 @@ def _with_bwd(
     args = [*kept.values(), again, adjs]
 
     def run() -> Value:
-        rule = _part(ctx, rules, "bwd")
+        rule = rules.part("bwd")
         found = call_value(ctx, rule, args)
         with _at_rule(ctx, rule):
             if not isinstance(found, Sequence_) or len(found.items) != len(given):
@@ -250,7 +275,7 @@ def _with_bwd(
             return _fitted(ctx, given, found.items, f"adjoint that the backward rule of '{name}' returns")
 
     _, backward = _traced(ctx, [*(p for p, _ in kept_names if p is not None), *adj_params], run)
-    return forward, backward, None
+    return forward, backward
 
 
 @contextmanager
@@ -299,9 +324,7 @@ def _fitted(ctx: Context, given: Sequence[Value], found: Sequence[Value], what: 
     return Sequence_(tuple(leaves))
 
 
-def _with_jvp(
-    ctx: Context, rules: Any, kept: dict[int, Value], given: Sequence[Value], placed: Any, out: Value, outs: list[Value]
-) -> Parts:
+def _with_jvp(ctx: Context, rules: Rules, kept: dict[int, Value], given: Sequence[Value], out: Value) -> Lambda:
     names = [_fresh(ctx, leaf) for a in given for leaf in leaves_of(a)]
     params = [p for p, _ in names if p is not None]
     values = _together(given, [v for _, v in names])
@@ -314,9 +337,8 @@ def _with_jvp(
     args = [*kept.values(), Sequence_(tuple(values)), Sequence_(tuple(tangents))]
 
     def run() -> Value:
-        rule = _part(ctx, rules, "jvp")
+        rule, name = rules.part("jvp"), rules.name
         found = call_value(ctx, rule, args)
-        name = rules.function.__name__
         with _at_rule(ctx, rule):
             if not isinstance(found, Sequence_) or len(found.items) != 2:
                 ctx.fail("TP306", f"the rule of '{name}' returns {type_text(found)}", "return (result, tangent).")
@@ -326,4 +348,4 @@ def _with_jvp(
             )
 
     _, tangent = _traced(ctx, [*params, *moving], run)
-    return None, None, tangent
+    return tangent

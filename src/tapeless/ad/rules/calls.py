@@ -57,7 +57,7 @@ def jvp_call(forward: Forward, stm: Stm, exp: Call) -> None:
     if not any(active):
         b.add(stm)
         return
-    if f.rule is not None:
+    if f.rule is not None and not f.rule.open:
         jvp_custom(forward, stm, exp, f, f.rule)
         return
     lanes = [d for d in forward.lanes if isinstance(d, Var)]

@@ -39,6 +39,7 @@ def complete(
     forward: Lambda | None,
     backward: Lambda | None,
     tangent: Lambda | None,
+    open: bool = False,
 ) -> Outside:
     """Adds the function of this name with its rule, given as lambdas; what they use of outside."""
     lams = {"forward": forward, "backward": backward, "tangent": tangent}
@@ -56,7 +57,7 @@ def complete(
     names = {word: functions.reserve(f"{name}.{word}") for word in given}
     for word, lam in given.items():
         functions.add(closed(names[word], Lambda(lam.params, on_body(lam.body)), outside))
-    functions.add(closed(name, function, outside, Rule(len(function.params), **names)))
+    functions.add(closed(name, function, outside, Rule(len(function.params), **names, open=open)))
     return outside
 
 

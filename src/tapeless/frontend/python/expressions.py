@@ -17,6 +17,7 @@ from tapeless.frontend.python.assignment import assign
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.merge import Arm, Join
 from tapeless.frontend.python.rules import elements, evaluate, expression
+from tapeless.frontend.source.marks import peek
 from tapeless.frontend.state.code_copies import counted, refuse_beyond
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.refusals import refuse_index
@@ -92,6 +93,8 @@ def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
             return _constant_of(ctx, -value)  # the lowest integer has no positive counterpart
     name = type(node.op).__name__
     given = evaluate(ctx, node.operand)
+    if name == "Invert" and isinstance(given, Static) and peek(given.value, "__tapeless_reversible__"):
+        return attribute(ctx, given, "inverse")
     if isinstance(given, Sequence_):
         ctx.fail("TP104", f"Python has no unary operator for {type_text(given)}", "make an array of it: np.array.")
     number = as_numeric(ctx, given, f"operand of unary {name}")

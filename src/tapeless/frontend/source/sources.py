@@ -212,6 +212,9 @@ def _digest(file: str, lines: list[str]) -> str:
 
 def find(function: types.FunctionType) -> tuple[Source, ast.FunctionDef | ast.Lambda]:
     """The source and the node of a function; `CompileError` TP107 when it cannot be found."""
+    known: tuple[Source, ast.FunctionDef] | None = getattr(function, "__tapeless_source__", None)
+    if known is not None:  # it was made from this tree, not written
+        return known
     code = function.__code__
     source = _parse(function)
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):

@@ -165,6 +165,7 @@ class Context:
     transforms: int = 0  # derivatives that are being taken of what is traced now
     unseen: bool = False  # loops do not show how far they are: one around them does, or elements come in no order
     rules: list[Any] = field(default_factory=list)  # of functions with derivatives of their own, being traced
+    reversing: int = 0  # reversible functions whose own way backwards is being traced
     numbers: Iterator[int] = field(default_factory=itertools.count)
     sources: dict[str, Source] = field(default_factory=dict)
 

@@ -100,7 +100,7 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
         items = tuple(from_python(ctx, reads.step(origin, "field", f), f"{name}.{f}") for f in fields)
         return Sequence_(items, "dataclass", fields, type(value))
     watch(ctx, origin, name)
-    if isinstance(peek(value, "python"), types.FunctionType):  # a tp.function
+    if find_handler(value) is None and isinstance(peek(value, "python"), types.FunctionType):  # a tp.function
         python = reads.step(origin, "attribute", "python")
         return transform_of(ctx, python) or python_function(ctx, python)
     if peek(value, "__tapeless__") == "vmapped":

@@ -1,0 +1,198 @@
+"""`tp.reversible`: functions that run in both directions.
+
+The function is parsed when it is used first (`reversible/dialect`); what is compiled is its plain form, and that of its
+inverse.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, overload
+
+from tapeless.api.function import Function, asked, in_short, wrong_options
+from tapeless.errors import CompileError, InvertibilityError
+from tapeless.frontend.source import sources
+from tapeless.frontend.state.context import Context, object_text
+from tapeless.frontend.state.values import Value
+from tapeless.reversible.dialect import tree
+from tapeless.reversible.dialect.adjoint import adjoint_function
+from tapeless.reversible.dialect.inverse import inverse, undecided
+from tapeless.reversible.dialect.made import made
+from tapeless.reversible.dialect.parse import parse
+from tapeless.reversible.dialect.plain import plain_function
+from tapeless.reversible.dialect.scope import Scope
+from tapeless.reversible.dialect.text import text_of
+from tapeless.transforms import reversible_calls
+
+TOLERANCE = 1e-8  # relative
+
+
+class Reversible:
+    """A function of the reversible dialect. `~f` and `f.inverse` run it backwards; `.python` is its plain form."""
+
+    __tapeless_reversible__ = True
+    __name__: str
+    __qualname__: str
+
+    def __init__(
+        self,
+        written: types.FunctionType,
+        check: bool,
+        tolerance: float,
+        options: Mapping[str, Any],
+        inverse_of: Reversible | None = None,
+    ) -> None:
+        functools.update_wrapper(self, written)
+        self.written, self.check, self.tolerance, self.options = written, check, tolerance, dict(options)
+        self._inverse = inverse_of
+        self.adjoint_forms: dict[tuple[str, ...], types.FunctionType] = {}
+
+    # -- forms
+
+    @functools.cached_property
+    def _parsed(self) -> tuple[sources.Source, tree.Reversible]:
+        if self._inverse is not None:
+            source, forward = self._inverse._parsed
+            return source, inverse(forward)
+        source, node = sources.find(self.written)
+        if isinstance(node, ast.Lambda):
+            raise CompileError("a lambda has no statements to run backwards", code="TP401", hint="use def.")
+        return source, parse(node, Scope(self.written, source))
+
+    @functools.cached_property
+    def checked(self) -> types.FunctionType:
+        """With its tests."""
+        return self._form(True)
+
+    @functools.cached_property
+    def unchecked(self) -> types.FunctionType:
+        return self._form(False)
+
+    def _form(self, checks: bool) -> types.FunctionType:
+        source, function = self._parsed
+        return made(self.written, plain_function(function, checks, self.tolerance), source)
+
+    @property
+    def state(self) -> tuple[str, ...]:
+        """The names of what goes in and comes out."""
+        return self._parsed[1].state
+
+    @functools.cached_property
+    def undecided(self) -> tree.If | tree.While | tree.Call | None:
+        """The step that cannot be undone, if there is one."""
+        return undecided(self._parsed[1].body)
+
+    def adjoint_form(self, active: tuple[str, ...]) -> types.FunctionType:
+        """The way back with adjoints of these names."""
+        if active not in self.adjoint_forms:
+            source, function = self._parsed
+            self.adjoint_forms[active] = made(self.written, adjoint_function(function, active), source)
+        return self.adjoint_forms[active]
+
+    @functools.cached_property
+    def _compiled(self) -> Function[Any, Any]:
+        form = self.checked if self.check else self.unchecked
+        return Function(form, **self.options)
+
+    @property
+    def python(self) -> Callable[..., Any]:
+        """The function in plain Python: its tests included, its state returned."""
+        return in_short(lambda: self.checked if self.check else self.unchecked)
+
+    @property
+    def source(self) -> str:
+        """As Python in the dialect, without comments."""
+        return in_short(lambda: text_of(self._parsed[1]))
+
+    @property
+    def inverse(self) -> Reversible:
+        return in_short(self._backwards)
+
+    def _backwards(self) -> Reversible:
+        if self._inverse is None:
+            if self.undecided is not None:
+                _refuse(self._parsed[0], self.undecided)
+            self._inverse = Reversible(self.written, self.check, self.tolerance, self.options, self)
+            name = self._inverse._parsed[1].node.name
+            self._inverse.__name__ = name
+            self._inverse.__qualname__ = self.written.__qualname__.removesuffix(self.written.__name__) + name
+        return self._inverse
+
+    def __invert__(self) -> Reversible:
+        return in_short(self._backwards)
+
+    # -- use
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return in_short(lambda: self._compiled)(*args, **keywords)
+
+    def ir(self, *args: Any, stage: str = "core", **keywords: Any) -> str:
+        """The program as text: see `tp.function`."""
+        found: str = self._compiled.ir(*args, stage=stage, **keywords)
+        return found
+
+    def explain(self, *args: Any, **keywords: Any) -> Any:
+        """Prints a report about the code for these arguments, and returns it."""
+        return self._compiled.explain(*args, **keywords)
+
+    def __tapeless_handler__(self) -> Callable[[Context, list[Value], dict[str, Value]], Value]:
+        return lambda ctx, args, keywords: reversible_calls.call(ctx, self, args, keywords)
+
+    def __tapeless_mark__(self) -> tuple[Any, ...]:
+        return (self.check, self.tolerance)
+
+    def __repr__(self) -> str:
+        return f"<reversible function {self.__qualname__!r}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def _refuse(source: sources.Source, step: tree.If | tree.While | tree.Call) -> None:
+    span = source.span(step.at if isinstance(step, tree.Call) else step.written)
+    if isinstance(step, tree.Call):
+        reason, hint = (
+            f"'{step.called.__name__}' has no inverse",
+            f"look at its line {step.called.undecided.at.lineno}.",
+        )
+        raise InvertibilityError(
+            reason, code="TP406", hint=hint, file=span.file, line=span.line, column=span.column, end_line=span.end_line,
+            end_column=span.end_column, source=source.text(span.line) or None,
+        )  # fmt: skip
+    if isinstance(step, tree.If):
+        reason, hint = "the branch changes its condition", "if tp.branch(before, after):"
+    else:
+        reason, hint = "a loop ends when its condition does not hold any more", "while tp.between(before, after):"
+    raise InvertibilityError(
+        f"{reason}: its inverse needs a second one", code="TP406", hint=f"write {hint}", file=span.file, line=span.line,
+        column=span.column, end_line=span.end_line, end_column=span.end_column, source=source.text(span.line) or None,
+    )  # fmt: skip
+
+
+@overload
+def reversible(python: Callable[..., Any], /, **options: Any) -> Reversible: ...
+@overload
+def reversible(python: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Reversible]: ...
+def reversible(python: Any = None, /, *, check: bool = True, tolerance: float = TOLERANCE, **options: Any) -> Any:
+    """A function that can be run backwards. `check`: direct calls test that it can; `tolerance`: how near, relatively,
+    floats must come back.
+    """
+    if python is None:
+        return lambda f: reversible(f, check=check, tolerance=tolerance, **options)
+    problem = wrong_options("reversible", {"check": check, **options}, ("tolerance",))
+    if problem is not None:
+        raise problem
+    if not isinstance(tolerance, float) or not 0.0 <= tolerance < 1.0:
+        raise ValueError(f"tp.reversible: tolerance must be a float from 0 to 1, not {tolerance!r}")
+    if isinstance(python, Reversible):
+        python = python.written
+    if not isinstance(python, types.FunctionType):
+        reason = f"tp.reversible takes a Python function, not {object_text(python)}"
+        raise CompileError(reason, code="TP107", hint="write it with def.")
+    return Reversible(python, check, tolerance, options)
+
+
+__all__ = ["Reversible", "asked", "reversible"]

@@ -1,0 +1,222 @@
+"""From steps to statements that Python and the front end know: the plain form of a reversible function.
+
+`plain_function` takes the function and whether its tests are wanted; gives a `FunctionDef` that returns its state. Helpers
+are functions of `support`, under the name HELPERS. Statements keep the places of the steps they were made from.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from tapeless.reversible.dialect.inverse import inverse_block
+from tapeless.reversible.dialect.places import Relation, reads, relation, root_of
+from tapeless.reversible.dialect.text import assign, iterated
+from tapeless.reversible.dialect.tree import (
+    Ancilla,
+    Block,
+    Call,
+    Computed,
+    Exchange,
+    For,
+    If,
+    Move,
+    Reversible,
+    Rotate,
+    Step,
+    Update,
+    While,
+    changed_in,
+)
+
+HELPERS = "_tapeless"
+Statements = list[ast.stmt]
+
+
+def plain_function(function: Reversible, checks: bool, tolerance: float) -> ast.FunctionDef:
+    names = {*function.state, *function.constants}
+    writer = Writer(checks, tolerance, names)
+    arrays = sorted({root_of(t) or "" for t in changed_in(function.body)} & set(function.state))
+    body = writer.distinct(function) if arrays and len(function.state) > 1 else []
+    body += writer.block(function.body)
+    state: ast.expr = ast.Tuple([load(n) for n in function.state], ast.Load())
+    return defined(function.node, function.node.name, function.node.args, [*body, ast.Return(state)])
+
+
+def defined(node: ast.FunctionDef, name: str, args: ast.arguments, body: Statements) -> ast.FunctionDef:
+    """A function in the place of another."""
+    new = ast.FunctionDef(name=name, args=args, body=body, decorator_list=[], returns=None, type_comment=None)
+    return placed(new, node)  # type: ignore[return-value]
+
+
+def placed(new: ast.stmt, at: ast.stmt) -> ast.stmt:
+    """With the place of another statement, wherever a part has none of its own."""
+    for n in ast.walk(new):
+        if isinstance(n, ast.expr | ast.stmt | ast.arg | ast.keyword) and not hasattr(n, "lineno"):
+            ast.copy_location(n, at)
+    return new
+
+
+def load(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def store(name: str) -> ast.expr:
+    return ast.Name(name, ast.Store())
+
+
+def as_store(place: ast.expr) -> ast.expr:
+    return _in_context(place, ast.Store())
+
+
+def as_load(place: ast.expr) -> ast.expr:
+    return _in_context(place, ast.Load())
+
+
+def _in_context(place: ast.expr, ctx: ast.expr_context) -> ast.expr:
+    match place:
+        case ast.Name(id=name):
+            new: ast.expr = ast.Name(name, ctx)
+        case ast.Subscript(value=base, slice=index):
+            new = ast.Subscript(as_load(base), index, ctx)
+        case ast.Attribute(value=base, attr=name):
+            new = ast.Attribute(as_load(base), name, ctx)
+        case _:
+            return place
+    return ast.copy_location(new, place)
+
+
+def helper(name: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(ast.Attribute(load(HELPERS), name, ast.Load()), list(args), [])
+
+
+@dataclass
+class Writer:
+    """`names` are those in use."""
+
+    checks: bool
+    tolerance: float
+    names: set[str]
+    made: int = field(default=0)
+
+    def fresh(self, base: str = "kept") -> str:
+        self.made += 1
+        name = f"_{base}{self.made}"
+        return name if name not in self.names else self.fresh(base)
+
+    def block(self, block: Block) -> Statements:
+        found: Statements = []
+        for step in block:
+            found += [placed(s, step.at) for s in self.step(step)]
+        return found
+
+    def body(self, block: Block) -> Statements:
+        return self.block(block) or [ast.Pass()]
+
+    def test(self, name: str, *args: ast.expr) -> Statements:
+        return [ast.Expr(helper(name, *args))] if self.checks else []
+
+    def distinct(self, function: Reversible) -> Statements:
+        names = ast.Tuple([ast.Constant(n) for n in function.state], ast.Load())
+        return [placed(ast.Expr(helper("distinct", names, *map(load, function.state))), function.node)]
+
+    def step(self, step: Step) -> Statements:
+        match step:
+            case Update():
+                return self.update(step)
+            case Exchange(targets=targets, sources=sources):
+                values = [as_load(x) if isinstance(x, ast.Name) else helper("fresh", as_load(x)) for x in sources]
+                stored = tuple(as_store(t) for t in targets)
+                return [*self.cells_apart(targets), assign(stored, ast.Tuple(values, ast.Load()))]
+            case Rotate(rot=rot, targets=targets, angle=angle):
+                turned = ast.Call(rot, [*map(as_load, targets), angle], [])
+                return [*self.cells_apart(targets), assign(tuple(map(as_store, targets)), turned)]
+            case Call():
+                return self.call(step)
+            case Move():
+                return self.move(step)
+            case If(test=test, after=after, then=then, orelse=orelse):
+                if not self.checks or after is None:
+                    return [ast.If(test, self.body(then), self.block(orelse))]
+                before = self.fresh("test")
+                chosen = ast.Assign([store(before)], ast.Call(load("bool"), [test], []))
+                made = ast.If(load(before), self.body(then), self.block(orelse))
+                return [chosen, made, *self.test("branch", after, load(before))]
+            case While(test=test, after=after, body=body):
+                if after is None:
+                    return [ast.While(test, self.body(body), [])]
+                again = self.test("again", after)
+                return [*self.test("entry", after), ast.While(test, [*self.body(body), *again], [])]
+            case For(target=target, body=body):
+                return [ast.For(target, iterated(step), self.body(body), [])]
+            case Ancilla(name=name, value=value, body=body):
+                made_ = ast.Assign([store(name)], helper("fresh", value))
+                limit = ast.Constant(self.tolerance)
+                test_ = self.test("clean", ast.Constant(name), load(name), value, limit)
+                return [made_, *self.block(body), *test_]
+            case Computed(compute=compute, body=body):
+                return [*self.block(compute), *self.block(body), *self.block(inverse_block(compute))]
+
+    def update(self, step: Update) -> Statements:
+        tests: Statements = self.cells_apart((step.target,), step.value)
+        if step.op in (ast.Mult, ast.Div):
+            tests += self.test("factor", step.value)
+        return [*tests, ast.AugAssign(as_store(step.target), step.op(), step.value)]  # type: ignore[arg-type]
+
+    def call(self, step: Call) -> Statements:
+        function = ast.Attribute(step.function, "inverse", ast.Load()) if step.inverse else step.function
+        args = [as_load(a) for a in step.args]
+        call = ast.Call(function, args, list(step.keywords))
+        return [*self.cells_apart(step.args), assign(tuple(map(as_store, step.args)), call)]
+
+    def move(self, step: Move) -> Statements:
+        name = "push" if step.push else "pop"
+        call = helper(name, as_load(step.stack), as_load(step.value))
+        return [assign((as_store(step.stack), as_store(step.value)), call)]
+
+    def cells_apart(self, targets: tuple[ast.expr, ...], value: ast.expr | None = None) -> Statements:
+        """Tests that cells of one array, which differ in writing, are not the same. They are never left out: a gradient
+        would be wrong without a word.
+        """
+        pairs = [(t, u) for k, t in enumerate(targets) for u in targets[:k]]
+        if value is not None:
+            roots = {root_of(t) or "" for t in targets}
+            pairs += [(t, place) for t in targets for place in reads(value, roots)]
+        found: Statements = []
+        for one, other in pairs:
+            if relation(one, other) is Relation.perhaps:
+                found.append(ast.Expr(self._apart(one, other)))
+        return found
+
+    def _apart(self, one: ast.expr, other: ast.expr) -> ast.expr:
+        array, here, there = _common(one, other)
+        texts = [ast.Constant(ast.unparse(x)) for x in (one, other)]
+        return helper(
+            "apart", *texts, ast.Attribute(as_load(array), "shape", ast.Load()), _indices(here), _indices(there)
+        )
+
+
+def _common(one: ast.expr, other: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr]:
+    """The array of two places, and the first subscripts by which they differ."""
+    chain = [[x] for x in (one, other)]
+    for places in chain:
+        while isinstance(places[-1], ast.Attribute | ast.Subscript):
+            places.append(places[-1].value)
+    mine, others = ([*reversed(c)] for c in chain)
+    for a, b in zip(mine, others, strict=False):
+        if isinstance(a, ast.Subscript) and isinstance(b, ast.Subscript) and ast.dump(a.slice) != ast.dump(b.slice):
+            return a.value, a.slice, b.slice
+    raise AssertionError("the places do not differ by a subscript")
+
+
+def _indices(index: ast.expr) -> ast.expr:
+    """As a tuple, slices as tuples in it."""
+    axes = index.elts if isinstance(index, ast.Tuple) else [index]
+    return ast.Tuple([_index(a) for a in axes], ast.Load())
+
+
+def _index(axis: ast.expr) -> ast.expr:
+    if not isinstance(axis, ast.Slice):
+        return axis
+    parts = [x or ast.Constant(None) for x in (axis.lower, axis.upper, axis.step)]
+    return ast.Tuple(parts, ast.Load())

@@ -1,0 +1,138 @@
+"""What the plain form of a reversible function calls: copies, and the tests that it could be run backwards.
+
+These run in Python; compiled code has handlers for them by their marks (`transforms/reversible_checks.py`). A test that
+fails says where, and shows both values.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tapeless.errors import InvertibilityError
+from tapeless.reversible.dialect.words import rot
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BRANCH = "behind the branch its second condition is {0}, in front of it the first one was {1}"
+ENTRY = "in front of the loop its second condition holds already: it is {0}"
+AGAIN = "behind an iteration the second condition of the loop does not hold: it is {0}"
+DIRTY = "the ancilla '{name}' is {{0}} at the end of its block, and was {{1}}"
+FACTOR = "a number that is multiplied or divided by {0} does not come back"
+SHARED = "'{one}' and '{other}' are the same cell: its index is {{0}}"
+
+
+def tolerance_for(tolerance: float, bytes: int) -> float:
+    """Numbers of single precision have half of the digits."""
+    return tolerance if bytes >= 8 else float(np.sqrt(tolerance))
+
+
+def _marked(name: str) -> Callable[[F], F]:
+    def mark(function: F) -> F:
+        function.__tapeless__ = f"reversible.{name}"  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def _fail(message: str, *values: Any) -> None:
+    frame = sys._getframe(2)
+    text = message.format(*values)
+    raise InvertibilityError(text, file=frame.f_code.co_filename, line=frame.f_lineno)
+
+
+@_marked("fresh")
+def fresh(value: Any) -> Any:
+    """A value of its own."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+@_marked("branch")
+def branch(after: Any, before: Any) -> None:
+    if bool(after) != bool(before):
+        _fail(BRANCH, bool(after), bool(before))
+
+
+@_marked("entry")
+def entry(after: Any) -> None:
+    if after:
+        _fail(ENTRY, True)
+
+
+@_marked("again")
+def again(after: Any) -> None:
+    if not after:
+        _fail(AGAIN, False)
+
+
+@_marked("clean")
+def clean(name: str, now: Any, first: Any, tolerance: float) -> None:
+    """An ancilla is what it was. NaN is nothing that comes back."""
+    now_, first_ = np.asarray(now), np.asarray(first)
+    if now_.dtype.kind in "fc":
+        bad = ~(
+            np.abs(now_ - first_) <= tolerance_for(tolerance, now_.dtype.itemsize) * np.maximum(np.abs(first_), 1.0)
+        )
+    else:
+        bad = now_ != first_
+    if np.any(bad):
+        where = np.unravel_index(int(np.argmax(bad)), bad.shape) if bad.shape else ()
+        _fail(DIRTY.format(name=name), now_[where], np.broadcast_to(first_, now_.shape)[where])
+
+
+@_marked("factor")
+def factor(value: Any) -> None:
+    """What something is multiplied or divided by."""
+    found = np.asarray(value)
+    bad = (found == 0) | ~np.isfinite(found)
+    if np.any(bad):
+        _fail(FACTOR, found[bad][0] if found.shape else found[()])
+
+
+@_marked("apart")
+def apart(one: str, other: str, size: Any, here: Any, there: Any) -> None:
+    """Two subscripts of one array, which must not meet. Tuples of integers and, for slices, tuples."""
+    if _meet(size, here, there):
+        _fail(SHARED.format(one=one, other=other), there)
+
+
+def _meet(shape: tuple[int, ...], here: tuple[Any, ...], there: tuple[Any, ...]) -> bool:
+    return all(set(_cells(n, a)) & set(_cells(n, b)) for n, a, b in zip(shape, here, there, strict=False))
+
+
+def _cells(n: int, index: Any) -> range | list[int]:
+    if isinstance(index, tuple):
+        return range(n)[slice(*index)]
+    return [int(k) % n for k in np.atleast_1d(index)]
+
+
+@_marked("distinct")
+def distinct(names: tuple[str, ...], *values: Any) -> None:
+    """Arrays of the state share no memory."""
+    arrays = [(n, v) for n, v in zip(names, values, strict=True) if isinstance(v, np.ndarray)]
+    for k, (name, array) in enumerate(arrays):
+        for other, before in arrays[:k]:
+            if np.may_share_memory(array, before):
+                raise InvertibilityError(f"'{other}' and '{name}' are the same array", code="TP402")
+
+
+def zeros(value: Any) -> Any:
+    """Only in compiled code, as the two below."""
+    raise NotImplementedError
+
+
+def pull(function: Any, targets: Any, adjoints: Any, *operands: Any) -> Any:
+    raise NotImplementedError
+
+
+def back(function: Any, state: Any, adjoints: Any, **keywords: Any) -> Any:
+    raise NotImplementedError
+
+
+for _function in (zeros, pull, back):
+    _marked(_function.__name__)(_function)
+
+__all__ = ["again", "apart", "branch", "clean", "distinct", "entry", "factor", "fresh", "rot"]

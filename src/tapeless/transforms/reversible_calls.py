@@ -1,0 +1,250 @@
+"""Calls of reversible functions in compiled code.
+
+Outside of derivatives the plain form of the function is compiled in place. Under a transform the call is one statement
+with a rule of its own (`custom_calls`): backwards the function is undone step by step, with the adjoints of its state
+(`reversible/dialect/adjoint.py`), and nothing is kept but the state at both ends. One that cannot be undone, because a
+second condition is missing, is differentiated like any other function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tapeless.ad.recovery.drift import compare_inputs
+from tapeless.frontend.data.arrays import as_numeric, broadcast_to, write
+from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.handlers import call_value, operator
+from tapeless.frontend.state.surroundings import from_python
+from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir.types import DType, Type, Var
+from tapeless.ops.emit import Emit, differentiable
+from tapeless.transforms import reversible_checks  # noqa: F401  (it fills a table)
+from tapeless.transforms.custom_calls import Rules, call_with
+from tapeless.transforms.traced import Arguments, Keywords, pull, trace
+
+NONE = Static(None)
+
+
+def call(ctx: Context, function: Any, args: Arguments, keywords: Keywords) -> Value:
+    """`function`: an object with the forms of a reversible function (`api/reversible.py`)."""
+    if not ctx.transforms or ctx.reversing or function.undecided is not None:
+        form = "checked" if ctx.options.check and not ctx.transforms else "unchecked"
+        return call_value(ctx, _form(ctx, function, form), args, keywords)
+    return _Rule(ctx, function, len(args), list(keywords)).call(args, keywords)
+
+
+def _form(ctx: Context, function: Any, name: str) -> Value:
+    """A Python function that a reversible one has."""
+    origin = ctx.reads.step(ctx.reads.origin_of(function), "own attribute", name)
+    return from_python(ctx, origin, name)
+
+
+def _adjoint_form(ctx: Context, function: Any, active: tuple[str, ...]) -> Value:
+    function.adjoint_form(active)  # makes it
+    forms = ctx.reads.step(ctx.reads.origin_of(function), "own attribute", "adjoint_forms")
+    return from_python(ctx, ctx.reads.step(forms, "own item", active), "adjoint")
+
+
+@contextmanager
+def _reversing(ctx: Context) -> Iterator[None]:
+    """Calls of other reversible functions inside are part of this one."""
+    ctx.reversing += 1
+    try:
+        yield
+    finally:
+        ctx.reversing -= 1
+
+
+class _Rule:
+    """A call with a rule. Its arguments are the state, then the values of keywords."""
+
+    def __init__(self, ctx: Context, function: Any, count: int, keywords: list[str]) -> None:
+        self.ctx, self.function, self.count, self.keywords = ctx, function, count, keywords
+
+    def call(self, args: Arguments, keywords: Keywords) -> Value:
+        ctx = self.ctx
+        parts = {"function": self.forward, "fwd": self.both, "bwd": self.backward}
+        rules = Rules(
+            self.function,
+            self.function.__name__,
+            lambda word: Builtin(self.function.__name__, parts[word]),
+            frozenset({"fwd", "bwd"}),
+            open=True,
+        )
+        found = call_with(ctx, rules, [*args, *keywords.values()])
+        assert isinstance(found, Sequence_)
+        return Sequence_(tuple(self._in_place(a, v) for a, v in zip(args, found.items, strict=True)))
+
+    def _in_place(self, given: Value, found: Value) -> Value:
+        """Arrays of the caller hold what the function has made of them."""
+        leaves: list[Value] = []
+        for old, new in zip(leaves_of(given), leaves_of(found), strict=True):
+            if isinstance(old, Array) and isinstance(new, Array):
+                write(self.ctx, old, atom_of(self.ctx, new))
+                leaves.append(old)
+            else:
+                leaves.append(new)
+        return rebuilt(given, leaves)
+
+    # -- parts
+
+    def run(self, values: Sequence[Value], given: Sequence[Value]) -> Value:
+        keywords = dict(zip(self.keywords, given, strict=True))
+        with _reversing(self.ctx):
+            return call_value(self.ctx, _form(self.ctx, self.function, "unchecked"), values, keywords)
+
+    def forward(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
+        return self.run([_own(ctx, a) for a in args[: self.count]], args[self.count :])
+
+    def both(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
+        """The results, and both ends of the way."""
+        end = self.forward(ctx, args, {})
+        start = Sequence_(tuple(args))
+        return Sequence_((end, Sequence_((start, rebuilt(end, [_seen(ctx, v) for v in leaves_of(end)])))))
+
+    def backward(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
+        ends, adjoints = args
+        assert isinstance(ends, Sequence_) and isinstance(adjoints, Sequence_)
+        start, end = ends.items
+        assert isinstance(start, Sequence_) and isinstance(end, Sequence_)
+        given = start.items[self.count :]
+        keywords = dict(zip(self.keywords, given, strict=True))
+        found, sums = back(ctx, self.function, list(end.items), list(adjoints.items), keywords)
+        names = self.function.state
+        for name, a, b, z in zip(names, start.items[: self.count], found, end.items, strict=True):
+            _compare(ctx, name, a, b, z)
+        mine = dict(zip((*names, *self.keywords), sums, strict=True))
+        return Sequence_(
+            tuple(_zero_unless(a, mine[n]) for n, a in zip((*names, *self.keywords), start.items, strict=True))
+        )
+
+
+def _zero_unless(argument: Value, adjoint: Value) -> Value:
+    return adjoint if any(_moves(leaf) for leaf in leaves_of(argument)) else NONE
+
+
+def _own(ctx: Context, value: Value) -> Value:
+    """With arrays that may be written."""
+    return rebuilt(value, [_seen(ctx, leaf) for leaf in leaves_of(value)])
+
+
+def _seen(ctx: Context, leaf: Value) -> Value:
+    if not isinstance(leaf, Array):
+        return leaf
+    return ctx.new_cell(atom_of(ctx, leaf), leaf.cell.name)  # type: ignore[arg-type]
+
+
+def _moves(leaf: Value) -> bool:
+    type = type_of(leaf)
+    return type is not None and differentiable(type)
+
+
+def _compare(ctx: Context, name: str, start: Value, found: Value, end: Value) -> None:
+    """What the backward pass ended at, with what is known."""
+    for a, b, z in zip(leaves_of(start), leaves_of(found), leaves_of(end), strict=True):
+        if _moves(a):
+            assert isinstance(a, Scalar | Array) and isinstance(b, Scalar | Array) and isinstance(z, Scalar | Array)
+            types = [type_of(x) for x in (a, b, z)]
+            if all(t is not None and t.dtype is types[0].dtype for t in types):  # type: ignore[union-attr]
+                first, last, final = (atom_of(ctx, x) for x in (a, b, z))
+                compare_inputs(Emit(ctx.b), Var(name, first.type), first, last, final, ctx.span)
+
+
+# -- what adjoint forms call
+
+
+def back(
+    ctx: Context, function: Any, end: list[Value], adjoints: list[Value], keywords: Keywords
+) -> tuple[list[Value], list[Value]]:
+    """A function backwards, from the state at its end and its adjoints (None where there is none): the state at its
+    start, and adjoints of that and of the keywords.
+    """
+    names = (*function.state, *keywords)
+    values = [*end, *keywords.values()]
+    active = tuple(n for n, v in zip(names, values, strict=True) if any(map(_moves, leaves_of(v))))
+    given = [a for n, a in zip(function.state, adjoints, strict=True) if n in active]
+    given = [
+        _zeros_of(ctx, v) if a == NONE else _own(ctx, a)
+        for a, v in zip(given, _those(names, values, active), strict=False)
+    ]
+    given += [_zeros_of(ctx, v) for n, v in keywords.items() if n in active]
+    form = _adjoint_form(ctx, function, active)
+    with _reversing(ctx):
+        found = call_value(ctx, form, [*(_own(ctx, v) for v in end), *given], keywords)
+    assert isinstance(found, Sequence_)
+    state, sums = list(found.items[: len(end)]), dict(zip(active, found.items[len(end) :], strict=True))
+    return state, [sums.get(n, weak(0.0)) for n in names]
+
+
+def _those(names: Sequence[str], values: Sequence[Value], chosen: Sequence[str]) -> list[Value]:
+    return [v for n, v in zip(names, values, strict=True) if n in chosen]
+
+
+@operator("reversible.back")
+def _back(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """(state, adjoints of what has some, adjoints of keywords) in one tuple; arrays stay where they are."""
+    function, state, adjoints = args
+    assert isinstance(function, Static) and isinstance(state, Sequence_) and isinstance(adjoints, Sequence_)
+    rule = _Rule(ctx, function.value, len(state.items), list(keywords))
+    found, sums = back(ctx, function.value, list(state.items), list(adjoints.items), keywords)
+    states = [rule._in_place(a, v) for a, v in zip(state.items, found, strict=True)]
+    mine = [rule._in_place(a, s) for a, s in zip(adjoints.items, sums, strict=False) if a != NONE]
+    return Sequence_((*states, *mine, *sums[len(adjoints.items) :]))
+
+
+@operator("reversible.zeros")
+def _zeros(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    return _zeros_of(ctx, args[0])
+
+
+def _zeros_of(ctx: Context, value: Value) -> Value:
+    """An adjoint to begin with. What has no derivatives gets one too, which stays 0."""
+    leaves: list[Value] = []
+    for leaf in leaves_of(value):
+        type = type_of(leaf)
+        if type is None:
+            leaves.append(leaf)
+            continue
+        dtype = type.dtype if differentiable(type) else DType.f64
+        leaves.append(value_of(ctx, Emit(ctx.b).zero(Type(dtype, ctx.dims(type.shape)))))
+    return rebuilt(value, leaves)
+
+
+@operator("reversible.pull")
+def _pull(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """What adjoints of targets, to which a function of the operands is added, are pulled back to."""
+    function, targets, adjoints, *operands = args
+    assert isinstance(targets, Sequence_) and isinstance(adjoints, Sequence_)
+
+    def fitting(ctx: Context, given: list[Value], _: dict[str, Value]) -> Value:
+        """What is added is as large as the target, and of its type."""
+        value = call_value(ctx, function, given)
+        values = value.items if isinstance(value, Sequence_) else (value,)
+        found: list[Value] = []
+        for t, v in zip(targets.items, values, strict=True):
+            type = type_of(t)
+            assert type is not None
+            number = as_numeric(ctx, v, "a reversible step")
+            found.append(
+                value_of(ctx, broadcast_to(ctx, number, ctx.dims(type.shape), type.dtype, "a reversible step"))
+            )
+        return Sequence_(tuple(found))
+
+    wrt = [k for k, v in enumerate(operands) if any(map(_moves, leaves_of(v)))]
+    if not wrt or not all(_moves(t) for t in targets.items):
+        return Sequence_(tuple(weak(0.0) for _ in operands))
+    traced = trace(ctx, Builtin("step", fitting), operands, {}, wrt)
+    seeds = [_seed(ctx, a, t) for a, t in zip(adjoints.items, targets.items, strict=True)]
+    _, found = pull(traced, seeds)
+    sums = iter(found)
+    return Sequence_(tuple(value_of(ctx, next(sums)) if k in wrt else weak(0.0) for k in range(len(operands))))
+
+
+def _seed(ctx: Context, adjoint: Value, target: Value) -> Any:
+    assert isinstance(adjoint, Scalar | Array)
+    atom, type = atom_of(ctx, adjoint), type_of(target)
+    assert type is not None
+    return atom if atom.type.dtype is type.dtype else Emit(ctx.b).convert(atom, type.dtype)

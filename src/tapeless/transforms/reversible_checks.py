@@ -1,0 +1,193 @@
+"""The tests and copies in the plain form of reversible functions: what `reversible/dialect/support.py` is in compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tapeless.errors import InvertibilityError
+from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data.arguments import settled
+from tapeless.frontend.data.arrays import as_numeric, elementwise
+from tapeless.frontend.data.indexing import get_item
+from tapeless.frontend.data.leaves import leaves_of, rebuilt
+from tapeless.frontend.data.python_operators import truth_of
+from tapeless.frontend.numpy.methods import call_method
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.handlers import call_numpy, operator
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir.types import Atom, Const, DType, const, i64
+from tapeless.reversible.dialect.support import AGAIN, BRANCH, DIRTY, ENTRY, FACTOR, SHARED, tolerance_for
+
+ERROR = "InvertibilityError"
+
+
+@operator("reversible.fresh")
+def _fresh(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A value of its own: arrays are copied."""
+    (value,) = args
+    leaves = [call_method(ctx, v, "copy", [], {}) if isinstance(v, Array) else v for v in leaves_of(value)]
+    return rebuilt(value, leaves)
+
+
+@operator("reversible.branch")
+def _branch(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    after, before = (truth_of(ctx, a) for a in args)
+    ctx.check(atoms.apply(ctx, "eq", after, before), ERROR, BRANCH, after, before)
+    return Static(None)
+
+
+@operator("reversible.entry")
+def _entry(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    after = truth_of(ctx, args[0])
+    ctx.check(atoms.logical_not(ctx, after), ERROR, ENTRY, after)
+    return Static(None)
+
+
+@operator("reversible.again")
+def _again(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    after = truth_of(ctx, args[0])
+    ctx.check(after, ERROR, AGAIN, after)
+    return Static(None)
+
+
+@operator("reversible.clean")
+def _clean(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """NaN is nothing that comes back: the comparison is the one that fails for it."""
+    name, now, first, tolerance = args
+    assert isinstance(name, Static) and isinstance(tolerance, Scalar) and isinstance(tolerance.atom, Const)
+    message = DIRTY.format(name=name.value)
+    limit = float(tolerance.atom.value.real)
+    for x, y in zip(leaves_of(now), leaves_of(first), strict=True):
+        if isinstance(x, Scalar | Array):
+            _compare(ctx, as_numeric(ctx, x, "ancilla"), as_numeric(ctx, y, "ancilla"), limit, message)
+    return Static(None)
+
+
+def _compare(ctx: Context, now: Scalar | Array, first: Scalar | Array, limit: float, message: str) -> None:
+    dtype = now.type.dtype if isinstance(now, Array) else now.dtype
+    exact = not (dtype.is_float or dtype.is_complex)
+    near = tolerance_for(limit, dtype.bytes // (2 if dtype.is_complex else 1))
+
+    def good(x: Scalar, y: Scalar) -> Scalar:
+        a, b = (s.atom for s in scalars.common(ctx, x, y))
+        if exact:
+            return Scalar(atoms.apply(ctx, "eq", a, b), True)
+        off = _size(ctx, atoms.apply(ctx, "sub", a, b))
+        scale = atoms.apply(ctx, "max", _size(ctx, b), const(1.0, DType.f64))
+        return Scalar(atoms.apply(ctx, "le", off, atoms.apply(ctx, "mul", scale, const(near, DType.f64))), True)
+
+    _all(ctx, good, [now, first], message)
+
+
+def _size(ctx: Context, a: Atom) -> Atom:
+    return atoms.convert(ctx, atoms.apply(ctx, "abs", a), DType.f64)
+
+
+def _all(ctx: Context, good: Callable[..., Scalar], operands: Sequence[Scalar | Array], message: str) -> None:
+    """Tests all elements; the message shows those of the first that fails."""
+    if not any(isinstance(x, Array) for x in operands):
+        found = good(*operands)
+        ctx.check(found.atom, ERROR, message, *(x.atom for x in operands if isinstance(x, Scalar)))
+        return
+    found_all = elementwise(ctx, lambda *xs: good(*xs), operands)
+    cond = truth_of(ctx, call_numpy(ctx, "all", [found_all]))
+    first = call_numpy(ctx, "argmin", [found_all])
+    shown: list[Atom] = []
+    for x in operands:
+        value: Value = x
+        if isinstance(x, Array):
+            flat = call_method(ctx, settled(ctx, x), "flatten", [], {})
+            size = call_numpy(ctx, "size", [flat])
+            last = scalars.binary(ctx, "Sub", size, weak(1))  # type: ignore[arg-type]
+            assert isinstance(flat, Array) and isinstance(first, Scalar)
+            place = atoms.apply(ctx, "min", first.atom, last.atom)
+            place = atoms.apply(ctx, "max", place, i64(0))
+            value = get_item(ctx, flat, Scalar(place))
+        assert isinstance(value, Scalar)
+        shown.append(value.atom)
+    ctx.check(cond, ERROR, message, *shown)
+
+
+@operator("reversible.factor")
+def _factor(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    def good(x: Scalar) -> Scalar:
+        zero = const(0, x.dtype)
+        found = atoms.apply(ctx, "ne", x.atom, zero)
+        if x.dtype.is_float or x.dtype.is_complex:
+            found = atoms.logical_and(ctx, found, _finite(ctx, x.atom))
+        return Scalar(found, True)
+
+    _all(ctx, good, [as_numeric(ctx, args[0], "factor")], FACTOR)
+    return Static(None)
+
+
+def _finite(ctx: Context, a: Atom) -> Atom:
+    """NaN and infinities are not less than infinity."""
+    return atoms.apply(ctx, "lt", _size(ctx, a), const(float("inf"), DType.f64))
+
+
+@operator("reversible.apart")
+def _apart(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """Two subscripts of one array meet where they do on all axes."""
+    one, other, shape, here, there = args
+    assert isinstance(one, Static) and isinstance(other, Static)
+    assert isinstance(shape, Sequence_) and isinstance(here, Sequence_) and isinstance(there, Sequence_)
+    message = SHARED.format(one=one.value, other=other.value)
+    meet: Atom = Const(True, DType.bool)
+    shown: Atom | None = None
+    for n, a, b in zip(shape.items, here.items, there.items, strict=False):
+        assert isinstance(n, Scalar)
+        (low, high, first), (low2, high2, second) = _extent(ctx, n.atom, a), _extent(ctx, n.atom, b)
+        if shown is None:
+            shown = second
+        over = atoms.logical_and(ctx, atoms.apply(ctx, "lt", low, high2), atoms.apply(ctx, "lt", low2, high))
+        if first is not None and second is not None:
+            over = atoms.apply(ctx, "eq", first, second)
+        meet = atoms.logical_and(ctx, meet, over)
+    ctx.check(atoms.logical_not(ctx, meet), ERROR, message, shown if shown is not None else i64(0))
+    return Static(None)
+
+
+def _extent(ctx: Context, n: Atom, index: Value) -> tuple[Atom, Atom, Atom | None]:
+    """From where to where a subscript reaches, and the index if it is one. All of the axis where that is not known."""
+    everything = (i64(0), n, None)
+    match index:
+        case Scalar() if index.dtype.is_int:
+            at = _wrapped(ctx, atoms.convert(ctx, index.atom, DType.i64), n)
+            return at, atoms.apply(ctx, "add", at, i64(1)), at
+        case Sequence_(items=(low, high, step)) if step == Static(None):
+            start = _bound(ctx, low, n, i64(0))
+            return start, _bound(ctx, high, n, n), None
+        case _:
+            return everything
+
+
+def _wrapped(ctx: Context, at: Atom, n: Atom) -> Atom:
+    if isinstance(at, Const) and at.value.real >= 0:
+        return at
+    return atoms.select(ctx, atoms.apply(ctx, "lt", at, i64(0)), atoms.apply(ctx, "add", at, n), at)
+
+
+def _bound(ctx: Context, value: Value, n: Atom, default: Atom) -> Atom:
+    if not isinstance(value, Scalar):
+        return default
+    at = _wrapped(ctx, atoms.convert(ctx, value.atom, DType.i64), n)
+    return atoms.apply(ctx, "min", atoms.apply(ctx, "max", at, i64(0)), n)
+
+
+@operator("reversible.distinct")
+def _distinct(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """Arrays of the state share no memory."""
+    names, *values = args
+    assert isinstance(names, Sequence_)
+    seen: list[tuple[str, Array]] = []
+    for name, value in zip(names.items, values, strict=True):
+        assert isinstance(name, Static)
+        for leaf in leaves_of(value):
+            if isinstance(leaf, Array) and not leaf.view:
+                for before, array in seen:
+                    if array.cell is leaf.cell:
+                        reason = f"'{before}' and '{name.value}' are the same array"
+                        raise InvertibilityError(reason, code="TP402", hint="pass a copy (.copy()).", **ctx._where())
+                seen.append((name.value, leaf))
+    return Static(None)
