@@ -31,6 +31,7 @@ from tapeless.errors import (
     ShapeError,
     TapelessError,
 )
+from tapeless.reversible.dialect.support import Stack, stack
 from tapeless.reversible.dialect.words import ancilla, between, branch, compute, pop, push, rot, uncompute
 from tapeless.version import VERSION as __version__
 
@@ -44,6 +45,7 @@ __all__ = [
     "InvertibilityError",
     "RecoveryError",
     "ShapeError",
+    "Stack",
     "TapelessError",
     "__version__",
     "ancilla",
@@ -74,6 +76,7 @@ __all__ = [
     "rot",
     "scan",
     "scatter",
+    "stack",
     "stop_gradient",
     "uncompute",
     "value_and_grad",

@@ -19,7 +19,7 @@ from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.handlers import call_value, operator
 from tapeless.frontend.state.surroundings import from_python
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Static, Value, weak
-from tapeless.ir.types import DType, Type, Var
+from tapeless.ir.types import Type, Var
 from tapeless.ops.emit import Emit, differentiable
 from tapeless.transforms import reversible_checks  # noqa: F401  (it fills a table)
 from tapeless.transforms.custom_calls import Rules, call_with
@@ -112,7 +112,8 @@ class _Rule:
         assert isinstance(start, Sequence_) and isinstance(end, Sequence_)
         given = start.items[self.count :]
         keywords = dict(zip(self.keywords, given, strict=True))
-        found, sums = back(ctx, self.function, list(end.items), list(adjoints.items), keywords)
+        given_adjoints = [_beside(v, a) for v, a in zip(end.items, adjoints.items, strict=True)]
+        found, sums = back(ctx, self.function, list(end.items), given_adjoints, keywords)
         names = self.function.state
         for name, a, b, z in zip(names, start.items[: self.count], found, end.items, strict=True):
             _compare(ctx, name, a, b, z)
@@ -120,6 +121,12 @@ class _Rule:
         return Sequence_(
             tuple(_zero_unless(a, mine[n]) for n, a in zip((*names, *self.keywords), start.items, strict=True))
         )
+
+
+def _beside(value: Value, adjoint: Value) -> Value:
+    """An adjoint with what has none as it is in the value."""
+    pairs = zip(leaves_of(value), leaves_of(adjoint), strict=True)
+    return rebuilt(value, [a if _moves(v) else v for v, a in pairs])
 
 
 def _zero_unless(argument: Value, adjoint: Value) -> Value:
@@ -176,7 +183,7 @@ def back(
         found = call_value(ctx, form, [*(_own(ctx, v) for v in end), *given], keywords)
     assert isinstance(found, Sequence_)
     state, sums = list(found.items[: len(end)]), dict(zip(active, found.items[len(end) :], strict=True))
-    return state, [sums.get(n, weak(0.0)) for n in names]
+    return state, [sums.get(n, weak(0)) for n in names]
 
 
 def _those(names: Sequence[str], values: Sequence[Value], chosen: Sequence[str]) -> list[Value]:
@@ -201,15 +208,14 @@ def _zeros(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value
 
 
 def _zeros_of(ctx: Context, value: Value) -> Value:
-    """An adjoint to begin with. What has no derivatives gets one too, which stays 0."""
+    """An adjoint to begin with. In the place of what has no derivatives is that itself."""
     leaves: list[Value] = []
     for leaf in leaves_of(value):
         type = type_of(leaf)
-        if type is None:
+        if type is None or not differentiable(type):
             leaves.append(leaf)
-            continue
-        dtype = type.dtype if differentiable(type) else DType.f64
-        leaves.append(value_of(ctx, Emit(ctx.b).zero(Type(dtype, ctx.dims(type.shape)))))
+        else:
+            leaves.append(value_of(ctx, Emit(ctx.b).zero(Type(type.dtype, ctx.dims(type.shape)))))
     return rebuilt(value, leaves)
 
 
@@ -228,19 +234,19 @@ def _pull(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
             type = type_of(t)
             assert type is not None
             number = as_numeric(ctx, v, "a reversible step")
-            found.append(
-                value_of(ctx, broadcast_to(ctx, number, ctx.dims(type.shape), type.dtype, "a reversible step"))
-            )
+            shape = ctx.dims(type.shape)
+            atom = broadcast_to(ctx, number, shape, type.dtype, "a reversible step")
+            found.append(value_of(ctx, Emit(ctx.b).broadcast(atom, shape) if shape and not atom.type.shape else atom))
         return Sequence_(tuple(found))
 
     wrt = [k for k, v in enumerate(operands) if any(map(_moves, leaves_of(v)))]
     if not wrt or not all(_moves(t) for t in targets.items):
-        return Sequence_(tuple(weak(0.0) for _ in operands))
+        return Sequence_(tuple(weak(0) for _ in operands))
     traced = trace(ctx, Builtin("step", fitting), operands, {}, wrt)
     seeds = [_seed(ctx, a, t) for a, t in zip(adjoints.items, targets.items, strict=True)]
     _, found = pull(traced, seeds)
     sums = iter(found)
-    return Sequence_(tuple(value_of(ctx, next(sums)) if k in wrt else weak(0.0) for k in range(len(operands))))
+    return Sequence_(tuple(value_of(ctx, next(sums)) if k in wrt else weak(0) for k in range(len(operands))))
 
 
 def _seed(ctx: Context, adjoint: Value, target: Value) -> Any:

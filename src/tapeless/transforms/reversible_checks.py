@@ -12,7 +12,7 @@ from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.leaves import leaves_of, rebuilt
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.numpy.methods import call_method
-from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy, operator
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import Atom, Const, DType, const, i64
@@ -27,6 +27,17 @@ def _fresh(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value
     (value,) = args
     leaves = [call_method(ctx, v, "copy", [], {}) if isinstance(v, Array) else v for v in leaves_of(value)]
     return rebuilt(value, leaves)
+
+
+@operator("reversible.put")
+def _put(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A dataclass with another value in one of its fields."""
+    whole, name, value = args
+    assert isinstance(name, Static)
+    if not isinstance(whole, Sequence_) or whole.kind != "dataclass":
+        ctx.fail("TP104", f"the field '{name.value}' of {type_text(whole)} cannot be changed", "use a dataclass.")
+    items = [value if key == name.value else item for key, item in zip(whole.keys, whole.items, strict=True)]
+    return Sequence_(tuple(items), whole.kind, whole.keys, whole.cls)
 
 
 @operator("reversible.branch")

@@ -27,14 +27,13 @@ from tapeless.reversible.dialect.plain import (
     Statements,
     Writer,
     as_load,
-    as_store,
     defined,
     helper,
     load,
     placed,
     store,
 )
-from tapeless.reversible.dialect.text import assign, iterated
+from tapeless.reversible.dialect.text import iterated
 from tapeless.reversible.dialect.tree import (
     Ancilla,
     Block,
@@ -43,6 +42,7 @@ from tapeless.reversible.dialect.tree import (
     Exchange,
     For,
     If,
+    Mapped,
     Move,
     Reversible,
     Rotate,
@@ -130,6 +130,8 @@ class _Back:
                 return [*self.undone(step), *self.rotate(step)]
             case Call():
                 return self.call(step)
+            case Mapped():
+                return self.step(self.writer.rows(step))
             case Move():
                 return self.move(step)
             case If(after=after, then=then, orelse=orelse):
@@ -173,7 +175,7 @@ class _Back:
         found = [self.writer.fresh("d") for _ in places]
         made: Statements = [ast.Assign([ast.Tuple([store(n) for n in found], ast.Store())], call)]
         for place, d in zip(places.values(), found, strict=True):
-            made.append(ast.AugAssign(as_store(self.adjoint(place)), ast.Add(), load(d)))  # type: ignore[arg-type]
+            made += self.writer.changed(self.adjoint(place), ast.Add(), load(d))
         return made
 
     def update(self, step: Update) -> Statements:
@@ -188,7 +190,7 @@ class _Back:
                 return self.pulled(ast.UnaryOp(ast.USub(), value), [target], [mine])
             case op:
                 first = self.pulled_apart(op, value, target, mine)
-                return [*first, ast.AugAssign(as_store(mine), op, value)]  # type: ignore[arg-type]
+                return [*first, *self.writer.changed(mine, op, value)]
 
     def pulled_apart(self, op: ast.operator, value: ast.expr, target: ast.expr, mine: ast.expr) -> Statements:
         """What the other factor of a product with the target gets."""
@@ -213,7 +215,7 @@ class _Back:
             turned = ast.Call(step.rot, [load(kept[0]), load(kept[1]), step.angle], [])
             found += self.pulled(turned, [a, b], mine)
         back = ast.Call(step.rot, [*mine, ast.UnaryOp(ast.USub(), step.angle)], [])
-        return [*found, assign(tuple(map(as_store, mine)), back)]
+        return [*found, *self.writer.stored(mine, back)]
 
     def call(self, step: Call) -> Statements:
         active = [a for a in step.args if self.is_active(a)]
@@ -226,8 +228,8 @@ class _Back:
         assert isinstance(call, ast.Call)
         call.keywords = list(step.keywords)
         given = [self.writer.fresh("d") for _ in step.keywords]
-        targets = (*map(as_store, (*step.args, *mine)), *map(store, given))
-        made = [*self.writer.cells_apart(step.args), assign(targets, call)]
+        targets = (*step.args, *mine, *map(load, given))
+        made = [*self.writer.cells_apart(step.args), *self.writer.stored(targets, call)]
         for k, d in zip(step.keywords, given, strict=True):
             made += self.pulled(k.value, [k.value], [load(d)], always=True)
         return made

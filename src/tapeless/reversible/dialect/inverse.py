@@ -17,6 +17,7 @@ from tapeless.reversible.dialect.tree import (
     Exchange,
     For,
     If,
+    Mapped,
     Move,
     Reversible,
     Rotate,
@@ -34,6 +35,8 @@ def undecided(block: Block) -> If | While | Call | None:
     for s in all_steps(block):
         if isinstance(s, If | While) and s.after is None:
             return s
+        if isinstance(s, Mapped):
+            s = s.call
         if isinstance(s, Call) and s.called.undecided is not None:
             return s
     return None
@@ -63,6 +66,8 @@ def inverse_step(step: Step) -> Step:
             return replace(step, angle=ast.copy_location(ast.UnaryOp(ast.USub(), angle), angle))
         case Call(inverse=backwards):
             return replace(step, inverse=not backwards)
+        case Mapped(call=call):
+            return replace(step, call=replace(call, inverse=not call.inverse))
         case Move(push=push):
             return replace(step, push=not push)
         case If(test=test, after=after, written=written):

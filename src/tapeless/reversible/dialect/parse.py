@@ -25,6 +25,7 @@ from tapeless.reversible.dialect.tree import (
     Exchange,
     For,
     If,
+    Mapped,
     Move,
     Reversible,
     Rotate,
@@ -197,6 +198,11 @@ def _assigned_call(s: ast.Assign, targets: list[ast.expr], call: ast.Call, scope
             _not_read(t, call.args[2], scope)
         _all_apart(targets, scope)
         return Rotate(s, call.func, (targets[0], targets[1]), call.args[2])
+    if _mark(call, scope) == "map" and call.args:
+        inner = ast.copy_location(ast.Call(call.args[0], call.args[1:], call.keywords), call)
+        made = _assigned_call(s, targets, inner, scope)
+        assert isinstance(made, Call)
+        return Mapped(s, call.func, made)
     found = _call(s, call, False, scope)
     if [*map(ast.unparse, targets)] != [*map(ast.unparse, call.args)]:
         hint = f"write {ast.unparse(ast.Tuple(call.args, ast.Load()))[1:-1]} on the left."

@@ -7,7 +7,8 @@ are functions of `support`, under the name HELPERS. Statements keep the places o
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from tapeless.reversible.dialect.inverse import inverse_block
 from tapeless.reversible.dialect.places import Relation, reads, relation, root_of
@@ -20,6 +21,7 @@ from tapeless.reversible.dialect.tree import (
     Exchange,
     For,
     If,
+    Mapped,
     Move,
     Reversible,
     Rotate,
@@ -126,13 +128,14 @@ class Writer:
                 return self.update(step)
             case Exchange(targets=targets, sources=sources):
                 values = [as_load(x) if isinstance(x, ast.Name) else helper("fresh", as_load(x)) for x in sources]
-                stored = tuple(as_store(t) for t in targets)
-                return [*self.cells_apart(targets), assign(stored, ast.Tuple(values, ast.Load()))]
+                return [*self.cells_apart(targets), *self.stored(targets, ast.Tuple(values, ast.Load()))]
             case Rotate(rot=rot, targets=targets, angle=angle):
                 turned = ast.Call(rot, [*map(as_load, targets), angle], [])
-                return [*self.cells_apart(targets), assign(tuple(map(as_store, targets)), turned)]
+                return [*self.cells_apart(targets), *self.stored(targets, turned)]
             case Call():
                 return self.call(step)
+            case Mapped():
+                return self.step(self.rows(step))
             case Move():
                 return self.move(step)
             case If(test=test, after=after, then=then, orelse=orelse):
@@ -161,18 +164,50 @@ class Writer:
         tests: Statements = self.cells_apart((step.target,), step.value)
         if step.op in (ast.Mult, ast.Div):
             tests += self.test("factor", step.value)
-        return [*tests, ast.AugAssign(as_store(step.target), step.op(), step.value)]  # type: ignore[arg-type]
+        return [*tests, *self.changed(step.target, step.op(), step.value)]
+
+    def changed(self, target: ast.expr, op: ast.operator, value: ast.expr) -> Statements:
+        """`target += value`."""
+        if not isinstance(target, ast.Attribute):
+            return [ast.AugAssign(as_store(target), op, value)]  # type: ignore[arg-type]
+        field_ = self.fresh("field")
+        taken = ast.Assign([store(field_)], as_load(target))
+        made = ast.AugAssign(ast.Name(field_, ast.Store()), op, value)
+        return [taken, made, self.put(target, load(field_))]
+
+    def put(self, target: ast.Attribute, value: ast.expr) -> ast.stmt:
+        """A field gets another value: that of its object, and so on up to a name."""
+        whole = helper("put", as_load(target.value), ast.Constant(target.attr), value)
+        if isinstance(target.value, ast.Attribute):
+            return self.put(target.value, whole)
+        return ast.Assign([as_store(target.value)], whole)
+
+    def stored(self, targets: Sequence[ast.expr], value: ast.expr) -> Statements:
+        """Several results, each in its place."""
+        names = [self.fresh("field") if isinstance(t, ast.Attribute) else "" for t in targets]
+        made = assign(tuple(store(n) if n else as_store(t) for n, t in zip(names, targets, strict=True)), value)
+        puts = [self.put(t, load(n)) for n, t in zip(names, targets, strict=True) if isinstance(t, ast.Attribute)]
+        return [made, *puts]
+
+    def rows(self, step: Mapped) -> For:
+        """The loop that it stands for."""
+        index, call = self.fresh("row"), step.call
+        at = [ast.Subscript(as_load(a), load(index), ast.Load()) for a in call.args]
+        count = ast.Call(load("len"), [as_load(call.args[0])], [])
+        items = ast.Call(ast.Attribute(load(HELPERS), "prange", ast.Load()), [count], [])
+        body = (replace(call, args=tuple(at), bare=False),)
+        return For(step.at, store(index), items, False, True, (), body)
 
     def call(self, step: Call) -> Statements:
         function = ast.Attribute(step.function, "inverse", ast.Load()) if step.inverse else step.function
         args = [as_load(a) for a in step.args]
         call = ast.Call(function, args, list(step.keywords))
-        return [*self.cells_apart(step.args), assign(tuple(map(as_store, step.args)), call)]
+        return [*self.cells_apart(step.args), *self.stored(step.args, call)]
 
     def move(self, step: Move) -> Statements:
         name = "push" if step.push else "pop"
         call = helper(name, as_load(step.stack), as_load(step.value))
-        return [assign((as_store(step.stack), as_store(step.value)), call)]
+        return self.stored((step.stack, step.value), call)
 
     def cells_apart(self, targets: tuple[ast.expr, ...], value: ast.expr | None = None) -> Statements:
         """Tests that cells of one array, which differ in writing, are not the same. They are never left out: a gradient

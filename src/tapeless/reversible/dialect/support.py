@@ -6,6 +6,7 @@ fails says where, and shows both values.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -117,6 +118,45 @@ def distinct(names: tuple[str, ...], *values: Any) -> None:
         for other, before in arrays[:k]:
             if np.may_share_memory(array, before):
                 raise InvertibilityError(f"'{other}' and '{name}' are the same array", code="TP402")
+
+
+@dataclasses.dataclass
+class Stack:
+    """Room for values that are put away, and how many of them there are."""
+
+    data: np.ndarray[Any, Any]
+    top: int
+
+
+def stack(capacity: int, dtype: Any = float) -> Stack:
+    """An empty stack for `tp.push` and `tp.pop`."""
+    return Stack(np.zeros(capacity, dtype), 0)
+
+
+def push(stack: Any, value: Any) -> Any:
+    """The value goes onto the stack and leaves 0."""
+    stack.data[stack.top] = value
+    return Stack(stack.data, stack.top + 1), value * 0
+
+
+def pop(stack: Any, value: Any) -> Any:
+    """The value on top takes the place of one that must be 0."""
+    taken = stack.data[stack.top - 1]
+    stack.data[stack.top - 1] = value
+    return Stack(stack.data, stack.top - 1), taken
+
+
+@_marked("put")
+def put(whole: Any, name: str, value: Any) -> Any:
+    """A dataclass with another value in one of its fields."""
+    return dataclasses.replace(whole, **{name: value})
+
+
+def prange(count: int) -> range:
+    return range(count)
+
+
+prange.__tapeless__ = "prange"  # type: ignore[attr-defined]
 
 
 def zeros(value: Any) -> Any:

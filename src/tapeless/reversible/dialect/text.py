@@ -12,6 +12,7 @@ from tapeless.reversible.dialect.tree import (
     Exchange,
     For,
     If,
+    Mapped,
     Move,
     Reversible,
     Rotate,
@@ -53,6 +54,9 @@ def _step(step: Step) -> list[ast.stmt]:
             called = ast.UnaryOp(ast.Invert(), function) if step.inverse else function
             call = ast.Call(called, list(args), list(keywords))
             return [ast.Expr(call) if step.bare else assign(args, call)]
+        case Mapped(map=map, call=Call(function=function, args=args, keywords=keywords, inverse=inverse)):
+            called = ast.UnaryOp(ast.Invert(), function) if inverse else function
+            return [assign(args, ast.Call(map, [called, *args], list(keywords)))]
         case Move(function=function, push=push, stack=stack, value=value):
             name = "push" if push else "pop"
             word = ast.Attribute(function.value, name, ast.Load()) if isinstance(function, ast.Attribute) else name

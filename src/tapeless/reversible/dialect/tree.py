@@ -63,6 +63,15 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Mapped:
+    """`xs, ys = tp.map(f, xs, ys)`: the call for each row, in no order."""
+
+    at: ast.stmt
+    map: ast.expr  # the function, as it was written
+    call: Call
+
+
+@dataclass(frozen=True)
 class Move:
     """`tp.push(stack, value)` puts a value on a stack and leaves 0 in its place; `tp.pop` takes it back."""
 
@@ -132,7 +141,7 @@ class Computed:
     body: Block
 
 
-Step = Update | Exchange | Rotate | Call | Move | If | While | For | Ancilla | Computed
+Step = Update | Exchange | Rotate | Call | Mapped | Move | If | While | For | Ancilla | Computed
 Block = tuple[Step, ...]
 
 
@@ -182,7 +191,7 @@ def targets_of(step: Step) -> tuple[ast.expr, ...]:
             return targets
         case Rotate(targets=targets):
             return targets
-        case Call(args=args):
+        case Call(args=args) | Mapped(call=Call(args=args)):
             return args
         case Move(stack=stack, value=value):
             return (stack, value)
