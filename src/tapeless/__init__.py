@@ -19,6 +19,7 @@ from tapeless.api.derivatives import (
 from tapeless.api.function import Function, function
 from tapeless.api.operators import hist, loop, map, prange, reduce, scan, scatter, vmap
 from tapeless.api.progress import progress
+from tapeless.api.reversible import inverse_of as inverse
 from tapeless.api.reversible import reversible
 from tapeless.errors import (
     ArgumentError,
@@ -60,6 +61,7 @@ __all__ = [
     "hessian",
     "hist",
     "hvp",
+    "inverse",
     "jacfwd",
     "jacobian",
     "jacrev",

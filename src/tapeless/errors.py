@@ -52,6 +52,7 @@ CODES: dict[str, tuple[str, str]] = {
     "TP404": ("an ancilla or a block that is not undone", "put what makes it into a block 'with tp.compute:'."),
     "TP405": ("a loop over something that its body changes", "copy it into an ancilla around the loop."),
     "TP406": ("a branch or a loop with one condition only", "add the one that holds afterwards."),
+    "TP407": ("a function that cannot be solved for its arguments", "write it with @tp.reversible."),
     "TP410": ("running backwards did not end at the known inputs", ""),
     "TP500": ("a device that is missing or refused the work", ""),
     "TP501": ("a compile cache that others could write to", "keep it in a folder that only you can write to."),

@@ -12,7 +12,9 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
+from tapeless.api.derivatives import Derived, Transform
 from tapeless.api.function import Function, asked, in_short, wrong_options
+from tapeless.api.shared import shared
 from tapeless.errors import CompileError, InvertibilityError
 from tapeless.frontend.source import sources
 from tapeless.frontend.state.context import Context, object_text
@@ -25,7 +27,9 @@ from tapeless.reversible.dialect.parse import parse
 from tapeless.reversible.dialect.plain import plain_function
 from tapeless.reversible.dialect.scope import Scope
 from tapeless.reversible.dialect.text import text_of
-from tapeless.transforms import reversible_calls
+from tapeless.transforms import inverses, reversible_calls
+
+assert inverses  # registers its handler
 
 TOLERANCE = 1e-8  # relative
 
@@ -195,4 +199,21 @@ def reversible(python: Any = None, /, *, check: bool = True, tolerance: float = 
     return Reversible(python, check, tolerance, options)
 
 
-__all__ = ["Reversible", "asked", "reversible"]
+def inverse_of(f: Callable[..., Any], **options: Any) -> Any:
+    """The inverse of a function: what it returns stands in the place of its first arguments, the others are the same.
+
+    An ordinary function is solved for them, if the compiler can; `InvertibilityError` says where it cannot.
+    """
+    if isinstance(f, Reversible):
+        return f.inverse
+    if not callable(f):
+        raise TypeError(f"tp.inverse takes a function, not {f!r}")
+    problem = wrong_options("inverse", options)
+    if problem is not None:
+        raise problem
+    return shared(f, ("inverse", *asked(options)), lambda: Derived(Transform("inverse", f, {}), **options))
+
+
+inverse_of.__name__ = inverse_of.__qualname__ = inverse_of.__tapeless__ = "inverse"  # type: ignore[attr-defined]
+
+__all__ = ["Reversible", "inverse_of", "reversible"]

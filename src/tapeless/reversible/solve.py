@@ -37,6 +37,7 @@ from tapeless.ir.walk import Substitution, all_stms, free_in_exp, free_in_lambda
 from tapeless.ops.emit import Emit
 from tapeless.ops.op import Inverse
 from tapeless.ops.table import TABLE
+from tapeless.reversible.split import split_sweeps
 
 
 class Solver:
@@ -44,7 +45,7 @@ class Solver:
 
     def __init__(self, b: Builder, body: Body, params: Iterable[Var], exact: bool, outer: Solver | None = None) -> None:
         self.b, self.emit, self.exact = b, Emit(b), exact
-        self.body = quiet(body)
+        self.body = split_sweeps(quiet(body))
         self.local = {*params, *(v for s in all_stms(self.body) for v in s.vars)}
         self.known: dict[Var, Atom] = dict(outer.known) if outer else {}
         self.dark: set[Var] = (outer.dark | outer.local) - set(self.known) if outer else set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.errors import InvertibilityError
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arguments import settled
 from tapeless.frontend.data.arrays import as_numeric, elementwise
@@ -199,6 +198,6 @@ def _distinct(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Va
                 for before, array in seen:
                     if array.cell is leaf.cell:
                         reason = f"'{before}' and '{name.value}' are the same array"
-                        raise InvertibilityError(reason, code="TP402", hint="pass a copy (.copy()).", **ctx._where())
+                        ctx.not_invertible("TP402", reason, hint="pass a copy (.copy()).")
                 seen.append((name.value, leaf))
     return Static(None)

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from tapeless.errors import CallError, CompileError, RecoveryError, ShapeError
+from tapeless.errors import CallError, CompileError, InvertibilityError, RecoveryError, ShapeError
 from tapeless.frontend.source.liveness import Liveness
 from tapeless.frontend.source.marks import peek
 from tapeless.frontend.source.origins import Origin, Reads
@@ -229,6 +229,9 @@ class Context:
 
     def no_recovery(self, reason: str, span: Span, hint: str = "") -> NoReturn:
         raise RecoveryError(reason, hint=hint, **self._where(span))
+
+    def not_invertible(self, code: str, reason: str, span: Span = NOWHERE, hint: str = "") -> NoReturn:
+        raise InvertibilityError(reason, code=code, hint=hint, **self._where(span))
 
     # -- names
 

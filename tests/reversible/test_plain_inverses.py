@@ -1,0 +1,178 @@
+"""`tp.inverse` of ordinary functions: what the solver finds, and what it says where it does not."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+
+Q, P = np.linspace(0.1, 1.3, 6), np.linspace(-0.2, 0.3, 6)
+K = np.random.default_rng(3).normal(size=(6, 6))
+
+
+def affine(x, a):
+    return 3.0 * x + a
+
+
+def growth(x):
+    return math.log(1.0 + math.exp(2.0 * x - 1.0))
+
+
+def rolled(q, p, h, n):
+    for _ in range(n):
+        p += h * np.sin(np.roll(q, 1) - q)
+        q += h * p
+    return q, p
+
+
+def coupled(q, p, k, n):
+    for _ in range(n):
+        p = p - 0.1 * (k @ q)
+        q = q + 0.1 * p / np.sqrt(1.0 + np.sum(p * p))
+    return q, p
+
+
+def pairwise(q):
+    d = q[:, None] - q[None, :]
+    return np.sum(d / (1.0 + d * d), axis=1)
+
+
+def bodies(q, p, n):
+    for _ in range(n):
+        p = p + 0.1 * pairwise(q)
+        q = q + 0.1 * p
+    return q, p
+
+
+def coupling(x, y):
+    y = y * np.exp(np.tanh(x)) + np.sin(x)
+    x = x + y**2
+    return x, y
+
+
+def generator(s):
+    return 6364136223846793005 * s + 1442695040888963407
+
+
+def turned(x):
+    return x[::-1].reshape(2, 3).T
+
+
+def branching(x, y):
+    if y > 0.0:
+        x = x * 2.0
+    else:
+        x = x - y
+    return x, y
+
+
+CASES = [
+    (affine, (2.0, 5.0), 1),
+    (growth, (0.3,), 1),
+    (rolled, (Q, P, 0.1, 20), 2),
+    (coupled, (Q, P, K, 10), 2),
+    (bodies, (Q, P, 10), 2),
+    (coupling, (Q, P), 2),
+    (branching, (1.5, 0.5), 2),
+    (branching, (1.5, -0.5), 2),
+]
+
+
+def copied(values):
+    return tuple(v.copy() if isinstance(v, np.ndarray) else v for v in values)
+
+
+@pytest.mark.parametrize("f, args, count", CASES, ids=lambda x: getattr(x, "__name__", ""))
+def test_found(f, args, count):
+    found = tp.function(f)(*copied(args))
+    results = found if isinstance(found, tuple) else (found,)
+    back = tp.inverse(f)(*copied(results), *args[count:])
+    back = back if isinstance(found, tuple) else (back,)
+    for a, b in zip(back, args[:count], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+
+
+def test_integers_exactly():
+    f, back = tp.function(generator), tp.inverse(generator)
+    x = 12345
+    for _ in range(10):
+        x = f(x)
+    for _ in range(10):
+        x = back(x)
+    assert x == 12345
+
+
+def in_place(q, p, h):
+    p += h * np.cos(q)
+    q -= h * p
+
+
+def test_in_place():
+    q, p = Q.copy(), P.copy()
+    tp.function(in_place)(q, p, 0.2)
+    assert tp.inverse(in_place)(q, p, 0.2) is None
+    np.testing.assert_allclose((q, p), (Q, P), atol=1e-15)
+
+
+def test_in_compiled_code():
+    @tp.function
+    def there_and_back(x, a):
+        return tp.inverse(affine)(affine(x, a), a)
+
+    assert there_and_back(2.0, 5.0) == 2.0
+
+
+def test_gradient_of_an_inverse():
+    assert tp.grad(lambda y: tp.inverse(growth)(y))(growth(0.3)) == pytest.approx(1.0 / tp.grad(growth)(0.3))
+
+
+def test_reversible_functions_have_theirs():
+    @tp.reversible
+    def f(x, y):
+        x += np.sin(y)
+
+    assert tp.inverse(f) is ~f
+
+
+def squared(x):
+    return x * x
+
+
+def summed(x):
+    return x - np.sum(x)
+
+
+def forgotten(x, y):
+    return x + y, 2.0 * (x + y)
+
+
+def decided_by_itself(x):
+    if x > 0.0:
+        x = 2.0 * x
+    return x
+
+
+def until_large(x):
+    while x < 10.0:
+        x = 2.0 * x
+    return x
+
+
+@pytest.mark.parametrize(
+    "f, args, line, reason",
+    [
+        (squared, (4.0,), "return x * x", "cannot be found"),
+        (summed, (Q,), "return x - np.sum(x)", ""),
+        (forgotten, (1.0, 2.0), "", ""),
+        (decided_by_itself, (1.0,), "if x > 0.0:", "which branch was taken"),
+        (until_large, (1.0,), "while x < 10.0:", "how often the loop went around"),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_not_found(f, args, line, reason):
+    with pytest.raises(tp.InvertibilityError) as caught:
+        tp.inverse(f)(*args)
+    assert "TP407" in str(caught.value)
+    assert line in str(caught.value)
+    assert reason in str(caught.value)
