@@ -269,3 +269,25 @@ def test_leapfrog():
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     assert q.tolist() == [1.0, 0.0]
+
+
+def test_a_loop_of_reversible_calls_is_inverted():
+    """In an ordinary function, by the planner's own choice."""
+
+    def many(q, p, n):
+        for _ in range(n):
+            q, p = leapfrog(q, p, steps=2, h=0.05)
+        return np.sum(q * p)
+
+    def plainly(q, p, n):
+        for _ in range(n):
+            q, p = plain_leapfrog(q, p, 2, 0.05)
+        return np.sum(q * p)
+
+    q, p = np.array([1.0, 0.2]), np.array([0.1, 0.8])
+    found = tp.grad(many, argnums=(0, 1))
+    report = found.explain(q, p, 1000)
+    assert report.loops[-1].recovery == {"q": "invert", "p": "invert"}
+    assert report.memory_bytes == 0
+    for a, b in zip(found(q, p, 50), tp.grad(plainly, argnums=(0, 1))(q, p, 50), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)

@@ -47,7 +47,7 @@ class Functions:
         found: dict[str, Function] = {}
 
         def visit(name: str) -> None:
-            if name and name not in found and name not in open_:
+            if name not in found and name not in open_:
                 open_.add(name)
                 f = self.by_name[name]
                 for other in mentioned(f):
@@ -69,7 +69,7 @@ def mentioned(f: Function) -> Iterator[str]:
     """The functions that it calls, and those of its rule."""
     yield from called_in(f.body)
     if f.rule is not None:
-        yield from (f.rule.forward, f.rule.backward, f.rule.tangent)
+        yield from f.rule.functions
 
 
 def operands_of(f: Function) -> tuple[Var, ...]:

@@ -342,6 +342,8 @@ class Rule:
     forward:  takes all of these; gives the results, then residuals
     backward: takes residuals and adjoints of the results, then what is used of outside; gives adjoints of the arguments
     tangent:  takes the arguments, their tangents, then what is used of outside; gives results and their tangents
+    inverse:  takes the results in the place of as many first arguments, then the others and what is used of outside;
+              gives those arguments
     open:     forward mode looks into the function itself
     """
 
@@ -349,7 +351,13 @@ class Rule:
     forward: str = ""
     backward: str = ""
     tangent: str = ""
+    inverse: str = ""
     open: bool = False
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of those that there are."""
+        return tuple(name for name in (self.forward, self.backward, self.tangent, self.inverse) if name)
 
 
 @node(frozen=True)

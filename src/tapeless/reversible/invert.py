@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tapeless.ir.builder import Builder
+from tapeless.ir.calls import Functions
 from tapeless.ir.core import Body, For, Lambda
 from tapeless.ir.types import Atom, Var
 from tapeless.ops.table import INEXACT
@@ -37,12 +38,16 @@ class Inverse:
         return list(b.inline(self.lam, [index, *ends]))
 
 
-def invert(exp: For, needed: set[Var], exact: bool) -> Inverse | str:
-    """`exact`: only by operations that lose nothing."""
+def invert(
+    exp: For, needed: set[Var], exact: bool, functions: Functions | None = None, declared: bool = False
+) -> Inverse | str:
+    """`exact`: only by operations that lose nothing, and calls of functions that say how they are undone if that may be
+    `declared`.
+    """
     body = exp.body
-    candidates = [p for p in exp.params if not (exact and p.type.dtype in INEXACT)]
+    candidates = [p for p in exp.params if not (exact and not declared and p.type.dtype in INEXACT)]
     while True:
-        b = Builder()
+        b = Builder(functions=functions)
         index = Var(exp.index.name, exp.index.type)
         ends = {p: Var(p.name, p.type) for p in candidates}
         solver = Solver(b, body, (*exp.params, exp.index), exact)

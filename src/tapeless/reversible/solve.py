@@ -15,6 +15,7 @@ from tapeless.ir.core import (
     At,
     Axis,
     Body,
+    Call,
     Check,
     Copy,
     For,
@@ -178,12 +179,26 @@ class Solver:
                 return self.learn_all((x, self.b.row(whole, i64(k))) for k, x in enumerate(items) if not self.knows(x))
             case Sweep(reduces=(), scans=()):
                 return self._sweep(stm, stm.exp)
+            case Call():
+                return self._call(stm, stm.exp)
             case If():
                 return self._branch(stm, stm.exp)
             case For():
                 return self._loop(stm, stm.exp)
             case _:
                 return False
+
+    def _call(self, stm: Stm, exp: Call) -> bool:
+        """A function that says itself how it is undone, from all its results."""
+        f = self.b.functions.by_name.get(exp.function)
+        if f is None or f.rule is None or not f.rule.inverse or not all(self.knows(v) for v in stm.vars):
+            return False
+        first = len(f.sizes)
+        found, others = exp.args[first : first + len(stm.vars)], exp.args[first + len(stm.vars) :]
+        if all(map(self.knows, found)) or not all(map(self.knows, (*exp.args[:first], *others))):
+            return False
+        args = [*exp.args[:first], *stm.vars, *others]
+        return self.learn_all(zip(found, self.b.call(f.rule.inverse, [*map(self.atom, args)], False), strict=True))
 
     def _array(self, v: Var) -> Var:
         found = self.atom(v)

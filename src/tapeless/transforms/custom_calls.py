@@ -32,8 +32,8 @@ DEEPEST = 3  # calls of a function in its own rule, each with other constants: s
 
 @dataclass(frozen=True)
 class Rules:
-    """A function with its rules: `function`, and `fwd` and `bwd`, or `jvp`, read when they are needed. `of` tells it from
-    others.
+    """A function with its rules: `function`, and `fwd` and `bwd`, or `jvp`, and perhaps `inverse`, read when they are
+    needed. `of` tells it from others.
     """
 
     of: Any
@@ -95,14 +95,16 @@ def call_with(ctx: Context, rules: Rules, args: Arguments, constant: Sequence[in
     out, lam = _traced(ctx, params, lambda: call_value(ctx, function, placed(values)), rules.name)
     out, lam = _with_sizes(ctx, out, lam, atoms)
     name = ctx.b.functions.reserve(rules.name)
-    forward = backward = tangent = None
+    forward = backward = tangent = inverse = None
     if sum(r.of is rules.of for r in ctx.rules) < DEEPEST:
         with _being_made(ctx, _Open(rules.of, kinds, name, out, lam.result_types)):
             if "bwd" in rules.has:
                 forward, backward = _with_bwd(ctx, rules, kept, given, placed, out, leaves_of(out))
             else:
                 tangent = _with_jvp(ctx, rules, kept, given, out)
-    outside = custom.complete(ctx.b.functions, name, lam, forward, backward, tangent, rules.open)
+            if "inverse" in rules.has:
+                inverse = _with_inverse(ctx, rules, given, out)
+    outside = custom.complete(ctx.b.functions, name, lam, forward, backward, tangent, inverse, rules.open)
     return _results(ctx, custom.call(ctx.b, name, outside.around(atoms)), out)
 
 
@@ -322,6 +324,19 @@ def _fitted(ctx: Context, given: Sequence[Value], found: Sequence[Value], what: 
             assert atom is not None
             leaves.append(value_of(ctx, atom))
     return Sequence_(tuple(leaves))
+
+
+def _with_inverse(ctx: Context, rules: Rules, given: Sequence[Value], out: Value) -> Lambda | None:
+    """From results to the arguments that they stand for; None if they are of other kinds."""
+    assert isinstance(out, Sequence_)
+    count = len(out.items)
+    if [_kind(a) for a in given[:count]] != [_kind(v) for v in out.items]:
+        return None
+    names = [_fresh(ctx, leaf) for a in (*out.items, *given[count:]) for leaf in leaves_of(a)]
+    values = _together([*out.items, *given[count:]], [v for _, v in names])
+    params = [p for p, _ in names if p is not None]
+    _, lam = _traced(ctx, params, lambda: call_value(ctx, rules.part("inverse"), values))
+    return lam
 
 
 def _with_jvp(ctx: Context, rules: Rules, kept: dict[int, Value], given: Sequence[Value], out: Value) -> Lambda:

@@ -14,7 +14,7 @@ from tapeless.frontend.data.arrays import write
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value, operator
-from tapeless.frontend.state.values import Array, Builtin, Cell, Scalar, Sequence_, Static, Value
+from tapeless.frontend.state.values import Array, Builtin, Cell, Scalar, Static, Value
 from tapeless.ir.core import Apply, Body, For, If, Lambda, Library, Stm, Sweep, Update, While
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Atom, Type, Var

@@ -36,10 +36,12 @@ def call(ctx: Context, function: Any, args: Arguments, keywords: Keywords) -> Va
     return _Rule(ctx, function, len(args), list(keywords)).call(args, keywords)
 
 
-def _form(ctx: Context, function: Any, name: str) -> Value:
+def _form(ctx: Context, function: Any, *path: str) -> Value:
     """A Python function that a reversible one has."""
-    origin = ctx.reads.step(ctx.reads.origin_of(function), "own attribute", name)
-    return from_python(ctx, origin, name)
+    origin = ctx.reads.origin_of(function)
+    for name in path:
+        origin = ctx.reads.step(origin, "own attribute", name)
+    return from_python(ctx, origin, path[-1])
 
 
 def _adjoint_form(ctx: Context, function: Any, active: tuple[str, ...]) -> Value:
@@ -66,12 +68,12 @@ class _Rule:
 
     def call(self, args: Arguments, keywords: Keywords) -> Value:
         ctx = self.ctx
-        parts = {"function": self.forward, "fwd": self.both, "bwd": self.backward}
+        parts = {"function": self.forward, "fwd": self.both, "bwd": self.backward, "inverse": self.inverse}
         rules = Rules(
             self.function,
             self.function.__name__,
             lambda word: Builtin(self.function.__name__, parts[word]),
-            frozenset({"fwd", "bwd"}),
+            frozenset({"fwd", "bwd", "inverse"}),
             open=True,
         )
         found = call_with(ctx, rules, [*args, *keywords.values()])
@@ -98,6 +100,12 @@ class _Rule:
 
     def forward(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
         return self.run([_own(ctx, a) for a in args[: self.count]], args[self.count :])
+
+    def inverse(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
+        state, given = [_own(ctx, a) for a in args[: self.count]], args[self.count :]
+        with _reversing(ctx):
+            form = _form(ctx, self.function, "inverse", "unchecked")
+            return call_value(ctx, form, state, dict(zip(self.keywords, given, strict=True)))
 
     def both(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
         """The results, and both ends of the way."""

@@ -29,6 +29,7 @@ from tapeless.ad.recovery.live import is_live
 from tapeless.ad.recovery.masks import Decisions, decide
 from tapeless.ad.recovery.updates import trace_updates
 from tapeless.ad.reverse import Reverse
+from tapeless.ir.calls import called_in
 from tapeless.ir.core import Body, For
 from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.span import NOWHERE, Span
@@ -97,14 +98,14 @@ def plan_loop(
     if wish.kind == How.closed:
         refuse(wish, [p for p in exp.params if p in needed], "no closed form in the loop's index is known for it", span)
     if wish.kind == How.invert:
-        found = invert(exp, needed, exact=False)
+        found = invert(exp, needed, exact=False, functions=reverse.b.functions)
         if isinstance(found, str):
             raise NoRecovery(f"recover='invert' does not apply: {found}", span)
         plan.inverse = found
         plan.recovery.update(dict.fromkeys(found.state, How.invert))
         return plan
     if wish.kind in (How.auto, How.keep):
-        plan.inverse = _exactly(exp, needed)
+        plan.inverse = _declared(reverse, exp, needed) or _exactly(exp, needed)
         if plan.inverse is not None:
             plan.recovery.update(dict.fromkeys(plan.inverse.state, How.invert))
             needed -= set(plan.inverse.state)
@@ -161,6 +162,16 @@ def _exactly(exp: For, needed: set[Var]) -> Inverse | None:
     whole = [p for p in needed if not p.type.dtype.is_float and not p.type.dtype.is_complex]
     solved = {p for p in whole if isinstance(invert(exp, {p}, exact=True), Inverse)}
     found = invert(exp, solved, exact=True) if solved else None
+    return found if isinstance(found, Inverse) else None
+
+
+def _declared(reverse: Reverse, exp: For, needed: set[Var]) -> Inverse | None:
+    """Iterations that are calls of reversible functions, or come back without loss."""
+    functions = reverse.b.functions
+    rules = [functions[name].rule for name in called_in(exp.body) if name in functions]
+    if not any(rule is not None and rule.inverse for rule in rules):
+        return None
+    found = invert(exp, needed, exact=True, functions=functions, declared=True)
     return found if isinstance(found, Inverse) else None
 
 

@@ -39,10 +39,11 @@ def complete(
     forward: Lambda | None,
     backward: Lambda | None,
     tangent: Lambda | None,
+    inverse: Lambda | None = None,
     open: bool = False,
 ) -> Outside:
     """Adds the function of this name with its rule, given as lambdas; what they use of outside."""
-    lams = {"forward": forward, "backward": backward, "tangent": tangent}
+    lams = {"forward": forward, "backward": backward, "tangent": tangent, "inverse": inverse}
     given = {word: lam for word, lam in lams.items() if lam is not None}
     outside = outside_of([function, *given.values()])
 
@@ -71,7 +72,7 @@ def _parts(functions: Functions, name: str) -> list[Function]:
     """A function and its rule: what either tests is tested."""
     f = functions[name]
     assert f.rule is not None
-    return [f, *(functions[part] for part in (f.rule.forward, f.rule.backward, f.rule.tangent) if part)]
+    return [f, *(functions[part] for part in f.rule.functions)]
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class Verifier:
                 require(not p.type.acc, f"the parameter {p.name} is an accumulator")
             results = self.body(f.body)
             self.written(results)
-            for name in (f.rule.forward, f.rule.backward, f.rule.tangent) if f.rule else ():
+            for name in f.rule.functions if f.rule else ():
                 require(not name or name in self.table, f"the program has no function {name}")
         except Illegal as problem:
             self.fail(str(problem))
