@@ -21,6 +21,7 @@ from tapeless.api.operators import hist, loop, map, prange, reduce, scan, scatte
 from tapeless.api.progress import progress
 from tapeless.api.reversible import inverse_of as inverse
 from tapeless.api.reversible import reversible
+from tapeless.api.schedules import Counts, bennett, treeverse
 from tapeless.errors import (
     ArgumentError,
     CacheNotUsed,
@@ -40,6 +41,7 @@ __all__ = [
     "ArgumentError",
     "CacheNotUsed",
     "CompileError",
+    "Counts",
     "DeviceError",
     "Function",
     "InversionDrift",
@@ -50,6 +52,7 @@ __all__ = [
     "TapelessError",
     "__version__",
     "ancilla",
+    "bennett",
     "between",
     "branch",
     "check_grads",
@@ -80,6 +83,7 @@ __all__ = [
     "scatter",
     "stack",
     "stop_gradient",
+    "treeverse",
     "uncompute",
     "value_and_grad",
     "vjp",

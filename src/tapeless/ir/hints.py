@@ -32,6 +32,7 @@ class How(StrEnum):
     auto = "auto"
     recompute = "recompute"
     checkpoint = "checkpoint"
+    snapshots = "snapshots"  # in a number of slots: `tp.treeverse`
     keep = "keep"  # like auto, without regard to budgets: for the loops that a plan is made of
 
 

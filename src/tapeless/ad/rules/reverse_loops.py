@@ -15,6 +15,7 @@ from tapeless.ad.recovery.budget import choices, only_snapshots, share_of, withi
 from tapeless.ad.recovery.by.abreast import abreast
 from tapeless.ad.recovery.by.online import Online
 from tapeless.ad.recovery.by.strips import spans, strips
+from tapeless.ad.recovery.by.treeverse import Snapshots
 from tapeless.ad.recovery.closed import take_closed
 from tapeless.ad.recovery.exports import with_exports
 from tapeless.ad.recovery.iteration import accumulators_of, make_region
@@ -121,6 +122,8 @@ def _way(reverse: Reverse, stm: Stm, exp: For, closed: list[str]) -> Way:
         case Recovery(kind=How.checkpoint, number=depth) if depth != 1:
             cut = _cut(reverse, stm, exp, plan, accs, depth or 2)
             return within(reverse, cut, share, cut.inside(plain))
+        case Recovery(kind=How.snapshots, number=int(slots)):
+            return Snapshots(plain, None, slots)
         case Recovery(kind=How.invert, number=int(distance)):
             return within(reverse, _anchored(reverse, stm, exp, plan, accs, distance), share)
     if share is None:

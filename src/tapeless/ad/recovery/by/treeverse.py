@@ -31,16 +31,18 @@ LEAST = 2  # slots
 
 
 class Snapshots(Way):
-    """`share`: bytes for all slots."""
+    """`share`: bytes for all slots, unless their number is given."""
 
-    def __init__(self, plain: Kept, share: Atom) -> None:
+    def __init__(self, plain: Kept, share: Atom | None, slots: int = LEAST) -> None:
         super().__init__(plain.reverse, plain.stm, plain.exp, plain.region.copy(), plain.accs)
         self.plan = plain.plan
         self.state = state_of(self.exp, {self.exp.params[k] for k in self.region.needed})
         self.numbers = [self.exp.params.index(p) for p in self.state]
         emit = self.reverse.emit
         self.state_bytes = bytes_of(emit, self.kept_types())
-        most = emit("max", emit("floordiv", share, self.state_bytes), LEAST)
+        most: Atom = i64(max(slots, LEAST))
+        if share is not None:
+            most = emit("max", emit("floordiv", share, self.state_bytes), LEAST)
         length = trips(self.reverse, self.exp.bound)
         self.slots: Dim = atom_dim(emit("max", emit("min", most, dim_atom(length)), 1, label="slots"))
 
