@@ -41,6 +41,11 @@ class Rules:
     part: Callable[[str], Value]
     has: frozenset[str]
     open: bool = False  # forward mode looks into the function itself
+    complete: bool = False  # it gives all derivatives there are
+
+
+class Uncovered(Exception):
+    """See `call_with`."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,10 @@ def call(ctx: Context, custom_rules: Any, args: Arguments, keywords: Keywords) -
 
 
 def call_with(ctx: Context, rules: Rules, args: Arguments, constant: Sequence[int] = ()) -> Value:
-    """As one statement with rules of its own. `constant`: numbers of arguments that are not differentiated."""
+    """As one statement with rules of its own. `constant`: numbers of arguments that are not differentiated.
+
+    Raises `Uncovered` if a rule is to be `complete`, and uses numbers of outside, of which it knows no derivatives.
+    """
     function = rules.part("function")
     kept = {k: a for k, a in enumerate(args) if k in constant}
     given = [a for k, a in enumerate(args) if k not in kept]
@@ -105,6 +113,9 @@ def call_with(ctx: Context, rules: Rules, args: Arguments, constant: Sequence[in
             if "inverse" in rules.has:
                 inverse = _with_inverse(ctx, rules, given, out)
     outside = custom.complete(ctx.b.functions, name, lam, forward, backward, tangent, inverse, rules.open)
+    fixed = {c.param for c in ctx.captured.values()}
+    if rules.complete and any(differentiable(v.type) and v not in fixed for v in outside.others):
+        raise Uncovered
     return _results(ctx, custom.call(ctx.b, name, outside.around(atoms)), out)
 
 

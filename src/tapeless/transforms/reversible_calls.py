@@ -22,7 +22,7 @@ from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, St
 from tapeless.ir.types import Type, Var
 from tapeless.ops.emit import Emit, differentiable
 from tapeless.transforms import reversible_checks  # noqa: F401  (it fills a table)
-from tapeless.transforms.custom_calls import Rules, call_with
+from tapeless.transforms.custom_calls import Rules, Uncovered, call_with
 from tapeless.transforms.traced import Arguments, Keywords, pull, trace
 
 NONE = Static(None)
@@ -33,7 +33,12 @@ def call(ctx: Context, function: Any, args: Arguments, keywords: Keywords) -> Va
     if not ctx.transforms or ctx.reversing or function.undecided is not None:
         form = "checked" if ctx.options.check and not ctx.transforms else "unchecked"
         return call_value(ctx, _form(ctx, function, form), args, keywords)
-    return _Rule(ctx, function, len(args), list(keywords)).call(args, keywords)
+    state = ctx.state.copy()
+    try:
+        return _Rule(ctx, function, len(args), list(keywords)).call(args, keywords)
+    except Uncovered:  # by functions among the keywords
+        ctx.state = state
+        return call_value(ctx, _form(ctx, function, "unchecked"), args, keywords)
 
 
 def _form(ctx: Context, function: Any, *path: str) -> Value:
@@ -75,6 +80,7 @@ class _Rule:
             lambda word: Builtin(self.function.__name__, parts[word]),
             frozenset({"fwd", "bwd", "inverse"}),
             open=True,
+            complete=True,
         )
         found = call_with(ctx, rules, [*args, *keywords.values()])
         assert isinstance(found, Sequence_)
@@ -235,7 +241,8 @@ def _pull(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
 
     def fitting(ctx: Context, given: list[Value], _: dict[str, Value]) -> Value:
         """What is added is as large as the target, and of its type."""
-        value = call_value(ctx, function, given)
+        leaves = iter(given)
+        value = call_value(ctx, function, [rebuilt(o, [next(leaves) for _ in leaves_of(o)]) for o in operands])
         values = value.items if isinstance(value, Sequence_) else (value,)
         found: list[Value] = []
         for t, v in zip(targets.items, values, strict=True):
@@ -247,14 +254,16 @@ def _pull(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
             found.append(value_of(ctx, Emit(ctx.b).broadcast(atom, shape) if shape and not atom.type.shape else atom))
         return Sequence_(tuple(found))
 
-    wrt = [k for k, v in enumerate(operands) if any(map(_moves, leaves_of(v)))]
+    given = [leaf for o in operands for leaf in leaves_of(o)]
+    wrt = [k for k, v in enumerate(given) if _moves(v)]
     if not wrt or not all(_moves(t) for t in targets.items):
-        return Sequence_(tuple(weak(0) for _ in operands))
-    traced = trace(ctx, Builtin("step", fitting), operands, {}, wrt)
+        return Sequence_(tuple(rebuilt(o, [weak(0) for _ in leaves_of(o)]) for o in operands))
+    traced = trace(ctx, Builtin("step", fitting), given, {}, wrt)
     seeds = [_seed(ctx, a, t) for a, t in zip(adjoints.items, targets.items, strict=True)]
     _, found = pull(traced, seeds)
     sums = iter(found)
-    return Sequence_(tuple(value_of(ctx, next(sums)) if k in wrt else weak(0) for k in range(len(operands))))
+    adjoints_of = iter([value_of(ctx, next(sums)) if k in wrt else weak(0) for k in range(len(given))])
+    return Sequence_(tuple(rebuilt(o, [next(adjoints_of) for _ in leaves_of(o)]) for o in operands))
 
 
 def _seed(ctx: Context, adjoint: Value, target: Value) -> Any:

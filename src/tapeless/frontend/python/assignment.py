@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from tapeless.frontend.data import atoms, scalars
-from tapeless.frontend.data.arrays import as_numeric, broadcast_to, write
+from tapeless.frontend.data.arrays import as_numeric, broadcast_to, read, write
 from tapeless.frontend.data.index_arrays import masked_update
 from tapeless.frontend.data.indexing import get_item, row_view, set_item
+from tapeless.frontend.data.leaves import leaves_of, rebuilt
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.python.rules import evaluate, statement
+from tapeless.frontend.source.liveness import is_into
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.types import DType, Var, i64
@@ -18,8 +20,26 @@ from tapeless.ir.types import DType, Var, i64
 @statement(ast.Assign)
 def _assign(ctx: Context, s: ast.Assign) -> None:
     result = evaluate(ctx, s.value)
+    if is_into(s):
+        _assign_contents(ctx, s.targets[0], result)
+        return
     for target in s.targets:
         assign(ctx, target, result)
+
+
+def _assign_contents(ctx: Context, target: ast.expr, value: Value) -> None:
+    """The arrays of names that have one are written, all after all have been read."""
+    assert isinstance(target, ast.Tuple)
+    found = unpack(ctx, value, len(target.elts))
+    arrays: list[tuple[Array, Var]] = []
+    for part, item in zip(target.elts, found, strict=True):
+        old = ctx.state.names.get(ctx.key(part.id)) if isinstance(part, ast.Name) else None
+        if not isinstance(old, Array) or not isinstance(item, Array):
+            assign(ctx, part, item)
+        elif (old.cell, old.view) != (item.cell, item.view):
+            arrays.append((old, read(ctx, item)))
+    for old, var in arrays:
+        write(ctx, old, var)
 
 
 @statement(ast.AnnAssign)
@@ -93,6 +113,8 @@ def augmented(ctx: Context, s: ast.AugAssign) -> None:
             new = evaluate(ctx, s.value)
             if isinstance(old, Array):
                 _in_place(ctx, name, old, new)
+            elif isinstance(old, Sequence_) and is_into(s):
+                ctx.bind(target, _leaf_by_leaf(ctx, name, old, new))
             else:
                 if isinstance(old, Scalar) and old.atom in ctx.without_axes:
                     ctx.fail(
@@ -115,6 +137,17 @@ def augmented(ctx: Context, s: ast.AugAssign) -> None:
             set_item(ctx, array, where, _same_kind(ctx, name, old, binary_values(ctx, name, old, new)))
         case _:
             ctx.fail("TP101", "only names and array items can be the target of an augmented assignment")
+
+
+def _leaf_by_leaf(ctx: Context, name: str, old: Sequence_, new: Value) -> Value:
+    leaves: list[Value] = []
+    for a, b in zip(leaves_of(old), leaves_of(new), strict=True):
+        if isinstance(a, Array):
+            _in_place(ctx, name, a, b)
+            leaves.append(a)
+        else:
+            leaves.append(binary_values(ctx, name, a, b) if isinstance(a, Scalar) else a)
+    return rebuilt(old, leaves)
 
 
 def _in_place(ctx: Context, name: str, old: Array, new: Value) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tapeless.frontend.source.sources import by_node, nodes, parts
 
@@ -108,7 +109,24 @@ def only_augmented(statements: Sequence[ast.stmt]) -> frozenset[str]:
     """Names that are targets of augmented assignments and of no plain ones."""
     nodes = _inside(statements)
     names = {n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
-    return frozenset(names).difference(*(bound_in(n) for n in nodes if isinstance(n, ast.Assign)))
+    assignments = [n for n in nodes if isinstance(n, ast.Assign)]
+    names.update(*(bound_in(n) for n in assignments if is_into(n)))
+    return frozenset(names).difference(*(bound_in(n) for n in assignments if not is_into(n)))
+
+
+S = TypeVar("S", ast.Assign, ast.AugAssign)
+
+
+def put_into(s: S) -> S:
+    """Marks an assignment as one of contents: names of arrays stay where they are, and the arrays are written. An
+    augmented one is of all numbers in a container.
+    """
+    s.__dict__["tapeless.into"] = True
+    return s
+
+
+def is_into(s: ast.Assign | ast.AugAssign) -> bool:
+    return "tapeless.into" in s.__dict__
 
 
 def _inside(statements: Sequence[ast.stmt]) -> list[ast.AST]:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from tapeless.frontend.source.liveness import put_into
 from tapeless.reversible.dialect.inverse import inverse_block
 from tapeless.reversible.dialect.places import Relation, reads, relation, root_of
 from tapeless.reversible.dialect.text import assign, iterated
@@ -52,11 +53,24 @@ def defined(node: ast.FunctionDef, name: str, args: ast.arguments, body: Stateme
 
 
 def placed(new: ast.stmt, at: ast.stmt) -> ast.stmt:
-    """With the place of another statement, wherever a part has none of its own."""
+    """With the place of another statement, wherever a part has none of its own: that of its head, if it has a body."""
+    head = _head(at)
     for n in ast.walk(new):
         if isinstance(n, ast.expr | ast.stmt | ast.arg | ast.keyword) and not hasattr(n, "lineno"):
-            ast.copy_location(n, at)
+            ast.copy_location(n, head)
     return new
+
+
+def _head(at: ast.stmt) -> ast.AST:
+    match at:
+        case ast.If(test=test) | ast.While(test=test):
+            return test
+        case ast.For(iter=items):
+            return items
+        case ast.With(items=[item, *_]):
+            return item.context_expr
+        case _:
+            return at
 
 
 def load(name: str) -> ast.expr:
@@ -128,7 +142,8 @@ class Writer:
                 return self.update(step)
             case Exchange(targets=targets, sources=sources):
                 values = [as_load(x) if isinstance(x, ast.Name) else helper("fresh", as_load(x)) for x in sources]
-                return [*self.cells_apart(targets), *self.stored(targets, ast.Tuple(values, ast.Load()))]
+                stored = self.stored(targets, ast.Tuple(values, ast.Load()), into=False)
+                return [*self.cells_apart(targets), *stored]
             case Rotate(rot=rot, targets=targets, angle=angle):
                 turned = ast.Call(rot, [*map(as_load, targets), angle], [])
                 return [*self.cells_apart(targets), *self.stored(targets, turned)]
@@ -169,7 +184,7 @@ class Writer:
     def changed(self, target: ast.expr, op: ast.operator, value: ast.expr) -> Statements:
         """`target += value`."""
         if not isinstance(target, ast.Attribute):
-            return [ast.AugAssign(as_store(target), op, value)]  # type: ignore[arg-type]
+            return [put_into(ast.AugAssign(as_store(target), op, value))]  # type: ignore[arg-type]
         field_ = self.fresh("field")
         taken = ast.Assign([store(field_)], as_load(target))
         made = ast.AugAssign(ast.Name(field_, ast.Store()), op, value)
@@ -182,10 +197,12 @@ class Writer:
             return self.put(target.value, whole)
         return ast.Assign([as_store(target.value)], whole)
 
-    def stored(self, targets: Sequence[ast.expr], value: ast.expr) -> Statements:
-        """Several results, each in its place."""
+    def stored(self, targets: Sequence[ast.expr], value: ast.expr, into: bool = True) -> Statements:
+        """Several results, each in its place; arrays stay where they are."""
         names = [self.fresh("field") if isinstance(t, ast.Attribute) else "" for t in targets]
         made = assign(tuple(store(n) if n else as_store(t) for n, t in zip(names, targets, strict=True)), value)
+        if into:
+            put_into(made)
         puts = [self.put(t, load(n)) for n, t in zip(names, targets, strict=True) if isinstance(t, ast.Attribute)]
         return [made, *puts]
 

@@ -76,7 +76,7 @@ def _step(step: Step) -> list[ast.stmt]:
             return [made, *_block(body)]
 
 
-def assign(targets: tuple[ast.expr, ...], value: ast.expr) -> ast.stmt:
+def assign(targets: tuple[ast.expr, ...], value: ast.expr) -> ast.Assign:
     return ast.Assign([ast.Tuple(list(targets), ast.Store())], value)
 
 
