@@ -370,7 +370,8 @@ def error_of(record: Any, sites: Sequence[Site]) -> Exception:
     values: list[Any] = []
     for k, kind in enumerate(site.kinds):
         raw = record[1 + k]
-        values.append(struct.unpack("<d", struct.pack("<q", raw))[0] if kind.is_float else raw)
+        number = struct.unpack("<d", struct.pack("<q", raw))[0] if kind.is_float else raw
+        values.append(bool(raw) if kind is DType.bool else number)
     message = site.message.format(*values)
     cls = getattr(builtins, site.error, None) or getattr(errors, site.error, None) or getattr(np.linalg, site.error)
     span = site.span

@@ -77,6 +77,9 @@ def _axes(index: ast.expr) -> list[ast.expr]:
 def reads(expr: ast.expr, names: Collection[str]) -> Iterator[ast.expr]:
     """The places of these names whose contents an expression uses, the largest ones, and those in their subscripts."""
     match expr:
+        case ast.Subscript(value=ast.Attribute(attr="shape", value=base), slice=index) if root_of(base) in names:
+            yield from (*_in_subscripts(base, names), *reads(index, names))
+            return
         case ast.Attribute(attr=attr, value=base) if attr in SIZES and attr != "T" and root_of(base) in names:
             yield from _in_subscripts(base, names)
             return
