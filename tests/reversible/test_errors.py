@@ -89,7 +89,7 @@ def keyword_changed(x, *, k=1.0):
 
 @tp.reversible
 def global_changed(x):
-    COUNT += 1  # noqa: F821, F841
+    COUNT += 1  # noqa: F823
 
 
 @tp.reversible
@@ -161,7 +161,7 @@ def no_swap(x, y):
 
 @tp.reversible
 def with_a_file(x):
-    with open("f") as f:  # noqa: F841
+    with open("f") as f:
         x += 1.0
 
 
