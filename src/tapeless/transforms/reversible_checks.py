@@ -13,7 +13,8 @@ from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.numpy.methods import call_method
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy, operator
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.state.values import Array, Planned, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir.hints import How, Recovery
 from tapeless.ir.types import Atom, Const, DType, const, i64
 from tapeless.reversible.dialect.support import AGAIN, BRANCH, DIRTY, ENTRY, FACTOR, SHARED, tolerance_for
 
@@ -37,6 +38,15 @@ def _put(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
         ctx.fail("TP104", f"the field '{name.value}' of {type_text(whole)} cannot be changed", "use a dataclass.")
     items = [value if key == name.value else item for key, item in zip(whole.keys, whole.items, strict=True)]
     return Sequence_(tuple(items), whole.kind, whole.keys, whole.cls)
+
+
+@operator("reversible.undone")
+def _undone(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    items, *names = args
+    chosen = tuple((n.value, Recovery(How.invert)) for n in names if isinstance(n, Static))
+    if isinstance(items, Planned):
+        return Planned(items.iterable, items.wish, chosen)
+    return Planned(items, None, chosen)
 
 
 @operator("reversible.branch")

@@ -63,8 +63,8 @@ def _shown(ctx: Context, iterable: Value) -> Value:
             ctx.fail("TP112", "the iterations of tp.prange come in no order that a bar could show", "use range.")
         case RangeValue():
             return replace(iterable, shown=True)
-        case Planned(iterable=inner, wish=wish):
-            return Planned(_shown(ctx, inner), wish)
+        case Planned(iterable=inner):
+            return replace(iterable, iterable=_shown(ctx, inner))
         case _:
             hint = "use tp.progress(range(len(...))), and zip or enumerate around it."
             ctx.fail("TP104", f"tp.progress takes a range, not {type_text(iterable)}", hint)

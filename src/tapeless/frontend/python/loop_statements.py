@@ -226,7 +226,7 @@ def run_for(ctx: Context, s: ast.For) -> Flow:
         iterable = evaluate(ctx, s.iter)
     hints = NONE
     if isinstance(iterable, Planned):
-        hints, iterable = Hints(iterable.wish), iterable.iterable
+        hints, iterable = Hints(iterable.wish, iterable.chosen), iterable.iterable
     held = ctx.key(f"<over{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
     if cells_of(iterable):
         ctx.state.names[held] = iterable

@@ -174,10 +174,13 @@ class RangeValue:
 
 @node(frozen=True)
 class Planned:
-    """tp.loop(...): what to go over, and how the values of the loop shall come back in the backward pass."""
+    """tp.loop(...): what to go over, and how the values of the loop shall come back in the backward pass. `chosen`: how
+    they do, by their names, in a loop that is one.
+    """
 
     iterable: Value
-    wish: Recovery
+    wish: Recovery | None
+    chosen: tuple[tuple[str, Recovery], ...] = ()
 
 
 @node(frozen=True)

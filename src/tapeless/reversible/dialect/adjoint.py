@@ -145,6 +145,9 @@ class _Back:
                 return [ast.While(after, self.loop(body), [])]
             case For(target=target, body=body, backwards=backwards, parallel=parallel):
                 items = iterated(replace(step, backwards=not backwards and not parallel))
+                names = [n for n in dict.fromkeys(root_of(t) for t in changed_in(body)) if n]
+                if not parallel:
+                    items = helper("undone", items, *map(ast.Constant, names))
                 return [ast.For(target, items, self.loop(body), [])]
             case Ancilla():
                 return self.ancilla(step)

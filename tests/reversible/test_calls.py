@@ -1,0 +1,172 @@
+"""Reversible functions called in each other and in ordinary ones: arrays, containers, functions among the keywords."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+
+
+@dataclasses.dataclass
+class Body:
+    x: float
+    v: np.ndarray
+
+
+@tp.reversible
+def move(body, h):
+    body.v += h
+    body.v[0] += body.x
+    body.x += h * 2
+
+
+def test_fields():
+    end = move(Body(1.0, np.ones(2)), 0.5)
+    assert (end[0].x, end[0].v.tolist()) == (2.0, [2.5, 1.5])
+    back = (~move)(*end)
+    assert (back[0].x, back[0].v.tolist()) == (1.0, [1.0, 1.0])
+
+    def f(body, h):
+        body, _ = move(body, h)
+        return np.sum(body.v) * body.x
+
+    body, h = tp.grad(f, argnums=(0, 1))(Body(1.0, np.ones(2)), 0.5)
+    assert (body.x, body.v.tolist(), h) == (6.0, [2.0, 2.0], 12.0)
+
+
+@tp.reversible
+def put_away(s, x, y):
+    x += y * y
+    tp.push(s, x)
+    x += np.sin(y)
+    tp.push(s, x)
+
+
+def test_stacks():
+    s, x, y = put_away(tp.stack(4), 1.0, 2.0)
+    assert (s.data[0], s.top, x, y) == (5.0, 2, 0.0, 2.0)
+    s, x, y = (~put_away)(s, x, y)
+    assert (s.data.tolist(), s.top, x) == ([0.0] * 4, 0, 1.0)
+
+    def f(x, y):
+        s, _, _ = put_away(tp.Stack(np.zeros(4), 0), x, y)
+        return s.data[0] * 3.0 + s.data[1]
+
+    assert tp.grad(f, argnums=(0, 1))(1.0, 2.0) == pytest.approx((3.0, 12.0 + np.cos(2.0)))
+
+
+@tp.reversible
+def row(x, y):
+    x += y * y
+    y += np.sin(x)
+
+
+@tp.reversible
+def rows(xs, ys):
+    xs, ys = tp.map(row, xs, ys)
+
+
+def test_map():
+    x, y = np.ones(3), np.arange(3.0)
+    end = rows(x.copy(), y.copy())
+    np.testing.assert_allclose(end[1], y + np.sin(1.0 + y * y))
+    assert "tp.map(~row, xs, ys)" in (~rows).source
+    np.testing.assert_allclose((~rows)(*end), (x, y), atol=1e-15)
+    found = tp.grad(lambda x, y: np.sum(rows(x, y)[1]), argnums=(0, 1))(x, y)
+    wanted = tp.grad(lambda x, y: np.sum(y + np.sin(x + y * y)), argnums=(0, 1))(x, y)
+    np.testing.assert_allclose(found, wanted)
+
+
+@tp.reversible
+def one_more(q):
+    q += 1.0
+
+
+@tp.reversible
+def three_more(q):
+    for _ in range(3):
+        one_more(q)
+
+
+@tp.reversible
+def exchange(q, p, s):
+    q, p = p, q
+    s += 1.0
+
+
+@tp.reversible
+def exchanges(q, p, s):
+    for _ in range(3):
+        exchange(q, p, s)
+
+
+def test_calls_in_loops():
+    assert three_more(np.zeros(2))[0].tolist() == [3.0, 3.0]
+    assert tp.grad(lambda q: np.sum(three_more(q)[0] ** 2))(np.zeros(2)).tolist() == [6.0, 6.0]
+    q, p, s = exchanges(np.zeros(2), np.ones(2), 0.0)
+    assert (q.tolist(), p.tolist(), s) == ([1.0, 1.0], [0.0, 0.0], 3.0)
+    q, p, s = (~exchanges)(q, p, s)
+    assert (q.tolist(), p.tolist(), s) == ([0.0, 0.0], [1.0, 1.0], 0.0)
+
+
+@tp.reversible
+def leap(q, p, *, force, steps, h):
+    for _ in range(steps):
+        q += h / 2 * p
+        p += h * force(q)
+        q += h / 2 * p
+
+
+def test_what_functions_among_the_keywords_see_has_its_derivative():
+    def f(theta):
+        q, _ = leap(np.array([1.0, 0.0]), np.array([0.0, 0.8]), force=lambda q: -theta * q, steps=5, h=0.1)
+        return q[0]
+
+    def plain(theta):
+        q, p = np.array([1.0, 0.0]), np.array([0.0, 0.8])
+        for _ in range(5):
+            q = q + 0.05 * p
+            p = p - 0.1 * theta * q
+            q = q + 0.05 * p
+        return q[0]
+
+    assert tp.grad(f)(1.3) == pytest.approx(tp.grad(plain)(1.3), rel=1e-13)
+
+
+@tp.reversible
+def layer(x, y, weights, *, net):
+    y += net(x, weights)
+
+
+def test_containers_of_weights():
+    def net(x, w):
+        return np.tanh(w[0] @ x + w[1])
+
+    x, w = np.ones(2), (np.full((2, 2), 0.5), np.full(2, 0.25))
+    found = tp.grad(lambda w: np.sum(layer(x, np.zeros(2), w, net=net)[1]))(w)
+    wanted = tp.grad(lambda w: np.sum(net(x, w)))(w)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+@tp.reversible
+def undecided(x, y):
+    if x > 0.0:
+        x -= y * y
+    while x < 10.0:
+        x += y
+
+
+def test_gradients_need_no_second_condition():
+    assert undecided(1.0, 2.0) == (11.0, 2.0)
+    assert tp.grad(lambda x, y: undecided(x, y)[0], argnums=(0, 1))(1.0, 2.0) == (1.0, 3.0)
+
+
+def test_reports_say_that_nothing_is_kept():
+    def f(q, p, steps):
+        return leap(q, p, force=lambda q: -q, steps=steps, h=0.1)[0][0]
+
+    report = tp.grad(f).explain(np.ones(2), np.ones(2), 1000)
+    assert report.memory_bytes == 0
+    assert {"q": "invert", "p": "invert"} in [loop.recovery for loop in report.loops]
