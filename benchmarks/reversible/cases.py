@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import tapeless as tp
-from benchmarks.reversible import array_losses, inputs, losses, plain, programs
+from benchmarks.reversible import array_losses, inputs, plain, programs
+from benchmarks.reversible.entries import ENTRIES, loss_of
 from benchmarks.reversible.inputs import Inputs
 
 INVERSE_BAR, FORWARD_BAR, STORE_BAR = 1.1, 1.1, 1.6
@@ -32,15 +33,17 @@ class Case:
     def reversible(self) -> Any:
         return getattr(programs, self.program)
 
-    @cached_property
+    @property
     def plain(self) -> Any:
-        return tp.function(getattr(plain, self.program), threads=1)
+        return getattr(plain, self.program)
+
+    def compiled(self, program: Any) -> Any:
+        return tp.function(ENTRIES[self.program](program), threads=1)
 
     def derivative(self, program: Any, **plan: str) -> Any:
         """The gradient of the loss, or its Hessian."""
-        loss = getattr(losses, self.program)(program)
         transform = tp.hessian if self.hessian else tp.grad
-        return transform(loss, argnums=self.argnums, threads=1, **plan)
+        return transform(loss_of(self.program, program), argnums=self.argnums, threads=1, **plan)
 
     @property
     def in_libraries(self) -> bool:

@@ -5,13 +5,12 @@ over theirs; making them is not timed.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
-import tapeless as tp
 from benchmarks.contest import Effort, Failures, quotient
 from benchmarks.libraries import LIBRARIES
 from benchmarks.peer import Peer
@@ -40,22 +39,22 @@ class Measured:
 
 @dataclass
 class OwnArrays(Runner):
-    """A call of `call(*state, **constants)`, with new arrays each time."""
+    """Calls with the state, in new arrays each time, and constants."""
 
     state: Sequence[Any] = ()
-    constants: dict[str, Any] = field(default_factory=dict)
+    constants: Sequence[Any] = ()
 
     def answer(self) -> Any:
         set_threads(self.threads)
-        return self.call(*copied(self.state), **self.constants)
+        return self.call(*copied(self.state), *self.constants)
 
     def turn(self, args: Sequence[Any], slot: float) -> None:
         set_threads(self.threads)
-        call, constants, end = self.call, self.constants, perf_counter() + slot
+        call, end = self.call, perf_counter() + slot
         while True:
-            state = copied(self.state)
+            args = (*copied(self.state), *self.constants)
             start = perf_counter()
-            call(*state, **constants)
+            call(*args)
             stop = perf_counter()
             self.best = min(self.best, stop - start)
             self.spent += stop - start
@@ -65,7 +64,7 @@ class OwnArrays(Runner):
 
 def measure(case: Case, effort: Effort, failures: Failures) -> Measured:
     state, constants = case.inputs()
-    made = partial(OwnArrays, threads=1, state=state, constants=constants)
+    made = partial(OwnArrays, threads=1, state=state, constants=tuple(constants.values()))
     runners: dict[str, Runner] = {}
 
     def take(label: str, call: Callable[..., Any], wanted: Any, results: int | None, **own: Any) -> Any:
@@ -81,12 +80,12 @@ def measure(case: Case, effort: Effort, failures: Failures) -> Measured:
 
         return failures.attempt(label, case.name, checked)
 
-    first = take(PLAIN, case.plain, None, None)
+    first = take(PLAIN, case.compiled(case.plain), None, None)
     count = case.outputs
-    ends = take(FORWARD, case.reversible, first, count)
-    take(CHECKED, tp.reversible(case.reversible, threads=1), first, count)
+    ends = take(FORWARD, case.compiled(case.reversible), first, count)
+    take(CHECKED, case.compiled(case.reversible.checked), first, count)
     if ends is not None:
-        take(INVERSE, ~case.reversible, state, None, state=ends)
+        take(INVERSE, case.compiled(~case.reversible), state, None, state=ends)
     slopes = take(PLAIN_GRADIENT, case.derivative(case.plain), None, None)
     take(GRADIENT, case.derivative(case.reversible), slopes, None)
     if case.store:

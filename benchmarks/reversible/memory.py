@@ -50,13 +50,13 @@ def used_here(way: str, steps: int) -> dict[str, Any]:
     gradient = few.derivative(few.reversible) if way == "reversible" else few.derivative(few.plain, recover="store")
     for _ in range(3):
         state, constants = few.inputs()
-        gradient(*state, **constants)
+        gradient(*state, *constants.values())
     state, constants = many.inputs()
     buffers.keep(0)
     found: list[Any] = []
-    peak, seconds = peak_of(lambda: found.append(gradient(*state, **constants)))
+    peak, seconds = peak_of(lambda: found.append(gradient(*state, *constants.values())))
     with contextlib.redirect_stdout(io.StringIO()):
-        kept = gradient.explain(*state, **constants).memory_bytes
+        kept = gradient.explain(*state, *constants.values()).memory_bytes
     return {"kept": kept, "peak": peak, "seconds": seconds, "gradient": found[0][0].ravel().tolist()}
 
 
