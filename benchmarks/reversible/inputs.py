@@ -87,12 +87,15 @@ def gmm(small: bool = False) -> Inputs:
 
 
 def leapfrog(bodies: int, steps: int) -> Inputs:
-    """A heavy body, and light ones on nearly circular orbits around it."""
+    """A heavy body, and light ones on nearly circular orbits far apart: not chaotic, so that there is a gradient after a
+    million steps.
+    """
     rng, h = _rng(), 0.01
-    radius, angle = 1.0 + np.arange(bodies), rng.uniform(0.0, 2.0 * np.pi, bodies)
-    x = np.stack([radius * np.cos(angle), radius * np.sin(angle), 0.1 * rng.normal(size=bodies)], axis=1)
+    radius, angle = 1.5 ** np.arange(bodies), rng.uniform(0.0, 2.0 * np.pi, bodies)
+    height = 0.1 * radius * rng.normal(size=bodies)
+    x = np.stack([radius * np.cos(angle), radius * np.sin(angle), height], axis=1)
     v = np.stack([-np.sin(angle), np.cos(angle), np.zeros(bodies)], axis=1) / np.sqrt(radius)[:, None]
-    mass = np.full(bodies, 1e-4)
+    mass = np.full(bodies, 1e-6)
     x[0], v[0], mass[0] = 0.0, 0.0, 1.0
     return (x, v), {"mass": mass, "steps": steps, "h": h}
 
