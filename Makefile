@@ -10,7 +10,7 @@ TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls format clean help
+.PHONY: demo test test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls bench-reversible format clean help
 
 demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
@@ -46,6 +46,9 @@ bench-memory: $(DEV) ## memory and time of gradients by each plan, predicted and
 bench-calls: $(BENCH) ## the cost of a call, beside Numba and plain Python
 	@$(BIN)/python -m benchmarks.calls
 
+bench-reversible: $(DEV) ## reversible functions beside plain ones: forward, inverse, gradient, memory
+	@$(BIN)/python -m benchmarks.reversible
+
 format: $(DEV) ## format the code and mend what the linter can mend
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
@@ -56,7 +59,7 @@ clean: ## remove caches and build results; .venv stays
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS='	' read -r target text; do \
-		printf '  make %-14s %s\n' "$$target" "$$text"; done
+		printf '  make %-16s %s\n' "$$target" "$$text"; done
 
 $(DEV): pyproject.toml scripts/setup-venv
 	@scripts/setup-venv dev

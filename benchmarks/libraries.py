@@ -14,6 +14,8 @@ import numpy as np
 Loss: TypeAlias = Callable[..., Any]
 Step: TypeAlias = Callable[[Any, Any], Any]
 
+LOSSES = "benchmarks.array_losses"
+
 
 class Library(ABC):
     package: str
@@ -27,8 +29,11 @@ class Library(ABC):
     def value_and_grad(self, loss: Loss, args: Sequence[Any], argnums: Sequence[int]) -> Callable[[], Any]:
         """What computes `loss(self, *args)` and its gradients by some arguments, as (value, tuple of arrays)."""
 
-    def gradient_of(self, name: str, args: Sequence[Any], argnums: Sequence[int]) -> Callable[[], Any]:
-        losses = import_module("benchmarks.array_losses")
+    def gradient_of(
+        self, name: str, args: Sequence[Any], argnums: Sequence[int], module: str = LOSSES
+    ) -> Callable[[], Any]:
+        """Of a loss of that name in a module."""
+        losses = import_module(module)
         prepare = losses.PREPARE.get(name, lambda *args: args)
         return self.value_and_grad(getattr(losses, name), prepare(*args), argnums)
 

@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.libraries import LIBRARIES
+from benchmarks.libraries import LIBRARIES, LOSSES
 from benchmarks.timing import Runner, set_threads
 
 
-def serve(pipe: Connection, label: str, name: str, args: Sequence[Any], argnums: Sequence[int], threads: int) -> None:
+def serve(
+    pipe: Connection, label: str, name: str, args: Sequence[Any], argnums: Sequence[int], threads: int, module: str
+) -> None:
     """Answers "run" by the results and a slot in seconds by (best, spent)."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[-threads:])
     try:
         set_threads(threads)
-        call = LIBRARIES[label](threads).gradient_of(name, args, argnums)
+        call = LIBRARIES[label](threads).gradient_of(name, args, argnums, module)
         runner = Runner(label, threads, call)
         value, gradients = call()
         pipe.send((float(value), tuple(np.asarray(g) for g in gradients)))
@@ -36,11 +38,14 @@ def serve(pipe: Connection, label: str, name: str, args: Sequence[Any], argnums:
 class Peer(Runner):
     """A runner whose calls are made elsewhere; `answer` is what the first one gave."""
 
-    def __init__(self, label: str, name: str, args: Sequence[Any], argnums: Sequence[int], threads: int) -> None:
+    def __init__(
+        self, label: str, name: str, args: Sequence[Any], argnums: Sequence[int], threads: int, module: str = LOSSES
+    ) -> None:
         super().__init__(label, threads, lambda *_: self.answer)
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(theirs, label, name, args, argnums, threads), daemon=True)
+        given = (theirs, label, name, args, argnums, threads, module)
+        self.process = context.Process(target=serve, args=given, daemon=True)
         self.process.start()
         theirs.close()
         self.answer = self._receive()

@@ -1,0 +1,1 @@
+"""Reversible functions beside plain ones: `python -m benchmarks.reversible`."""
