@@ -170,3 +170,36 @@ def test_reports_say_that_nothing_is_kept():
     report = tp.grad(f).explain(np.ones(2), np.ones(2), 1000)
     assert report.memory_bytes == 0
     assert {"q": "invert", "p": "invert"} in [loop.recovery for loop in report.loops]
+
+
+@tp.reversible
+def whole_ancilla(z, x, y):
+    with tp.ancilla(0) as t:
+        with tp.compute:
+            t += x * y
+        z += t**2
+
+
+def test_an_ancilla_that_begins_as_a_whole_number():
+    assert tp.grad(lambda x, y: whole_ancilla(0.0, x, y)[0], argnums=(0, 1))(2.0, 3.0) == (36.0, 24.0)
+
+
+@tp.reversible
+def scaled(z, w, x):
+    z *= w * x
+    x /= 1.0 + w * w
+
+
+def test_complex_factors():
+    def f(z, w, x):
+        z, w, x = scaled(z, w, x)
+        return np.abs(z) ** 2 + np.real(x)
+
+    def plain(z, w, x):
+        z = z * (w * x)
+        x = x / (1.0 + w * w)
+        return np.abs(z) ** 2 + np.real(x)
+
+    at = (1.0 + 2.0j, 0.5 - 0.3j, 0.7 + 0.2j)
+    for a, b in zip(tp.grad(f, argnums=(0, 1, 2))(*at), tp.grad(plain, argnums=(0, 1, 2))(*at), strict=True):
+        assert a == pytest.approx(b, rel=1e-13)

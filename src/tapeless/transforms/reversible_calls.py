@@ -218,7 +218,9 @@ def _back(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
 
 @operator("reversible.zeros")
 def _zeros(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
-    return _zeros_of(ctx, args[0])
+    """Of an ancilla: a whole number may become another."""
+    (value,) = args
+    return weak(0) if isinstance(value, Scalar) and not _moves(value) else _zeros_of(ctx, value)
 
 
 def _zeros_of(ctx: Context, value: Value) -> Value:

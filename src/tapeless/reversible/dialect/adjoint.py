@@ -165,7 +165,8 @@ class _Back:
         self, value: ast.expr, targets: Sequence[ast.expr], adjoints: Sequence[ast.expr], always: bool = False
     ) -> Statements:
         """Adds to the adjoints of what a value uses: what the adjoints of `targets`, to which the value is added, are
-        pulled back to. (Several of them for a tuple.) `always`: whatever the targets are.
+        pulled back to. (Several of them for a tuple.) A target that the value uses has that as its adjoint. `always`:
+        whatever the targets are.
         """
         places: dict[str, ast.expr] = {}
         for place in reads(value, self.active):
@@ -175,33 +176,28 @@ class _Back:
         params = {text: self.writer.fresh("x") for text in places}
         function = ast.Lambda(_parameters(params.values()), _with_names(value, params, self.active))
         call = helper("pull", function, _tuple(map(as_load, targets)), _tuple(adjoints), *map(as_load, places.values()))
-        found = [self.writer.fresh("d") for _ in places]
-        made: Statements = [ast.Assign([ast.Tuple([store(n) for n in found], ast.Store())], call)]
-        for place, d in zip(places.values(), found, strict=True):
-            made += self.writer.changed(self.adjoint(place), ast.Add(), load(d))
+        found = {text: self.writer.fresh("d") for text in places}
+        made: Statements = [ast.Assign([ast.Tuple([store(n) for n in found.values()], ast.Store())], call)]
+        for t in [] if always else targets:
+            if ast.unparse(t) in found:
+                d = load(found.pop(ast.unparse(t)))
+                made += self.writer.stored([self.adjoint(t)], _tuple([d]))
+        for text, d_ in found.items():
+            made += self.writer.changed(self.adjoint(places[text]), ast.Add(), load(d_))
         return made
 
     def update(self, step: Update) -> Statements:
         if not self.is_active(step.target) or step.op is ast.BitXor:
             return []
         target, value = as_load(step.target), step.value
-        mine = self.adjoint(step.target)
         match step.op():
             case ast.Add():
-                return self.pulled(value, [target], [mine])
+                added = value
             case ast.Sub():
-                return self.pulled(ast.UnaryOp(ast.USub(), value), [target], [mine])
+                added = ast.UnaryOp(ast.USub(), value)
             case op:
-                first = self.pulled_apart(op, value, target, mine)
-                return [*first, *self.writer.changed(mine, op, value)]
-
-    def pulled_apart(self, op: ast.operator, value: ast.expr, target: ast.expr, mine: ast.expr) -> Statements:
-        """What the other factor of a product with the target gets."""
-        if not any(reads(value, self.active)):
-            return []
-        kept = self.writer.fresh("t")
-        product = ast.BinOp(load(kept), op, value)
-        return [ast.Assign([store(kept)], helper("fresh", target)), *self.pulled(product, [target], [mine])]
+                added = ast.BinOp(target, op, value)
+        return self.pulled(added, [target], [self.adjoint(target)])
 
     def rotate(self, step: Rotate) -> Statements:
         if not all(map(self.is_active, step.targets)):
@@ -248,8 +244,6 @@ class _Back:
     def ancilla(self, step: Ancilla) -> Statements:
         name, value = step.name, step.value
         made: Statements = [ast.Assign([store(name)], helper("fresh", value))]
-        if isinstance(value, ast.Constant) and not isinstance(value.value, float | complex):
-            return [*made, *self.block(step.body)]
         self.active.add(name)
         mine = self.name(name)
         self.zero.add(name)
