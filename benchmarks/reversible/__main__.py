@@ -33,8 +33,8 @@ NOTES = (
     "Microseconds a call on one thread, the best of several interleaved turns. Every call gets arrays of its own, which "
     "are not timed. `forward`, `inverse` and `gradient` are those of the reversible function, without checks; `checked` is "
     "`forward` with them.",
-    "`gradient` and `plain gradient` are `tp.grad` (for rows that say so `tp.hessian`) of the same loss; `stored` is the "
-    'plain gradient with `recover="store"`.',
+    "`gradient` and `plain gradient` are `tp.grad` of the same loss, in rows named `Hessian` `tp.hessian`, where `forward` is "
+    'mostly the cost of a call; `stored gradient` is the plain one with `recover="store"`.',
     "Libraries compute value and gradient, in processes of their own, JAX jitted and in double precision. A `-` is what they "
     "cannot express.",
     f"Bars: `inverse / forward` {INVERSE_BAR}, `forward / plain` {FORWARD_BAR}, `gradient / stored` {STORE_BAR}, "
