@@ -203,3 +203,35 @@ def test_complex_factors():
     at = (1.0 + 2.0j, 0.5 - 0.3j, 0.7 + 0.2j)
     for a, b in zip(tp.grad(f, argnums=(0, 1, 2))(*at), tp.grad(plain, argnums=(0, 1, 2))(*at), strict=True):
         assert a == pytest.approx(b, rel=1e-13)
+
+
+@tp.reversible
+def leaves_dirt(x):
+    with tp.ancilla(0.0) as t:
+        t += x
+        t -= 1.0
+
+
+@tp.reversible
+def caller_of_it(x):
+    leaves_dirt(x)
+
+
+def test_tests_of_what_is_called_run_too():
+    with pytest.raises(tp.InvertibilityError, match="ancilla 't' is 1.0"):
+        caller_of_it(2.0)
+
+
+def test_what_nobody_reads_is_not_found_again():
+    """So the function itself need not run for the gradient."""
+
+    @tp.reversible
+    def total(out, x):
+        for i in range(len(x)):
+            out += np.sin(x[i])
+
+    assert total.remembered == frozenset()
+    assert leap.remembered == {"q", "p"}
+    assert rows.remembered == {"xs", "ys"}
+    text = tp.grad(lambda x: total(0.0, x)[0]).ir(np.ones(3), stage="optimized")
+    assert "cos" in text and "sin" not in text.replace("cos", "")

@@ -20,7 +20,7 @@ from tapeless.frontend.source import sources
 from tapeless.frontend.state.context import Context, object_text
 from tapeless.frontend.state.values import Value
 from tapeless.reversible.dialect import tree
-from tapeless.reversible.dialect.adjoint import adjoint_function
+from tapeless.reversible.dialect.adjoint import adjoint_function, remembered
 from tapeless.reversible.dialect.inverse import inverse, undecided
 from tapeless.reversible.dialect.made import made
 from tapeless.reversible.dialect.parse import parse
@@ -88,6 +88,11 @@ class Reversible:
     def undecided(self) -> tree.If | tree.While | tree.Call | None:
         """The step that cannot be undone, if there is one."""
         return undecided(self._parsed[1].body)
+
+    @functools.cached_property
+    def remembered(self) -> frozenset[str]:
+        """What the way back has to find again, and is compared at its end."""
+        return remembered(self._parsed[1])
 
     def adjoint_form(self, active: tuple[str, ...]) -> types.FunctionType:
         """The way back with adjoints of these names."""

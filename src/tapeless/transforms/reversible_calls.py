@@ -130,7 +130,8 @@ class _Rule:
         found, sums = back(ctx, self.function, list(end.items), given_adjoints, keywords)
         names = self.function.state
         for name, a, b, z in zip(names, start.items[: self.count], found, end.items, strict=True):
-            _compare(ctx, name, a, b, z)
+            if name in self.function.remembered:  # what nobody reads cannot spoil an adjoint
+                _compare(ctx, name, a, b, z)
         mine = dict(zip((*names, *self.keywords), sums, strict=True))
         return Sequence_(
             tuple(_zero_unless(a, mine[n]) for n, a in zip((*names, *self.keywords), start.items, strict=True))
@@ -214,6 +215,14 @@ def _back(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     states = [rule._in_place(a, v) for a, v in zip(state.items, found, strict=True)]
     mine = [rule._in_place(a, s) for a, s in zip(adjoints.items, sums, strict=False) if a != NONE]
     return Sequence_((*states, *mine, *sums[len(adjoints.items) :]))
+
+
+@operator("reversible.tested")
+def _tested(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A reversible function with its tests, in one that has its own."""
+    (function,) = args
+    assert isinstance(function, Static)
+    return _form(ctx, function.value, "checked" if function.value.check else "unchecked")
 
 
 @operator("reversible.zeros")

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tapeless.reversible.dialect.inverse import inverse_block, inverse_step
-from tapeless.reversible.dialect.places import names_in, reads, root_of
+from tapeless.reversible.dialect.places import names_in, reads, root_of, steps_of
 from tapeless.reversible.dialect.plain import (
     Statements,
     Writer,
@@ -51,6 +51,8 @@ from tapeless.reversible.dialect.tree import (
     While,
     all_steps,
     changed_in,
+    expressions_of,
+    targets_of,
 )
 
 
@@ -67,6 +69,21 @@ def adjoint_function(function: Reversible, active: Sequence[str]) -> ast.Functio
         [], [ast.arg(n) for n in (*state, *adjoints)], None, given.kwonlyargs, given.kw_defaults, None, []
     )
     return defined(function.node, f"{function.node.name}_adjoint", args, [*body, ast.Return(results)])
+
+
+def remembered(function: Reversible) -> frozenset[str]:
+    """Names of the state that steps change, and whose values matter to others: what is only added to does not."""
+    used: set[str | None] = set()
+    names = {*function.state, *(s.name for s in all_steps(function.body) if isinstance(s, Ancilla))}
+    for step in all_steps(function.body):
+        targets = targets_of(step)
+        if not isinstance(step, Update) or step.op in (ast.Mult, ast.Div):
+            used.update(map(root_of, targets))
+        indices = [i for t in targets for i in steps_of(t) if not isinstance(i, str)]
+        for expr in (*expressions_of(step), *indices, *([step.after] if isinstance(step, If | While) else [])):
+            used.update(root_of(place) for place in (reads(expr, names) if expr is not None else ()))
+    changed = {root_of(t) for t in changed_in(function.body)}
+    return frozenset(n for n in function.state if n in used and n in changed)
 
 
 @dataclass

@@ -34,6 +34,7 @@ from tapeless.reversible.dialect.tree import (
     While,
     all_steps,
     changed_in,
+    expressions_of,
     targets_of,
 )
 from tapeless.reversible.dialect.words import word_of
@@ -367,25 +368,9 @@ def _computed(step: Computed, scope: Scope) -> Computed:
     """What comes before it is undone leaves alone what it used and made."""
     used = list(changed_in(step.compute))
     for inner in all_steps(step.compute):
-        used += [place for expr in _expressions(inner) for place in reads(expr, scope.names)]
+        used += [place for expr in expressions_of(inner) for place in reads(expr, scope.names)]
     for target in changed_in(step.body):
         if any(relation(target, place) in (Relation.same, Relation.inside) for place in used):
             name = ast.unparse(target)
             scope.fail(target, "TP404", f"'{name}' is changed before the block that used it is undone")
     return step
-
-
-def _expressions(step: Step) -> list[ast.expr]:
-    match step:
-        case Update(value=value) | Ancilla(value=value):
-            return [value]
-        case Rotate(angle=angle):
-            return [angle]
-        case Call(keywords=keywords):
-            return [k.value for k in keywords]
-        case If(test=test) | While(test=test):
-            return [test]
-        case For(items=items):
-            return [items]
-        case _:
-            return []

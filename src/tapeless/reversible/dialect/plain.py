@@ -218,7 +218,7 @@ class Writer:
     def call(self, step: Call) -> Statements:
         function = ast.Attribute(step.function, "inverse", ast.Load()) if step.inverse else step.function
         args = [as_load(a) for a in step.args]
-        call = ast.Call(function, args, list(step.keywords))
+        call = ast.Call(helper("tested", function) if self.checks else function, args, list(step.keywords))
         return [*self.cells_apart(step.args), *self.stored(step.args, call)]
 
     def move(self, step: Move) -> Statements:

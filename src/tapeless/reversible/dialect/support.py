@@ -152,6 +152,12 @@ def put(whole: Any, name: str, value: Any) -> Any:
     return dataclasses.replace(whole, **{name: value})
 
 
+@_marked("tested")
+def tested(function: Any) -> Any:
+    """A reversible function with its tests, in one that has its own."""
+    return function.checked if function.check else function.unchecked
+
+
 @_marked("undone")
 def undone(items: Any, *names: str) -> Any:
     """What a loop that undoes another runs over; the names of what it undoes, for reports."""

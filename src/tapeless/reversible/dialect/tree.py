@@ -201,3 +201,20 @@ def targets_of(step: Step) -> tuple[ast.expr, ...]:
 
 def changed_in(block: Block) -> list[ast.expr]:
     return [t for step in all_steps(block) for t in targets_of(step)]
+
+
+def expressions_of(step: Step) -> list[ast.expr]:
+    """What a step itself computes: values, angles, tests, bounds."""
+    match step:
+        case Update(value=value) | Ancilla(value=value):
+            return [value]
+        case Rotate(angle=angle):
+            return [angle]
+        case Call(keywords=keywords) | Mapped(call=Call(keywords=keywords)):
+            return [k.value for k in keywords]
+        case If(test=test) | While(test=test):
+            return [test]
+        case For(items=items):
+            return [items]
+        case _:
+            return []
