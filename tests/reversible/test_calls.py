@@ -235,3 +235,30 @@ def test_what_nobody_reads_is_not_found_again():
     assert rows.remembered == {"xs", "ys"}
     text = tp.grad(lambda x: total(0.0, x)[0]).ir(np.ones(3), stage="optimized")
     assert "cos" in text and "sin" not in text.replace("cos", "")
+
+
+def test_explain_shows_both_ways(capsys):
+    row.explain(1.0, 2.0)
+    shown = capsys.readouterr().out
+    both = [line.split() for line in shown.splitlines() if "x" in line]
+    assert ["x", "+=", "y", "*", "y", "y", "-=", "np.sin(x)"] in both
+    assert "kept for gradients: nothing" in shown
+    undecided.explain(1.0, 2.0)
+    assert "what was decided at line" in capsys.readouterr().out
+
+
+@tp.reversible
+def twice(q, p, *, step):
+    q, p = step(q, p)
+    q, p = (~step)(q, p)
+    q, p = step(q, p)
+
+
+def test_reversible_functions_as_keywords():
+    x, y = row(1.0, 2.0)
+    assert twice(1.0, 2.0, step=row) == (x, pytest.approx(y, abs=1e-15))
+    assert (~twice)(x, y, step=row) == (1.0, pytest.approx(2.0))
+    found = tp.grad(lambda x, y: twice(x, y, step=row)[1], argnums=(0, 1))(1.0, 2.0)
+    assert found == pytest.approx(tp.grad(lambda x, y: row(x, y)[1], argnums=(0, 1))(1.0, 2.0))
+    with pytest.raises(tp.InvertibilityError, match="is not reversible"):
+        twice(1.0, 2.0, step=lambda q, p: (q, p))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, overload
@@ -144,7 +145,13 @@ class Reversible:
         return found
 
     def explain(self, *args: Any, **keywords: Any) -> Any:
-        """Prints a report about the code for these arguments, and returns it."""
+        """Prints the function and its inverse side by side, then a report about the code for these arguments, which is
+        returned.
+        """
+        tool = importlib.import_module("tapeless.tools.both_ways")  # a layer above this one
+        missing = self.undecided
+        line = 0 if missing is None else self._parsed[0].span(missing.at).line
+        tool.show(self.source, self.inverse.source if missing is None else None, line)
         return self._compiled.explain(*args, **keywords)
 
     def __tapeless_handler__(self) -> Callable[[Context, list[Value], dict[str, Value]], Value]:

@@ -15,7 +15,7 @@ from typing import Any
 from tapeless.ad.recovery.drift import compare_inputs
 from tapeless.frontend.data.arrays import as_numeric, broadcast_to, write
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
-from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value, operator
 from tapeless.frontend.state.surroundings import from_python
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Static, Value, weak
@@ -208,10 +208,13 @@ def _those(names: Sequence[str], values: Sequence[Value], chosen: Sequence[str])
 @operator("reversible.back")
 def _back(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     """(state, adjoints of what has some, adjoints of keywords) in one tuple; arrays stay where they are."""
-    function, state, adjoints = args
-    assert isinstance(function, Static) and isinstance(state, Sequence_) and isinstance(adjoints, Sequence_)
-    rule = _Rule(ctx, function.value, len(state.items), list(keywords))
-    found, sums = back(ctx, function.value, list(state.items), list(adjoints.items), keywords)
+    called, state, adjoints = args
+    assert isinstance(state, Sequence_) and isinstance(adjoints, Sequence_)
+    function = _reversible(ctx, called)
+    if function.undecided is not None:
+        ctx.not_invertible("TP406", f"'{function.__name__}' has no inverse")
+    rule = _Rule(ctx, function, len(state.items), list(keywords))
+    found, sums = back(ctx, function, list(state.items), list(adjoints.items), keywords)
     states = [rule._in_place(a, v) for a, v in zip(state.items, found, strict=True)]
     mine = [rule._in_place(a, s) for a, s in zip(adjoints.items, sums, strict=False) if a != NONE]
     return Sequence_((*states, *mine, *sums[len(adjoints.items) :]))
@@ -220,9 +223,15 @@ def _back(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
 @operator("reversible.tested")
 def _tested(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     """A reversible function with its tests, in one that has its own."""
-    (function,) = args
-    assert isinstance(function, Static)
-    return _form(ctx, function.value, "checked" if function.value.check else "unchecked")
+    function = _reversible(ctx, args[0])
+    return _form(ctx, function, "checked" if function.check else "unchecked")
+
+
+def _reversible(ctx: Context, value: Value) -> Any:
+    """What must be a reversible function: a keyword may have been anything."""
+    if not isinstance(value, Static) or not getattr(value.value, "__tapeless_reversible__", False):
+        ctx.not_invertible("TP401", f"{type_text(value)} is not reversible", hint="give it @tp.reversible.")
+    return value.value
 
 
 @operator("reversible.zeros")

@@ -37,7 +37,7 @@ def undecided(block: Block) -> If | While | Call | None:
             return s
         if isinstance(s, Mapped):
             s = s.call
-        if isinstance(s, Call) and s.called.undecided is not None:
+        if isinstance(s, Call) and s.called is not None and s.called.undecided is not None:
             return s
     return None
 

@@ -226,7 +226,9 @@ def _bare_call(s: ast.Expr, call: ast.Call, scope: Scope) -> Step:
 def _call(s: ast.stmt, call: ast.Call, bare: bool, scope: Scope) -> Call:
     function, inverse = _forward_part(call.func)
     called = scope.object_of(function)
-    if not getattr(called, "__tapeless_reversible__", False):
+    if isinstance(function, ast.Name) and function.id in scope.fixed:
+        called = None
+    elif not getattr(called, "__tapeless_reversible__", False):
         name = ast.unparse(call.func)
         hint = "give it @tp.reversible, or use what it returns in an expression: y += f(x)."
         scope.fail(s, "TP401", f"'{name}' is not reversible", hint)

@@ -55,7 +55,7 @@ class Call:
 
     at: ast.stmt
     function: ast.expr
-    called: Any  # the object that it is
+    called: Any  # the object that it is; None for a keyword parameter, which shows when it is called
     args: tuple[ast.expr, ...]
     keywords: tuple[ast.keyword, ...]
     inverse: bool
