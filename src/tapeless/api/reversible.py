@@ -35,6 +35,18 @@ assert inverses  # registers its handler
 TOLERANCE = 1e-8  # relative
 
 
+class AdjointForms(dict[tuple[str, ...], types.FunctionType]):
+    """By the names that have adjoints. They are made when they are asked for: by a trace, or by what remembers one."""
+
+    def __init__(self, of: Reversible) -> None:
+        super().__init__()
+        self.of = of
+
+    def __missing__(self, active: tuple[str, ...]) -> types.FunctionType:
+        form = self[active] = self.of.adjoint_form(active)
+        return form
+
+
 class Reversible:
     """A function of the reversible dialect. `~f` and `f.inverse` run it backwards; `.python` is its plain form."""
 
@@ -53,7 +65,7 @@ class Reversible:
         functools.update_wrapper(self, written)
         self.written, self.check, self.tolerance, self.options = written, check, tolerance, dict(options)
         self._inverse = inverse_of
-        self.adjoint_forms: dict[tuple[str, ...], types.FunctionType] = {}
+        self.adjoint_forms = AdjointForms(self)
 
     # -- forms
 
@@ -97,10 +109,8 @@ class Reversible:
 
     def adjoint_form(self, active: tuple[str, ...]) -> types.FunctionType:
         """The way back with adjoints of these names."""
-        if active not in self.adjoint_forms:
-            source, function = self._parsed
-            self.adjoint_forms[active] = made(self.written, adjoint_function(function, active), source)
-        return self.adjoint_forms[active]
+        source, function = self._parsed
+        return made(self.written, adjoint_function(function, active), source)
 
     @functools.cached_property
     def _compiled(self) -> Function[Any, Any]:

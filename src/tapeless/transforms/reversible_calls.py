@@ -50,7 +50,6 @@ def _form(ctx: Context, function: Any, *path: str) -> Value:
 
 
 def _adjoint_form(ctx: Context, function: Any, active: tuple[str, ...]) -> Value:
-    function.adjoint_form(active)  # makes it
     forms = ctx.reads.step(ctx.reads.origin_of(function), "own attribute", "adjoint_forms")
     return from_python(ctx, ctx.reads.step(forms, "own item", active), "adjoint")
 
