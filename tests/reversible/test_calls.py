@@ -262,3 +262,32 @@ def test_reversible_functions_as_keywords():
     assert found == pytest.approx(tp.grad(lambda x, y: row(x, y)[1], argnums=(0, 1))(1.0, 2.0))
     with pytest.raises(tp.InvertibilityError, match="is not reversible"):
         twice(1.0, 2.0, step=lambda q, p: (q, p))
+
+
+@tp.reversible
+def by_index(out, x, k):
+    with tp.ancilla(0.0) as t:
+        with tp.compute:
+            for i in range(len(k)):
+                t += x[k[i]]
+        out += np.sin(t)
+
+
+@tp.reversible
+def index_moves(out, x, k, j):
+    with tp.ancilla(0.0) as t:
+        with tp.compute:
+            t += x[k[0]]
+        out += np.sin(t)
+        k[j] += 1
+
+
+def test_undoing_a_block_tests_no_index_again():
+    x, k = np.arange(4.0), np.array([0, 2, 3])
+    end = by_index(0.0, x, k)
+    assert end[0] == np.sin(5.0)
+    text = by_index.ir(0.0, x, k)
+    assert ("k[i?]" in text, text.count("?"), text.count("~]")) == (True, 2, 2)
+    assert index_moves.ir(0.0, x, k, 1).count("?]") >= 4  # it may be another one
+    with pytest.raises(IndexError):
+        by_index(0.0, x, np.array([0, 4]))

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch, flow, guarded
 from tapeless.frontend.python.rules import evaluate, run_statement, statement
-from tapeless.frontend.source.liveness import always_leaves, may_leave
+from tapeless.frontend.source.liveness import always_leaves, is_tested_before, may_leave
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Static
+from tapeless.ir.core import Body
+from tapeless.ir.quiet import quiet
 from tapeless.ir.types import Const
 
 
@@ -71,6 +73,12 @@ def _continue(ctx: Context, s: ast.Continue) -> Flow:
 @statement(ast.If)
 def _run_if(ctx: Context, s: ast.If, rest: Sequence[ast.stmt] = ()) -> Flow:
     """An `if` with what follows it, which moves into the arm that falls through when the other one leaves."""
+    if is_tested_before(s):
+        with ctx.b.region() as stms:
+            run_block(ctx, s.body)
+        for stm in quiet(Body(tuple(stms), ())).stms:
+            ctx.b.add(stm)
+        return run_block(ctx, rest)
     with ctx.at(s.test):
         cond = truth_of(ctx, evaluate(ctx, s.test))
     if isinstance(cond, Const):

@@ -125,6 +125,16 @@ def put_into(s: S) -> S:
     return s
 
 
+def tested_before(s: ast.If) -> ast.If:
+    """Marks a block that goes where another one was: what it would test has been tested."""
+    s.__dict__["tapeless.tested"] = True
+    return s
+
+
+def is_tested_before(s: ast.If) -> bool:
+    return "tapeless.tested" in s.__dict__
+
+
 def is_into(s: ast.Assign | ast.AugAssign) -> bool:
     return "tapeless.into" in s.__dict__
 

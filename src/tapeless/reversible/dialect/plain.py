@@ -10,9 +10,9 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tapeless.frontend.source.liveness import put_into
+from tapeless.frontend.source.liveness import put_into, tested_before
 from tapeless.reversible.dialect.inverse import inverse_block
-from tapeless.reversible.dialect.places import Relation, reads, relation, root_of
+from tapeless.reversible.dialect.places import Relation, reads, relation, root_of, steps_of
 from tapeless.reversible.dialect.text import assign, iterated
 from tapeless.reversible.dialect.tree import (
     Ancilla,
@@ -29,7 +29,10 @@ from tapeless.reversible.dialect.tree import (
     Step,
     Update,
     While,
+    all_steps,
     changed_in,
+    expressions_of,
+    targets_of,
 )
 
 HELPERS = "_tapeless"
@@ -173,7 +176,10 @@ class Writer:
                 test_ = self.test("clean", ast.Constant(name), load(name), value, limit)
                 return [made_, *self.block(body), *test_]
             case Computed(compute=compute, body=body):
-                return [*self.block(compute), *self.block(body), *self.block(inverse_block(compute))]
+                undo = self.block(inverse_block(compute))
+                if undo and at_the_same_places(step):
+                    undo = [tested_before(ast.If(ast.Constant(True), undo, []))]
+                return [*self.block(compute), *self.block(body), *undo]
 
     def update(self, step: Update) -> Statements:
         tests: Statements = self.cells_apart((step.target,), step.value)
@@ -246,6 +252,22 @@ class Writer:
         return helper(
             "apart", *texts, ast.Attribute(as_load(array), "shape", ast.Load()), _indices(here), _indices(there)
         )
+
+
+def at_the_same_places(step: Computed) -> bool:
+    """Whether undoing a block goes to the cells that it was at, and nowhere else, whatever rounding does: there are loops
+    only, and what subscripts and bounds use is changed by nobody.
+    """
+    used: list[ast.expr] = []
+    for inner in all_steps(step.compute):
+        if not isinstance(inner, Update | Exchange | Rotate | For | Ancilla):
+            return False
+        indices = [i for t in targets_of(inner) for i in steps_of(t) if not isinstance(i, str)]
+        indices += [n.slice for e in expressions_of(inner) for n in ast.walk(e) if isinstance(n, ast.Subscript)]
+        used += [*indices, *([inner.items] if isinstance(inner, For) else [])]
+    changed = [*changed_in(step.compute), *changed_in(step.body)]
+    names = {root_of(t) or "" for t in changed}
+    return not any(relation(t, p) is not Relation.apart for e in used for p in reads(e, names) for t in changed)
 
 
 def _common(one: ast.expr, other: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr]:
