@@ -291,3 +291,33 @@ def test_undoing_a_block_tests_no_index_again():
     assert index_moves.ir(0.0, x, k, 1).count("?]") >= 4  # it may be another one
     with pytest.raises(IndexError):
         by_index(0.0, x, np.array([0, 4]))
+
+
+def test_stacks_are_neither_empty_nor_overwrite():
+    with pytest.raises(tp.InvertibilityError, match="nothing is on the stack"):
+        (~put_away)(tp.stack(2), 0.0, 1.0)
+    with pytest.raises(tp.InvertibilityError, match="would overwrite 5.0"):
+        (~put_away)(tp.Stack(np.array([1.0, 2.0]), 2), 5.0, 1.0)
+    with pytest.raises(tp.InvertibilityError, match="nothing is on the stack"):
+        (~put_away).python(tp.stack(2), 0.0, 1.0)
+    with pytest.raises(IndexError, match="test_calls.py"):
+        put_away(tp.stack(1), 1.0, 2.0)
+
+
+def test_what_lies_above_a_stack_has_no_derivative():
+    """It is overwritten."""
+    above = tp.grad(lambda data: np.sum(put_away(tp.Stack(data, 0), 1.0, 2.0)[0].data ** 2))(np.ones(3))
+    assert above.tolist() == [0.0, 0.0, 2.0]
+
+
+@tp.reversible
+def change_places(a, b):
+    a, b = b, a
+    with tp.ancilla(0) as t:
+        t, b = b, t
+        t, b = b, t
+
+
+def test_a_float_and_a_whole_number_change_places():
+    assert tp.grad(lambda a: 3.0 * change_places(a, 7)[1])(2.0) == 3.0
+    assert tp.grad(lambda b: 3.0 * change_places(7, b)[0])(2.0) == 3.0

@@ -10,7 +10,7 @@ import ast
 import functools
 import importlib
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, overload
 
 from tapeless.api.derivatives import Derived, Transform
@@ -21,7 +21,7 @@ from tapeless.frontend.source import sources
 from tapeless.frontend.state.context import Context, object_text
 from tapeless.frontend.state.values import Value
 from tapeless.reversible.dialect import tree
-from tapeless.reversible.dialect.adjoint import adjoint_function, remembered
+from tapeless.reversible.dialect.adjoint import adjoint_function, linked, remembered
 from tapeless.reversible.dialect.inverse import inverse, undecided
 from tapeless.reversible.dialect.made import made
 from tapeless.reversible.dialect.parse import parse
@@ -107,6 +107,10 @@ class Reversible:
         """What the way back has to find again, and is compared at its end."""
         return remembered(self._parsed[1])
 
+    def active(self, names: Collection[str]) -> tuple[str, ...]:
+        """What has adjoints if these have."""
+        return linked(self._parsed[1], names)
+
     def adjoint_form(self, active: tuple[str, ...]) -> types.FunctionType:
         """The way back with adjoints of these names."""
         source, function = self._parsed
@@ -178,24 +182,17 @@ class Reversible:
 
 
 def _refuse(source: sources.Source, step: tree.If | tree.While | tree.Call) -> None:
-    span = source.span(step.at if isinstance(step, tree.Call) else step.written)
-    if isinstance(step, tree.Call):
-        reason, hint = (
-            f"'{step.called.__name__}' has no inverse",
-            f"look at its line {step.called.undecided.at.lineno}.",
-        )
-        raise InvertibilityError(
-            reason, code="TP406", hint=hint, file=span.file, line=span.line, column=span.column, end_line=span.end_line,
-            end_column=span.end_column, source=source.text(span.line) or None,
-        )  # fmt: skip
-    if isinstance(step, tree.If):
-        reason, hint = "the branch changes its condition", "if tp.branch(before, after):"
-    else:
-        reason, hint = "a loop ends when its condition does not hold any more", "while tp.between(before, after):"
-    raise InvertibilityError(
-        f"{reason}: its inverse needs a second one", code="TP406", hint=f"write {hint}", file=span.file, line=span.line,
-        column=span.column, end_line=span.end_line, end_column=span.end_column, source=source.text(span.line) or None,
-    )  # fmt: skip
+    match step:
+        case tree.Call(called=called):
+            reason, hint = f"'{called.__name__}' has no inverse", f"look at its line {called.undecided.at.lineno}."
+        case tree.If():
+            reason = "the branch changes its condition: its inverse needs a second one"
+            hint = "write if tp.branch(before, after):"
+        case tree.While():
+            reason = "a loop ends when its condition does not hold any more: its inverse needs a second one"
+            hint = "write while tp.between(before, after):"
+    where = source.place(step.at if isinstance(step, tree.Call) else step.written)
+    raise InvertibilityError(reason, code="TP406", hint=hint, **where)
 
 
 @overload

@@ -185,13 +185,9 @@ def back(
     """
     names = (*function.state, *keywords)
     values = [*end, *keywords.values()]
-    active = tuple(n for n, v in zip(names, values, strict=True) if any(map(_moves, leaves_of(v))))
-    given = [a for n, a in zip(function.state, adjoints, strict=True) if n in active]
-    given = [
-        _zeros_of(ctx, v) if a == NONE else _own(ctx, a)
-        for a, v in zip(given, _those(names, values, active), strict=False)
-    ]
-    given += [_zeros_of(ctx, v) for n, v in keywords.items() if n in active]
+    active = function.active([n for n, v in zip(names, values, strict=True) if any(map(_moves, leaves_of(v)))])
+    seeds = dict(zip(function.state, adjoints, strict=True))
+    given = [_start(ctx, v, seeds.get(n, NONE)) for n, v in zip(names, values, strict=True) if n in active]
     form = _adjoint_form(ctx, function, active)
     with _reversing(ctx):
         found = call_value(ctx, form, [*(_own(ctx, v) for v in end), *given], keywords)
@@ -200,8 +196,11 @@ def back(
     return state, [sums.get(n, weak(0)) for n in names]
 
 
-def _those(names: Sequence[str], values: Sequence[Value], chosen: Sequence[str]) -> list[Value]:
-    return [v for n, v in zip(names, values, strict=True) if n in chosen]
+def _start(ctx: Context, value: Value, adjoint: Value) -> Value:
+    """The adjoint that a name goes back with."""
+    if isinstance(value, Scalar) and not _moves(value):
+        return weak(0)
+    return _zeros_of(ctx, value) if adjoint == NONE else _own(ctx, adjoint)
 
 
 @operator("reversible.back")

@@ -16,7 +16,17 @@ from tapeless.frontend.state.handlers import call_numpy, operator
 from tapeless.frontend.state.values import Array, Planned, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.hints import How, Recovery
 from tapeless.ir.types import Atom, Const, DType, const, i64
-from tapeless.reversible.dialect.support import AGAIN, BRANCH, DIRTY, ENTRY, FACTOR, SHARED, tolerance_for
+from tapeless.reversible.dialect.support import (
+    AGAIN,
+    BRANCH,
+    DIRTY,
+    EMPTY,
+    ENTRY,
+    FACTOR,
+    OCCUPIED,
+    SHARED,
+    tolerance_for,
+)
 
 ERROR = "InvertibilityError"
 
@@ -126,6 +136,31 @@ def _all(ctx: Context, good: Callable[..., Scalar], operands: Sequence[Scalar | 
         assert isinstance(value, Scalar)
         shown.append(value.atom)
     ctx.check(cond, ERROR, message, *shown)
+
+
+@operator("reversible.filled")
+def _filled(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    (top,) = args
+    assert isinstance(top, Scalar)
+    ctx.check(atoms.apply(ctx, "gt", top.atom, i64(0)), ERROR, EMPTY, top.atom)
+    return Static(None)
+
+
+@operator("reversible.vacant")
+def _vacant(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    def good(x: Scalar) -> Scalar:
+        return Scalar(atoms.apply(ctx, "eq", x.atom, const(0, x.dtype)), True)
+
+    _all(ctx, good, [as_numeric(ctx, args[0], "value")], OCCUPIED)
+    return Static(None)
+
+
+@operator("reversible.nothing")
+def _nothing(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    value = as_numeric(ctx, args[0], "value")
+    if isinstance(value, Array):
+        return call_numpy(ctx, "zeros_like", [value])
+    return Scalar(const(0, value.dtype), value.weak)
 
 
 @operator("reversible.factor")

@@ -55,18 +55,7 @@ def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
 
 
 def refuse(source: Source, node: ast.AST, reason: str, hint: str) -> None:
-    span = source.span(node)
-    raise CompileError(
-        reason,
-        code="TP101",
-        hint=hint,
-        file=span.file,
-        line=span.line,
-        column=span.column,
-        end_line=span.end_line,
-        end_column=span.end_column,
-        source=source.text(span.line) or None,
-    )
+    raise CompileError(reason, code="TP101", hint=hint, **source.place(node))
 
 
 def _inside(node: ast.FunctionDef | ast.Lambda) -> Iterator[ast.AST]:

@@ -15,7 +15,7 @@ import tokenize
 import types
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from tapeless.errors import CompileError
 from tapeless.frontend.source.codes import made_from
@@ -61,6 +61,14 @@ class Source:
             end + self.offset,
             self._column(end, getattr(node, "end_col_offset", 0) or 0) + self.indent,
         )
+
+    def place(self, node: ast.AST) -> dict[str, Any]:
+        """Where a node is, as errors take it."""
+        span = self.span(node)
+        return {
+            "file": span.file, "line": span.line, "column": span.column, "end_line": span.end_line,
+            "end_column": span.end_column, "source": self.text(span.line) or None,
+        }  # fmt: skip
 
     @functools.cached_property
     def is_ascii(self) -> bool:

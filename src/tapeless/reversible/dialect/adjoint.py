@@ -86,6 +86,19 @@ def remembered(function: Reversible) -> frozenset[str]:
     return frozenset(n for n in function.state if n in used and n in changed)
 
 
+def linked(function: Reversible, active: Collection[str]) -> tuple[str, ...]:
+    """With the names that values go to and come from: a whole number may end where a float began, or in an ancilla."""
+    found = {*active, *(s.name for s in all_steps(function.body) if isinstance(s, Ancilla))}
+    before = -1
+    while len(found) != before:
+        before = len(found)
+        for step in all_steps(function.body):
+            if isinstance(step, Exchange | Move):
+                names = {n for n in map(root_of, targets_of(step)) if n is not None}
+                found |= names if names & found else set()
+    return tuple(n for n in (*function.state, *function.constants) if n in found)
+
+
 @dataclass
 class _Back:
     """`adjoints`: by name of the state, and of ancillas. `zero`: ancillas whose adjoint is still 0."""

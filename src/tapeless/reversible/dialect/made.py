@@ -6,6 +6,7 @@ The front end compiles them from the tree they were made of, so messages point a
 from __future__ import annotations
 
 import ast
+import copy
 import types
 
 from tapeless.frontend.source.sources import Source
@@ -37,14 +38,7 @@ def made(original: types.FunctionType, node: ast.FunctionDef, source: Source) ->
 
 def _at(node: ast.FunctionDef, offset: int) -> ast.FunctionDef:
     """A copy with the lines of the file."""
-    if not offset:
-        return node
-    copy = ast.parse(ast.unparse(node)).body[0]
-    assert isinstance(copy, ast.FunctionDef)
-    for new, old in zip(ast.walk(copy), ast.walk(node), strict=False):
-        if hasattr(old, "lineno"):
-            ast.copy_location(new, old)
-    return ast.increment_lineno(copy, offset)
+    return ast.increment_lineno(copy.deepcopy(node), offset) if offset else node
 
 
 def _inside(code: types.CodeType, name: str) -> types.CodeType:

@@ -105,6 +105,13 @@ def _in_context(place: ast.expr, ctx: ast.expr_context) -> ast.expr:
     return ast.copy_location(new, place)
 
 
+_ONE = ast.Constant(1)
+
+
+def _tuple(*items: ast.expr) -> ast.expr:
+    return ast.Tuple(list(items), ast.Load())
+
+
 def helper(name: str, *args: ast.expr) -> ast.expr:
     return ast.Call(ast.Attribute(load(HELPERS), name, ast.Load()), list(args), [])
 
@@ -228,9 +235,23 @@ class Writer:
         return [*self.cells_apart(step.args), *self.stored(step.args, call)]
 
     def move(self, step: Move) -> Statements:
-        name = "push" if step.push else "pop"
-        call = helper(name, as_load(step.stack), as_load(step.value))
-        return self.stored((step.stack, step.value), call)
+        """Between a place and the cell on top of a stack. The one that is left holds 0."""
+        stack, value = as_load(step.stack), as_load(step.value)
+        data, top = (ast.Attribute(stack, name, ast.Load()) for name in ("data", "top"))
+        cell = ast.Subscript(data, top, ast.Store())
+        up = ast.Attribute(stack, "top", ast.Store())
+        if step.push:
+            nothing = _tuple(helper("nothing", value))
+            return [ast.Assign([cell], value), *self.stored([step.value], nothing), *self.changed(up, ast.Add(), _ONE)]
+        tests: Statements = [ast.Expr(helper("filled", top)), *self.test("vacant", value)]
+        taken = self.fresh("taken")
+        return [
+            *tests,
+            *self.changed(up, ast.Sub(), _ONE),
+            ast.Assign([store(taken)], as_load(cell)),
+            ast.Assign([cell], helper("nothing", load(taken))),
+            *self.stored([step.value], _tuple(load(taken))),
+        ]
 
     def cells_apart(self, targets: tuple[ast.expr, ...], value: ast.expr | None = None) -> Statements:
         """Tests that cells of one array, which differ in writing, are not the same. They are never left out: a gradient

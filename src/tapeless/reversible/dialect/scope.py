@@ -31,11 +31,7 @@ class Scope:
         return {*self.state, *self.fixed}
 
     def fail(self, node: ast.AST, code: str, reason: str, hint: str = "") -> NoReturn:
-        span = self.source.span(node)
-        raise InvertibilityError(
-            reason, code=code, hint=hint, file=span.file, line=span.line, column=span.column, end_line=span.end_line,
-            end_column=span.end_column, source=self.source.text(span.line) or None,
-        )  # fmt: skip
+        raise InvertibilityError(reason, code=code, hint=hint, **self.source.place(node))
 
     @contextmanager
     def fixing(self, names: set[str], reason: str) -> Iterator[None]:

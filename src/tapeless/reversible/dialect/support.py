@@ -23,6 +23,8 @@ ENTRY = "in front of the loop its second condition holds already: it is {0}"
 AGAIN = "behind an iteration the second condition of the loop does not hold: it is {0}"
 DIRTY = "the ancilla '{name}' is {{0}} at the end of its block, and was {{1}}"
 FACTOR = "a number that is multiplied or divided by {0} does not come back"
+EMPTY = "nothing is on the stack: it holds {0} values"
+OCCUPIED = "what is taken from a stack would overwrite {0}, and must find 0"
 SHARED = "'{one}' and '{other}' are the same cell: its index is {{0}}"
 
 
@@ -133,17 +135,24 @@ def stack(capacity: int, dtype: Any = float) -> Stack:
     return Stack(np.zeros(capacity, dtype), 0)
 
 
-def push(stack: Any, value: Any) -> Any:
-    """The value goes onto the stack and leaves 0."""
-    stack.data[stack.top] = value
-    return Stack(stack.data, stack.top + 1), value * 0
+@_marked("filled")
+def filled(top: int) -> None:
+    """A stack from which something is taken. It is tested always, as cells are: below it lies other memory."""
+    if top < 1:
+        _fail(EMPTY, top)
 
 
-def pop(stack: Any, value: Any) -> Any:
-    """The value on top takes the place of one that must be 0."""
-    taken = stack.data[stack.top - 1]
-    stack.data[stack.top - 1] = value
-    return Stack(stack.data, stack.top - 1), taken
+@_marked("vacant")
+def vacant(value: Any) -> None:
+    """What the value on top of a stack is to take the place of."""
+    if np.any(np.asarray(value) != 0):
+        _fail(OCCUPIED, value)
+
+
+@_marked("nothing")
+def nothing(value: Any) -> Any:
+    """What is left where a value was taken away."""
+    return np.zeros_like(value) if isinstance(value, np.ndarray) else type(value)(0)
 
 
 @_marked("put")
