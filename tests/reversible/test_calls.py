@@ -321,3 +321,31 @@ def change_places(a, b):
 def test_a_float_and_a_whole_number_change_places():
     assert tp.grad(lambda a: 3.0 * change_places(a, 7)[1])(2.0) == 3.0
     assert tp.grad(lambda b: 3.0 * change_places(7, b)[0])(2.0) == 3.0
+
+
+def test_state_by_name():
+    found = tp.grad(lambda x, y: row(y=y, x=x)[1], argnums=(0, 1))(1.0, 2.0)
+    assert found == tp.grad(lambda x, y: row(x, y)[1], argnums=(0, 1))(1.0, 2.0)
+    with pytest.raises(tp.CompileError, match="missing 1 required positional argument: 'y'"):
+        tp.grad(lambda x: row(x)[1])(1.0)
+
+
+@tp.reversible
+def through_a_call(a, b):
+    a, b = change_places(a, b)
+
+
+def test_they_change_places_in_calls_too():
+    assert tp.grad(lambda a: 3.0 * through_a_call(a, 7)[1])(2.0) == 3.0
+    assert tp.grad(lambda b: 3.0 * through_a_call(7, b)[0])(2.0) == 3.0
+
+
+@tp.reversible
+def again_and_again(x):
+    x += 1.0
+    again_and_again(x)
+
+
+def test_recursion_is_refused():
+    with pytest.raises(tp.InvertibilityError, match="TP106.*calls itself"):
+        again_and_again(1.0)

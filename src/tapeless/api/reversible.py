@@ -21,7 +21,7 @@ from tapeless.frontend.source import sources
 from tapeless.frontend.state.context import Context, object_text
 from tapeless.frontend.state.values import Value
 from tapeless.reversible.dialect import tree
-from tapeless.reversible.dialect.adjoint import adjoint_function, linked, remembered
+from tapeless.reversible.dialect.adjoint import adjoint_function, exchanged, linked, remembered
 from tapeless.reversible.dialect.inverse import inverse, undecided
 from tapeless.reversible.dialect.made import made
 from tapeless.reversible.dialect.parse import parse
@@ -106,6 +106,11 @@ class Reversible:
     def remembered(self) -> frozenset[str]:
         """What the way back has to find again, and is compared at its end."""
         return remembered(self._parsed[1])
+
+    @functools.cached_property
+    def exchanged(self) -> list[set[str]]:
+        """Names whose values change places."""
+        return exchanged(self._parsed[1])
 
     def active(self, names: Collection[str]) -> tuple[str, ...]:
         """What has adjoints if these have."""

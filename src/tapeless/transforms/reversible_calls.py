@@ -8,7 +8,7 @@ second condition is missing, is differentiated like any other function.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,12 +33,21 @@ def call(ctx: Context, function: Any, args: Arguments, keywords: Keywords) -> Va
     if not ctx.transforms or ctx.reversing or function.undecided is not None:
         form = "checked" if ctx.options.check and not ctx.transforms else "unchecked"
         return call_value(ctx, _form(ctx, function, form), args, keywords)
+    args, keywords = _by_position(function, args, keywords)
     state = ctx.state.copy()
     try:
         return _Rule(ctx, function, len(args), list(keywords)).call(args, keywords)
     except Uncovered:  # by functions among the keywords
         ctx.state = state
         return call_value(ctx, _form(ctx, function, "unchecked"), args, keywords)
+
+
+def _by_position(function: Any, args: Arguments, keywords: Keywords) -> tuple[Arguments, Keywords]:
+    """State that was given by name, in its place; what is missing is for the call to say."""
+    names = function.state[len(args) :]
+    if not all(n in keywords for n in names):
+        return args, keywords
+    return [*args, *(keywords[n] for n in names)], {n: v for n, v in keywords.items() if n not in names}
 
 
 def _form(ctx: Context, function: Any, *path: str) -> Value:
@@ -98,19 +107,20 @@ class _Rule:
 
     # -- parts
 
-    def run(self, values: Sequence[Value], given: Sequence[Value]) -> Value:
-        keywords = dict(zip(self.keywords, given, strict=True))
-        with _reversing(self.ctx):
-            return call_value(self.ctx, _form(self.ctx, self.function, "unchecked"), values, keywords)
+    def run(self, args: list[Value], *form: str) -> Value:
+        """A form of the function, on arrays of its own."""
+        ctx, given = self.ctx, args[self.count :]
+        with _reversing(ctx):
+            state = [_own(ctx, a) for a in args[: self.count]]
+            return call_value(
+                ctx, _form(ctx, self.function, *form), state, dict(zip(self.keywords, given, strict=True))
+            )
 
     def forward(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
-        return self.run([_own(ctx, a) for a in args[: self.count]], args[self.count :])
+        return self.run(args, "unchecked")
 
     def inverse(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
-        state, given = [_own(ctx, a) for a in args[: self.count]], args[self.count :]
-        with _reversing(ctx):
-            form = _form(ctx, self.function, "inverse", "unchecked")
-            return call_value(ctx, form, state, dict(zip(self.keywords, given, strict=True)))
+        return self.run(args, "inverse", "unchecked")
 
     def both(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
         """The results, and both ends of the way."""

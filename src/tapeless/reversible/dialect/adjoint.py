@@ -89,14 +89,25 @@ def remembered(function: Reversible) -> frozenset[str]:
 def linked(function: Reversible, active: Collection[str]) -> tuple[str, ...]:
     """With the names that values go to and come from: a whole number may end where a float began, or in an ancilla."""
     found = {*active, *(s.name for s in all_steps(function.body) if isinstance(s, Ancilla))}
-    before = -1
+    groups, before = exchanged(function), -1
     while len(found) != before:
         before = len(found)
-        for step in all_steps(function.body):
-            if isinstance(step, Exchange | Move):
-                names = {n for n in map(root_of, targets_of(step)) if n is not None}
-                found |= names if names & found else set()
+        found.update(*(names for names in groups if names & found))
     return tuple(n for n in (*function.state, *function.constants) if n in found)
+
+
+def exchanged(function: Reversible) -> list[set[str]]:
+    """Names whose values change places, in each step that does such a thing."""
+    found: list[set[str | None]] = []
+    for step in all_steps(function.body):
+        step = step.call if isinstance(step, Mapped) else step
+        match step:
+            case Exchange() | Move() | Call(called=None):
+                found.append({root_of(t) for t in targets_of(step)})
+            case Call(called=called, args=args):
+                by_name = dict(zip(called.state, map(root_of, args), strict=False))
+                found += [{by_name.get(n) for n in names} for names in called.exchanged]
+    return [{n for n in names if n is not None} for names in found]
 
 
 @dataclass

@@ -228,6 +228,8 @@ def _call(s: ast.stmt, call: ast.Call, bare: bool, scope: Scope) -> Call:
     called = scope.object_of(function)
     if isinstance(function, ast.Name) and function.id in scope.fixed:
         called = None
+    elif getattr(called, "written", None) is scope.function:
+        scope.fail(s, "TP106", f"'{scope.function.__name__}' calls itself: recursion cannot be compiled")
     elif not getattr(called, "__tapeless_reversible__", False):
         name = ast.unparse(call.func)
         hint = "give it @tp.reversible, or use what it returns in an expression: y += f(x)."
