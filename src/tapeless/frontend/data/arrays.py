@@ -10,6 +10,7 @@ from functools import reduce
 
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.atoms import same_size
+from tapeless.frontend.data.classes import special
 from tapeless.frontend.state import layout
 from tapeless.frontend.state.captures import constants
 from tapeless.frontend.state.context import Context, type_text
@@ -325,6 +326,8 @@ def as_numeric(ctx: Context, value: Value, what: str) -> Scalar | Array:
             made = make_array(ctx, value)
             assert isinstance(made, Array)
             return made
+        case Sequence_() if (converted := special(ctx, "__array__", value)) is not None:
+            return as_numeric(ctx, converted, what)
         case _:
             ctx.fail("TP104", f"{what}: expected a number or an array, found {type_text(value)}")
 

@@ -111,6 +111,8 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
     match value:
         case Sequence_(kind="dict", keys=keys):
             return [weak(k) if isinstance(k, bool | int | float | complex) else Static(k) for k in keys]
+        case Sequence_(kind="dataclass"):
+            ctx.fail("TP104", f"{type_text(value)} cannot be gone through", "name its fields.")
         case Sequence_(items=items):
             return list(items)
         case Zipped(parts=parts, start=start):

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import as_numeric, elementwise
+from tapeless.frontend.data.classes import compared, operated, special
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.rules import Rules
@@ -35,6 +36,10 @@ binary_rule = BINARY.of
 
 def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
     """A Python binary operator on any two values."""
+    if isinstance(a, Sequence_) or isinstance(b, Sequence_):
+        defined = operated(ctx, name, a, b)
+        if defined is not None:
+            return defined
     if name in BINARY:
         return BINARY[name](ctx, a, b)
     if (
@@ -88,6 +93,10 @@ def compare_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
         return weak(same if name == "Is" else not same)
     if name in ("In", "NotIn"):
         return _contains(ctx, a, b, name == "NotIn")
+    if isinstance(a, Sequence_) or isinstance(b, Sequence_):
+        defined = compared(ctx, name, a, b)
+        if defined is not None:
+            return defined
     if not (isinstance(a, Scalar | Array) and isinstance(b, Scalar | Array)):
         if not _is_numpy(a, b):
             return _compare_others(ctx, name, a, b)
@@ -130,8 +139,11 @@ def truth_of(ctx: Context, value: Value) -> Atom:
             return scalars.truth(ctx, value)
         case Array():
             ctx.fail("TP120", "the truth value of an array is ambiguous", "use np.any(...) or np.all(...).")
-        case Sequence_(items=items):
-            return Const(bool(items), DType.bool)
+        case Sequence_(items=items, kind=kind):
+            defined = special(ctx, "__bool__", value) or special(ctx, "__len__", value)
+            if defined is not None:
+                return truth_of(ctx, defined)
+            return Const(bool(items) or kind == "dataclass", DType.bool)
         case Static(value=inner):
             return Const(bool(inner), DType.bool)
         case _:

@@ -6,6 +6,7 @@ import ast
 
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import as_numeric, broadcast_to, read, write
+from tapeless.frontend.data.classes import has_special, special, updated
 from tapeless.frontend.data.index_arrays import masked_update
 from tapeless.frontend.data.indexing import get_item, row_view, set_item
 from tapeless.frontend.data.leaves import leaves_of, rebuilt
@@ -60,6 +61,9 @@ def assign(ctx: Context, target: ast.expr, value: Value) -> None:
                     assign(ctx, part, item)
             case ast.Subscript(value=base, slice=index):
                 array = evaluate(ctx, base)
+                if has_special(array, "__setitem__"):
+                    special(ctx, "__setitem__", array, evaluate(ctx, index), value)
+                    return
                 if not isinstance(array, Array):
                     kind = array.kind if isinstance(array, Sequence_) else ""
                     what = f"a {kind}" if kind else type_text(array)
@@ -86,7 +90,7 @@ def _named(ctx: Context, value: Value, name: str) -> Value:
 
 def unpack(ctx: Context, value: Value, count: int) -> list[Value]:
     match value:
-        case Sequence_(items=items):
+        case Sequence_(items=items, kind=kind) if kind != "dataclass":
             if len(items) != count:
                 ctx.fail("TP112", f"cannot unpack {len(items)} values into {count} names")
             return list(items)
@@ -113,6 +117,8 @@ def augmented(ctx: Context, s: ast.AugAssign) -> None:
             new = evaluate(ctx, s.value)
             if isinstance(old, Array):
                 _in_place(ctx, name, old, new)
+            elif (defined := updated(ctx, name, old, new)) is not None:
+                ctx.bind(target, defined)
             elif isinstance(old, Sequence_) and is_into(s):
                 ctx.bind(target, _leaf_by_leaf(ctx, name, old, new))
             else:
@@ -124,6 +130,13 @@ def augmented(ctx: Context, s: ast.AugAssign) -> None:
                 ctx.bind(target, binary_values(ctx, name, old, new))
         case ast.Subscript(value=base, slice=index):
             array, where = evaluate(ctx, base), evaluate(ctx, index)
+            if has_special(array, "__setitem__"):
+                found, by = special(ctx, "__getitem__", array, where), evaluate(ctx, s.value)
+                if found is None:
+                    ctx.fail("TP104", f"{type_text(array)} cannot be indexed", "define __getitem__ in its class.")
+                changed = updated(ctx, name, found, by) or binary_values(ctx, name, found, by)
+                special(ctx, "__setitem__", array, where, changed)
+                return
             if not isinstance(array, Array):
                 ctx.fail("TP104", f"items of {type_text(array)} cannot be assigned", "use a NumPy array.")
             if isinstance(where, Array) and where.type.dtype is DType.bool:

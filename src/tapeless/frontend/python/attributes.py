@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 from tapeless.frontend.data.arrays import transpose
+from tapeless.frontend.data.classes import attribute_of_class, class_method
 from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.numpy.methods import ARRAY_METHODS
 from tapeless.frontend.source.origins import Origin
@@ -27,7 +28,8 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             holder = ctx.reads.module(module)
             return from_python(ctx, ctx.reads.step(holder, "attribute", name), f"{module.__name__}.{name}")
         case Static(value=type() as cls) if _has(ctx, cls, name):
-            return from_python(ctx, _part(ctx, cls, name), f"{cls.__name__}.{name}")
+            bound = class_method(ctx, cls, name)
+            return bound or from_python(ctx, _part(ctx, cls, name), f"{cls.__name__}.{name}")
         case Array():
             return _array_attribute(ctx, base, name)
         case Scalar():
@@ -36,6 +38,8 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             return base.items[keys.index(name)]
         case Sequence_(kind="dict") if name in ("keys", "values", "items", "get"):
             return Method(base, name)
+        case Sequence_(cls=cls) if cls is not None and (found := attribute_of_class(ctx, base, name)) is not None:
+            return found
         case Static(value=obj) if obj is not None and not isinstance(obj, str) and _has(ctx, obj, name):
             return from_python(ctx, _part(ctx, obj, name), f"{type(obj).__name__}.{name}")
     if isinstance(base, Sequence_) and base.kind == "list" and name in ("append", "extend", "insert", "pop"):

@@ -17,6 +17,7 @@ from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arguments import integer, known, text, with_signature
 from tapeless.frontend.data.arrays import elementwise, make_array, read
 from tapeless.frontend.data.atoms import apply, convert
+from tapeless.frontend.data.classes import special
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.iterables import items_of, range_count
 from tapeless.frontend.data.python_operators import binary_values, truth_of
@@ -48,7 +49,11 @@ def _len(ctx: Context, obj: Value) -> Value:
     match obj:
         case Array(type=t):
             return Scalar(ctx.size_atom(t.shape[0]), True)
-        case Sequence_(items=items):
+        case Sequence_(items=items, kind=kind):
+            if (defined := special(ctx, "__len__", obj)) is not None:
+                return defined
+            if kind == "dataclass":
+                ctx.fail("TP104", f"{type_text(obj)} has no len()", "define __len__ in its class.")
             return weak(len(items))
         case RangeValue():
             return Scalar(apply(ctx, "max", range_count(ctx, obj, tested=True), i64(0)), True)

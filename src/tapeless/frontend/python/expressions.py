@@ -11,6 +11,7 @@ from typing import Any
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arguments import array, settled
 from tapeless.frontend.data.arrays import as_numeric, elementwise, note_point
+from tapeless.frontend.data.classes import special
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.python_operators import binary_values, compare_values, static_key, truth_of
 from tapeless.frontend.python.assignment import assign
@@ -18,6 +19,7 @@ from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.merge import Arm, Join
 from tapeless.frontend.python.rules import elements, evaluate, expression
 from tapeless.frontend.source.marks import peek
+from tapeless.frontend.source.plain_objects import UNARY
 from tapeless.frontend.state.code_copies import counted, refuse_beyond
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.refusals import refuse_index
@@ -96,6 +98,8 @@ def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
     if name == "Invert" and isinstance(given, Static) and peek(given.value, "__tapeless_reversible__"):
         return attribute(ctx, given, "inverse")
     if isinstance(given, Sequence_):
+        if (defined := special(ctx, UNARY[name], given)) is not None:
+            return defined
         ctx.fail("TP104", f"Python has no unary operator for {type_text(given)}", "make an array of it: np.array.")
     number = as_numeric(ctx, given, f"operand of unary {name}")
     return elementwise(ctx, lambda s: scalars.unary_op(ctx, name, s), [number])
@@ -222,7 +226,11 @@ def subscript(ctx: Context, base: Value, index: Value) -> Value:
             if key not in base.keys:
                 ctx.fail("TP112", f"the dict has no key {key!r}")
             return base.items[base.keys.index(key)]
-        case Sequence_(items=items):
+        case Sequence_(items=items, kind=kind):
+            if (defined := special(ctx, "__getitem__", base, index)) is not None:
+                return defined
+            if kind == "dataclass":
+                ctx.fail("TP104", f"{type_text(base)} cannot be indexed", "define __getitem__ in its class.")
             return _tuple_item(ctx, base, items, index)
         case Scalar(weak=False):  # an array without axes
             return settled(ctx, get_item(ctx, array(ctx, "index", base), index))

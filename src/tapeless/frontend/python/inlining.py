@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data.arrays import any_turned
+from tapeless.frontend.data.classes import is_generated
 from tapeless.frontend.numpy.methods import call_method
 from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.rules import elements, evaluate, expression, statement
@@ -290,10 +291,14 @@ def construct(ctx: Context, cls: type, args: list[Value], keywords: dict[str, Va
     if dataclasses.is_dataclass(cls):
         if hasattr(cls, "__post_init__"):
             ctx.fail("TP103", f"'{cls.__name__}' has a __post_init__, which cannot be compiled")
+        if not is_generated(cls.__init__):
+            ctx.fail("TP103", f"'{cls.__name__}' has an __init__ of its own, which cannot be compiled")
         fields = tuple(f.name for f in dataclasses.fields(cls))
         defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.default is not dataclasses.MISSING}
         kind = "dataclass"
     else:
+        if not is_generated(cls.__new__):
+            ctx.fail("TP103", f"'{cls.__name__}' has a __new__ of its own, which cannot be compiled")
         fields, defaults, kind = cls._fields, cls._field_defaults, "namedtuple"  # type: ignore[attr-defined]
     given = dict(zip(fields, args, strict=False))
     if len(args) > len(fields) or set(keywords) - set(fields) or set(keywords) & set(given):

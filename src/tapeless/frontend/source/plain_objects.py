@@ -7,7 +7,7 @@ Compiled code knows arrays, numbers and containers as such. A subclass that rede
 attribute of its base (np.matrix, masked arrays, quantities with units, IntFlag) means something else and is refused.
 One that only adds to its base, or says how it is made, shown, hashed or pickled, is taken as its base: enumerations of
 ints, arrays that carry a name. Results are plain. np.memmap is one of NumPy's own: it redefines how results are
-wrapped, to give plain arrays.
+wrapped, to give plain arrays. Of a NamedTuple, methods and operators that are written in Python are compiled.
 """
 
 from __future__ import annotations
@@ -31,6 +31,20 @@ HARMLESS = frozenset(
         "__deepcopy__", "__array_finalize__", "__array_priority__",
     }
 )  # fmt: skip
+# Python's special methods that compiled code asks the classes of containers for (`frontend.data.classes`)
+ARITHMETIC = {
+    "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv", "Mod": "mod", "Pow": "pow",
+    "BitAnd": "and", "BitOr": "or", "BitXor": "xor", "LShift": "lshift", "RShift": "rshift", "MatMult": "matmul",
+}  # fmt: skip
+UNARY = {"USub": "__neg__", "UAdd": "__pos__", "Invert": "__invert__"}
+COMPARISONS = {
+    "Lt": ("__lt__", "__gt__"), "LtE": ("__le__", "__ge__"), "Gt": ("__gt__", "__lt__"), "GtE": ("__ge__", "__le__"),
+    "Eq": ("__eq__", "__eq__"), "NotEq": ("__ne__", "__ne__"),
+}  # fmt: skip
+OPERATORS = frozenset(
+    {"__len__", "__bool__", "__getitem__", "__array__", *UNARY.values(), *(name for name, _ in COMPARISONS.values())}
+    | {f"__{kind}{name}__" for name in ARITHMETIC.values() for kind in ("", "r", "i")}
+)
 NUMBERS = (bool, int, float, complex)  # in this order: a bool is an int
 CONTAINERS = (tuple, list, dict)
 
@@ -45,8 +59,14 @@ def own_meaning(cls: type, base: type) -> str:
         if part not in base.__mro__:
             for name in vars(part):
                 if name not in HARMLESS and name not in fields and hasattr(base, name):
-                    return name
+                    if not fields or not _is_compiled(name):
+                        return name
     return ""
+
+
+def _is_compiled(name: str) -> bool:
+    """Whether compiled code asks the class of a NamedTuple for it."""
+    return not name.startswith("__") or name in OPERATORS
 
 
 def refused(value: Any) -> str:
