@@ -16,6 +16,7 @@ from tapeless.api.derivatives import (
     value_and_grad,
     vjp,
 )
+from tapeless.api.exact_numbers import fixed43, lognum
 from tapeless.api.function import Function, function
 from tapeless.api.operators import hist, loop, map, prange, reduce, scan, scatter, vmap
 from tapeless.api.progress import progress
@@ -59,6 +60,7 @@ __all__ = [
     "compute",
     "custom_jvp",
     "custom_vjp",
+    "fixed43",
     "function",
     "grad",
     "hessian",
@@ -70,6 +72,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "lognum",
     "loop",
     "map",
     "pop",

@@ -172,7 +172,7 @@ CASES = {
     "angle": rounded(mpmath.arg),
     "complex": Case(complex, SPECIALS),
 }
-OTHERS = {"select", "convert", "pattern"}
+OTHERS = {"select", "convert", "pattern"} | {name for name, row in TABLE.items() if row.patterns}
 ROW_DTYPES = [
     pytest.param(name, dtype, id=f"{name}-{dtype!r}")
     for name in CASES

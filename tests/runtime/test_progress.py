@@ -17,6 +17,7 @@ from tests.runtime.test_work import Notebook, run
 
 PROGRAM = """
 import math
+import signal
 import sys
 import threading
 import time
@@ -29,6 +30,7 @@ import tapeless as tp
 from tapeless.runtime import screen
 
 screen.PATIENCE = 0.01
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started with SIGINT ignored
 
 
 def wave(x, n):

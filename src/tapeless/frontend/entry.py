@@ -32,7 +32,7 @@ from tapeless.frontend.numpy import (  # noqa: F401  (they fill the tables)
     statistics,
     ufuncs,
 )
-from tapeless.frontend.operators import folding, keyed, mapping, prange, repeated  # noqa: F401  (likewise)
+from tapeless.frontend.operators import exact, folding, keyed, mapping, prange, repeated  # noqa: F401  (likewise)
 from tapeless.frontend.python import (  # noqa: F401  (likewise)
     assignment,
     builtin_functions,

@@ -1,6 +1,12 @@
 """Core to Loop IR.
 
 Takes Core in which every consumption is legal (`passes.check.consumption`); gives a `Program` and how to call it.
+
+Note [Strict arithmetic]
+A step on exact numbers (Note [Patterns] of ops/exact.py) is undone by computing what was added once more, in other code
+than before. It must have the same bits there: one unit in the last place may round to another fixed-point number. So in
+a program with exact numbers nothing is contracted or put in another order, and functions are those of scalars. That
+costs up to a half of the speed. `fastmath` has no effect on it.
 """
 
 from __future__ import annotations
@@ -8,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tapeless.ir.core import Atom, Function
+from tapeless.ir.core import Apply, Atom, Function
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Type, Var
+from tapeless.ir.walk import all_stms
 from tapeless.lower.core.code import Loc
 from tapeless.lower.core.lowerer import Lowerer, Note
 from tapeless.lower.core.schedule import schedule_of
@@ -19,6 +26,7 @@ from tapeless.lower.kernels import outlined
 from tapeless.lower.memory import place_allocations
 from tapeless.lower.placement import placed
 from tapeless.lower.rules import RULES
+from tapeless.ops.table import TABLE
 
 
 @dataclass(frozen=True)
@@ -70,14 +78,16 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     alone: it will run on one thread, so that there are no parallel loops.
     """
     schedule = schedule_of(target, alone)
+    strict = any(_has_patterns(f) for f in (function, *function.calls))
+    fastmath = fastmath and not strict
     known: dict[str, Lowered] = {}
     sites: dict[Site, int] = {}  # of all functions, with their numbers
     name = _symbol(function.name)
     for k, f in enumerate(function.calls):
         lo = Lowerer(f, schedule, RULES, known, sites)
-        known[f.name] = _lowered(lo, f"{name}.{k}.{_symbol(f.name)}", {*f.sizes, *f.params}, fastmath)
+        known[f.name] = _lowered(lo, f"{name}.{k}.{_symbol(f.name)}", {*f.sizes, *f.params}, fastmath, strict)
     lo = Lowerer(function, schedule, RULES, known, sites)
-    entry = _lowered(lo, name, set(function.sizes), fastmath)
+    entry = _lowered(lo, name, set(function.sizes), fastmath, strict)
     functions = tuple(replace(callee.program, sites=tuple(sites)) for callee in known.values())
     entry.program = outlined(replace(entry.program, sites=tuple(sites), functions=functions), schedule.launched)
     if schedule.apart:
@@ -87,11 +97,15 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     return entry
 
 
+def _has_patterns(function: Function) -> bool:
+    return any(isinstance(stm.exp, Apply) and TABLE[stm.exp.op].patterns for stm in all_stms(function.body))
+
+
 def _symbol(name: str) -> str:
     return "tp_" + ("".join(c if c.isalnum() else "_" for c in name) or "f")
 
 
-def _lowered(lo: Lowerer, name: str, sizes: set[Var], fastmath: bool) -> Lowered:
+def _lowered(lo: Lowerer, name: str, sizes: set[Var], fastmath: bool, strict: bool) -> Lowered:
     """One function. Results of which the `sizes` are known are provided by the caller, the others are handed over."""
     function, code = lo.function, lo.code
     params: list[Var | Buffer] = [*function.sizes]
@@ -151,6 +165,7 @@ def _lowered(lo: Lowerer, name: str, sizes: set[Var], fastmath: bool) -> Lowered
         tuple(given),
         body,
         fastmath=fastmath,
+        strict=strict,
         sizes=len(function.sizes),
     )
     return Lowered(program, function.sizes, scalar_slots, lowered_results, lo.notes, lo.blas)

@@ -134,6 +134,7 @@ class Op:
     monotone:    only rises or only falls with one operand while the others stay, a divisor on one side of 0
     nonnegative: never below 0 nor -0.0 on real operands
     inverse:     for each operand, or nothing: how it is found from the result
+    patterns:    operands or results are patterns of exact numbers: Note [Patterns] of ops/exact.py
     word:        what a user calls it, where that is neither its symbol nor its name
     """
 
@@ -148,6 +149,7 @@ class Op:
     word: str = ""
     partials: tuple[Callable[..., Any] | None, ...] = ()
     own_rule: bool = False
+    patterns: bool = False
     of_parts: tuple[str, tuple[str, str]] | None = None
     singular_at: tuple[tuple[float, ...], ...] = ()
     decides: bool = False

@@ -343,7 +343,15 @@ PARTIALS: dict[str, Partials] = {
     **dict.fromkeys(("floor", "ceil", "rint", "trunc"), FLAT1),
     **TRANSCENDENTAL,
     **SPECIAL_FUNCTIONS,
-    **dict.fromkeys(("isnan", "isinf", "isfinite", "signbit", "pattern"), FLAT1),
+    **dict.fromkeys(("isnan", "isinf", "isfinite", "signbit", "pattern", "order_of_fixed"), FLAT1),
+    **dict.fromkeys(("to_fixed", "of_fixed", "to_lognum", "of_lognum"), (lambda b, r, x: 1.0,)),
+    "fixed_add": (lambda b, r, x, y: 1.0, lambda b, r, x, y: 1.0),
+    "fixed_sub": (lambda b, r, x, y: 1.0, lambda b, r, x, y: -1.0),
+    "lognum_mul": (lambda b, r, x, y: b("of_lognum", y), lambda b, r, x, y: b("of_lognum", x)),
+    "lognum_div": (
+        lambda b, r, x, y: b("reciprocal", b("of_lognum", y)),
+        lambda b, r, x, y: b("neg", b("div", b("of_lognum", r), b("of_lognum", y))),
+    ),
     "copysign": (_copysign, None),
     "nextafter": (lambda b, r, x, y: 1.0, None),
     **dict.fromkeys(("real", "imag", "conj", "angle"), FLAT1),  # own_rule

@@ -54,6 +54,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.ir.types import Atom, Const, DType
+from tapeless.ops import exact
 from tapeless.ops.evaluations import (
     convert,
     direction,
@@ -89,6 +90,7 @@ from tapeless.ops.op import (
 from tapeless.ops.partials import PARTIALS
 
 INEXACT = FLOATS | COMPLEX
+F64 = frozenset({DType.f64})
 CHEAP, DIVIDE, CALL, HEAVY = 1, 4, 15, 30  # costs, in additions
 
 
@@ -393,6 +395,30 @@ REPRESENTATION = (
     _binary("nextafter", FLOATS, np.nextafter, Libm("nextafter"), CALL, decides=True),
 )
 
+EXACT_NUMBERS = (  # Note [Patterns] of ops/exact.py
+    _unary("to_fixed", F64, exact.to_fixed, Special("to_fixed"), DIVIDE, patterns=True),
+    _unary("of_fixed", F64, exact.of_fixed, Special("of_fixed"), DIVIDE, patterns=True),
+    _binary(
+        "fixed_add", F64, exact.fixed_add, Special("fixed_add"), DIVIDE, commutative=True, patterns=True,
+        inverse=(Inverse("fixed_sub", exact=F64), Inverse("fixed_sub", exact=F64)),
+    ),
+    _binary(
+        "fixed_sub", F64, exact.fixed_sub, Special("fixed_sub"), DIVIDE, patterns=True,
+        inverse=(Inverse("fixed_add", exact=F64), Inverse("fixed_sub", exact=F64, swapped=True)),
+    ),
+    _unary("to_lognum", F64, exact.to_lognum, Special("to_lognum", vector=True), CALL, patterns=True),
+    _unary("of_lognum", F64, exact.of_lognum, Special("of_lognum", vector=True), CALL, patterns=True),
+    _binary(
+        "lognum_mul", F64, exact.fixed_add, Special("fixed_add"), DIVIDE, commutative=True, patterns=True,
+        inverse=(Inverse("lognum_div", exact=F64), Inverse("lognum_div", exact=F64)),
+    ),
+    _binary(
+        "lognum_div", F64, exact.fixed_sub, Special("fixed_sub"), DIVIDE, patterns=True,
+        inverse=(Inverse("lognum_mul", exact=F64), Inverse("lognum_div", exact=F64, swapped=True)),
+    ),
+    _unary("order_of_fixed", F64, exact.order, Special("order_of_fixed"), result=_pattern, patterns=True),
+)
+
 COMPLEX_PARTS = (
     _unary("real", COMPLEX, lambda z: np.positive(z.real), Special("real"), 0, result=_real, own_rule=True, linear=True),
     _unary("imag", COMPLEX, lambda z: np.positive(z.imag), Special("imag"), 0, result=_real, own_rule=True, linear=True),
@@ -417,6 +443,7 @@ FAMILIES = (
     TRANSCENDENTAL,
     SPECIAL_FUNCTIONS,
     REPRESENTATION,
+    EXACT_NUMBERS,
     COMPLEX_PARTS,
 )
 LOOSE = {"div": "quotient", "tanh": "loose_tanh"}  # Note [Loose rows]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
+from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, rebuilt, tangents_like, type_of, value_of
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.handlers import OPERATORS, call_value
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
@@ -58,6 +58,7 @@ def grad_like(name: str, with_value: bool) -> Callable[[Context, Arguments, Keyw
                 if not isinstance(value, Sequence_) or len(value.items) != 2:
                     ctx.fail("TP302", f"tp.{name} with has_aux needs a function that returns a pair (value, aux)")
                 value = value.items[0]
+            value = number_of(value)
             only_number(ctx, value, name)
             count = sum(isinstance(leaf, Scalar | Array) for leaf in traced.leaves)
             assert isinstance(value, Scalar)
@@ -131,7 +132,7 @@ def op_jvp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     traced = trace(ctx, function, primals, {}, range(len(primals)))
     results, found = push(traced, _tangents(ctx, traced, primals, tangents))
     out = rebuilt(traced.result, results_of(traced, results))
-    return Sequence_((out, rebuilt(traced.result, results_of(traced, found))))
+    return Sequence_((out, tangents_like(traced.result, results_of(traced, found))))
 
 
 def _primals(ctx: Context, name: str, args: Arguments) -> tuple[Value, list[Value], list[Value]]:
@@ -160,7 +161,7 @@ def op_linearize(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
 
     def forward(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
         _, found = push(traced, _tangents(ctx, traced, primals, args))
-        return rebuilt(traced.result, results_of(traced, found))
+        return tangents_like(traced.result, results_of(traced, found))
 
     return Sequence_((out, Builtin("linear map", forward)))
 

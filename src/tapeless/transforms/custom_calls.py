@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tapeless.ad.rules import custom
-from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
+from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, tangents_like, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.surroundings import from_python
@@ -241,7 +241,7 @@ def _derivatives_of(ctx: Context, outs: Sequence[Value], out: Value) -> tuple[li
         assert p is not None
         params.append(p)
         leaves.append(value)
-    return params, rebuilt(out, leaves)
+    return params, tangents_like(out, leaves)
 
 
 def _with_bwd(
@@ -305,7 +305,8 @@ def _at_rule(ctx: Context, rule: Value) -> Iterator[None]:
 def _as_result(ctx: Context, found: Value, out: Value, what: str) -> Value:
     """The result that a rule computes: what the function returns, in structure, types and sizes."""
     leaves: list[Value] = []
-    for given, like in zip(leaves_like(ctx, found, out, what, "TP306"), leaves_of(out), strict=True):
+    leaves_found = leaves_of(found) if _kind_of(found) == _kind_of(out) else leaves_like(ctx, found, out, what, "TP306")
+    for given, like in zip(leaves_found, leaves_of(out), strict=True):
         have, want = type_of(given), type_of(like)
         if (have is None) != (want is None) or (have is None and given != like):
             ctx.fail("TP306", f"the {what} is {type_text(given)} where the value is {type_text(like)}", SAME)
@@ -321,6 +322,11 @@ def _as_result(ctx: Context, found: Value, out: Value, what: str) -> Value:
             atom = resized(ctx, atom, want, what)
         leaves.append(value_of(ctx, atom, isinstance(given, Scalar) and given.weak))
     return rebuilt(out, leaves)
+
+
+def _kind_of(value: Value) -> Value:
+    """The container of a value alone."""
+    return rebuilt(value, [Static(None) for _ in leaves_of(value)])
 
 
 def _fitted(ctx: Context, given: Sequence[Value], found: Sequence[Value], what: str) -> Value:

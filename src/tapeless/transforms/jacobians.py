@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ad.holomorphic import conjugates
-from tapeless.frontend.data.leaves import leaves_of, rebuilt, type_of, value_of
+from tapeless.frontend.data.leaves import leaves_of, rebuilt, tangents_like, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
 from tapeless.ir.core import At, Range
@@ -74,7 +74,7 @@ def jacobian_like(name: str, forward: bool | None) -> Callable[[Context, Argumen
                 value = value.items[0]
             table = _jacobian(traced, len(leaves_of(value)), forward)
             leaves = [by_argument(traced, args, wrt, single, row) for row in table]
-            found = rebuilt(value, leaves)
+            found = tangents_like(value, leaves)
             if not has_aux:
                 return found
             assert isinstance(traced.result, Sequence_)

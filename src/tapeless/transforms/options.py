@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tapeless.ad.policy import Policy, policy_of
-from tapeless.frontend.data.leaves import leaves_of, rebuilt, type_of
+from tapeless.frontend.data.leaves import leaves_of, tangents_like, type_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Const
@@ -78,7 +78,7 @@ def by_argument(
     groups: dict[int, Value] = {}
     for k in sorted(set(wrt)):
         count = len(leaves_of(args[k]))
-        groups[k] = rebuilt(args[k], rest[:count])
+        groups[k] = tangents_like(args[k], rest[:count])
         rest = rest[count:]
     return groups[wrt[0]] if single else Sequence_(tuple(groups[k] for k in wrt))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tapeless.ad.recovery.drift import compare_inputs
 from tapeless.frontend.data.arrays import as_numeric, broadcast_to, write
-from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
+from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, rebuilt, tangents_like, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value, operator
 from tapeless.frontend.state.surroundings import from_python
@@ -150,7 +150,7 @@ class _Rule:
 def _beside(value: Value, adjoint: Value) -> Value:
     """An adjoint with what has none as it is in the value."""
     pairs = zip(leaves_of(value), leaves_of(adjoint), strict=True)
-    return rebuilt(value, [a if _moves(v) else v for v, a in pairs])
+    return tangents_like(value, [a if _moves(v) else v for v, a in pairs])
 
 
 def _zero_unless(argument: Value, adjoint: Value) -> Value:
@@ -258,22 +258,23 @@ def _zeros_of(ctx: Context, value: Value) -> Value:
             leaves.append(leaf)
         else:
             leaves.append(value_of(ctx, Emit(ctx.b).zero(Type(type.dtype, ctx.dims(type.shape)))))
-    return rebuilt(value, leaves)
+    return tangents_like(value, leaves)
 
 
 @operator("reversible.pull")
 def _pull(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     """What adjoints of targets, to which a function of the operands is added, are pulled back to."""
-    function, targets, adjoints, *operands = args
-    assert isinstance(targets, Sequence_) and isinstance(adjoints, Sequence_)
+    function, given_targets, adjoints, *operands = args
+    assert isinstance(given_targets, Sequence_) and isinstance(adjoints, Sequence_)
+    targets = [number_of(t) for t in given_targets.items]
 
     def fitting(ctx: Context, given: list[Value], _: dict[str, Value]) -> Value:
         """What is added is as large as the target, and of its type."""
         leaves = iter(given)
         value = call_value(ctx, function, [rebuilt(o, [next(leaves) for _ in leaves_of(o)]) for o in operands])
-        values = value.items if isinstance(value, Sequence_) else (value,)
+        values = value.items if isinstance(value, Sequence_) and value.cls is None else (value,)
         found: list[Value] = []
-        for t, v in zip(targets.items, values, strict=True):
+        for t, v in zip(targets, values, strict=True):
             type = type_of(t)
             assert type is not None
             number = as_numeric(ctx, v, "a reversible step")
@@ -284,14 +285,14 @@ def _pull(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
 
     given = [leaf for o in operands for leaf in leaves_of(o)]
     wrt = [k for k, v in enumerate(given) if _moves(v)]
-    if not wrt or not all(_moves(t) for t in targets.items):
-        return Sequence_(tuple(rebuilt(o, [weak(0) for _ in leaves_of(o)]) for o in operands))
+    if not wrt or not all(_moves(t) for t in targets):
+        return Sequence_(tuple(tangents_like(o, [weak(0) for _ in leaves_of(o)]) for o in operands))
     traced = trace(ctx, Builtin("step", fitting), given, {}, wrt)
-    seeds = [_seed(ctx, a, t) for a, t in zip(adjoints.items, targets.items, strict=True)]
+    seeds = [_seed(ctx, a, t) for a, t in zip(adjoints.items, targets, strict=True)]
     _, found = pull(traced, seeds)
     sums = iter(found)
     adjoints_of = iter([value_of(ctx, next(sums)) if k in wrt else weak(0) for k in range(len(given))])
-    return Sequence_(tuple(rebuilt(o, [next(adjoints_of) for _ in leaves_of(o)]) for o in operands))
+    return Sequence_(tuple(tangents_like(o, [next(adjoints_of) for _ in leaves_of(o)]) for o in operands))
 
 
 def _seed(ctx: Context, adjoint: Value, target: Value) -> Any:

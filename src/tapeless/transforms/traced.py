@@ -16,7 +16,7 @@ from tapeless.ad.reverse import vjp_body
 from tapeless.ad.transform import checked, prepared
 from tapeless.frontend.data.arguments import numeric
 from tapeless.frontend.data.arrays import read
-from tapeless.frontend.data.leaves import atom_of, leaves_of, paths_of, rebuilt, type_of, value_of
+from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, paths_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.values import Array, Builtin, Cell, Closure, Scalar, Sequence_, Static, Value
@@ -242,6 +242,8 @@ def leaves_like(ctx: Context, given: Value, like: Value, what: str, code: str = 
     """
     if given == Static(None):
         return [given for _ in leaves_of(like)]
+    if number_of(like) is not like:
+        return [numeric(ctx, what, given)]
     if not isinstance(like, Sequence_):
         if isinstance(given, Sequence_):
             ctx.fail(code, f"the {what} is {type_text(given)} where the value is {type_text(like)}")

@@ -46,7 +46,7 @@ class Shared:
     ) -> None:
         self.program, self.module = program, module
         self.numbers = numbers or {}  # of loops, by id
-        self.flags = "fast " if program.fastmath else "contract "
+        self.flags = "" if program.strict else "fast " if program.fastmath else "contract "
         counts = Counts(program.body, scalars=False)
         self.mentions = counts.buffers
         self.classes = alias_classes(program.params, counts)

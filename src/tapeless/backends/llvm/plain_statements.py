@@ -11,7 +11,7 @@ from tapeless.lower.ir.loopir import PROGRESS, Assign, Barrier, Declare, Let, Lo
 @emits(Let)
 def write_let(code: Code, stm: Let) -> None:
     code.w.flags = code.shared.flags
-    if stm.reassoc and not code.shared.program.fastmath:
+    if stm.reassoc and not code.shared.program.fastmath and not code.shared.program.strict:
         code.w.flags += "reassoc nsz "
     args = [code.value(arg) for arg in stm.args]
     result = stm.var.type.dtype

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 from tapeless.backends.llvm.c_functions import call_libm
+from tapeless.backends.llvm.exact import EXACT_NUMBERS
 from tapeless.backends.llvm.polygamma import polygamma
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
 from tapeless.ir.target import Target
@@ -428,4 +429,5 @@ SEQUENCES: dict[str, Sequence_] = {
     "polygamma": polygamma,
     "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "signbit": signbit, "pattern": pattern,
     **{name: _extremum(name) for name in EXTREMA},
+    **EXACT_NUMBERS,
 }  # fmt: skip

@@ -231,7 +231,7 @@ class Writer:
         self.cold: list[str] = []
         self.block = "entry"
         self.calls = 0  # of library functions so far
-        self.vector_math = True  # whether they may become vector functions
+        self.vector_math = bool(flags)  # whether they may become vector functions, which round in their own way
         self.in_place = False  # whether the operation at hand goes over its first operand
         self._names = 0
 

@@ -38,6 +38,26 @@ def rebuilt(value: Value, leaves: Sequence[Value]) -> Value:
     return build(value)
 
 
+def number_of(value: Value) -> Value:
+    """What has the derivatives of a number: of one of a class that says so, the field that it names."""
+    if isinstance(value, Sequence_) and hasattr(value.cls, "__tapeless_tangent__"):
+        return value.items[value.keys.index(value.cls.__tapeless_tangent__)]
+    return value
+
+
+def tangents_like(value: Value, leaves: Sequence[Value]) -> Value:
+    """Tangents or adjoints of the leaves, in the container of `value`."""
+    rest = list(leaves)
+
+    def build(v: Value) -> Value:
+        number = number_of(v)
+        if isinstance(number, Sequence_):
+            return Sequence_(tuple(build(item) for item in number.items), number.kind, number.keys, number.cls)
+        return rest.pop(0)
+
+    return build(value)
+
+
 def type_of(value: Value) -> Type | None:
     match value:
         case Scalar(atom=atom):

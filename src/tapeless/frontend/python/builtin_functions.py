@@ -152,6 +152,8 @@ def abs_(ctx: Context, x: Value) -> Value:
             return Scalar(convert(ctx, a.atom, DType.i64), True) if a.weak else a
         return Scalar(scalars.arithmetic(ctx, "abs", a.atom), a.weak)
 
+    if (defined := special(ctx, "__abs__", x)) is not None:
+        return defined
     if isinstance(x, Array) and x.type.dtype is DType.bool:
         return make_array(ctx, x)
     return elementwise(ctx, rule, [x], "abs")
@@ -181,6 +183,7 @@ def _round(ctx: Context, number: Value, ndigits: Value | None = None) -> Value:
 
 def _single(ctx: Context, name: str, value: Value) -> Scalar:
     """A number, or the element of an array of one."""
+    value = special(ctx, f"__{name}__", value) or value
     if isinstance(value, Array) and all(isinstance(d, int) and d == 1 for d in value.type.shape):
         value = get_item(ctx, value, Sequence_((weak(0),) * value.type.rank))
     if not isinstance(value, Scalar):

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data.arrays import any_turned
-from tapeless.frontend.data.classes import is_generated
+from tapeless.frontend.data.classes import class_method, is_generated
 from tapeless.frontend.numpy.methods import call_method
 from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.rules import elements, evaluate, expression, statement
@@ -288,6 +288,10 @@ def call_known(ctx: Context, target: Any, args: list[Value], keywords: dict[str,
 
 def construct(ctx: Context, cls: type, args: list[Value], keywords: dict[str, Value]) -> Value:
     """A NamedTuple or a plain dataclass made in compiled code."""
+    if hasattr(cls, "__tapeless_new__"):  # a class of ours that says how
+        maker = class_method(ctx, cls, "__tapeless_new__")
+        assert maker is not None
+        return call_value(ctx, maker, args, keywords)
     if dataclasses.is_dataclass(cls):
         if hasattr(cls, "__post_init__"):
             ctx.fail("TP103", f"'{cls.__name__}' has a __post_init__, which cannot be compiled")

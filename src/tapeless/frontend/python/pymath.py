@@ -16,6 +16,7 @@ from typing import Any
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arguments import known
 from tapeless.frontend.data.atoms import apply, convert, select
+from tapeless.frontend.data.classes import special
 from tapeless.frontend.numpy import prelude
 from tapeless.frontend.numpy.elementwise_options import fraction
 from tapeless.frontend.python.totals import fold_values
@@ -130,6 +131,7 @@ def floats(ctx: Context, name: str, args: list[Value]) -> list[Scalar]:
 
 
 def scalar(ctx: Context, name: str, value: Value, complex_too: bool = False) -> Scalar:
+    value = special(ctx, "__float__", value) or value
     if isinstance(value, Array):
         ctx.fail(
             "TP104",

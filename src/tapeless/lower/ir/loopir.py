@@ -333,6 +333,9 @@ class Program:
     body: tuple[Stm, ...]
     sites: tuple[Site, ...] = ()
     fastmath: bool = False
+    strict: bool = (
+        False  # what is computed twice must have the same bits: Note [Strict arithmetic] of lower/lowering.py
+    )
     sizes: int = 0  # so many of the first parameters are sizes: not negative, below 2**60
     functions: tuple[Program, ...] = ()
 

@@ -192,7 +192,7 @@ class Printer:
         results = [repr(dtype) for dtype in program.scalar_results] + [
             f"{dtype!r}[]" for dtype in program.given_results
         ]
-        end = f" -> {', '.join(results) or 'nothing'}{_flags(fastmath=program.fastmath)}"
+        end = f" -> {', '.join(results) or 'nothing'}{_flags(fastmath=program.fastmath, strict=program.strict)}"
         line = f"program {program.name}({', '.join(params)}){end}"
         if len(line) <= _WIDTH:
             return [line]
