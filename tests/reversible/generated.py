@@ -20,15 +20,16 @@ def program(a, b, x, k):
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> str:
-    return HEADER + "\n".join(_block(draw, 1, list(NUMBERS), 0)) + "\n"
+def programs(draw: st.DrawFn, sums: bool = False) -> str:
+    """sums: with no step but sums and exchanges."""
+    return HEADER + "\n".join(_block(draw, 1, list(NUMBERS), 0, sums)) + "\n"
 
 
-def _block(draw: st.DrawFn, depth: int, places: list[str], loops: int) -> list[str]:
+def _block(draw: st.DrawFn, depth: int, places: list[str], loops: int, sums: bool) -> list[str]:
     """Statements that change some of these places."""
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 4 if depth == 1 else 2))):
-        lines += _statement(draw, depth, places, loops)
+        lines += _statement(draw, depth, places, loops, sums)
     return ["    " * depth + line if depth == 1 else "    " + line for line in lines]
 
 
@@ -44,10 +45,10 @@ def _value(draw: st.DrawFn, without: list[str], loops: int) -> str:
     return draw(st.sampled_from(forms))
 
 
-def _statement(draw: st.DrawFn, depth: int, places: list[str], loops: int) -> list[str]:
-    kinds = ["add", "add", "add", "scale", "integer"]
+def _statement(draw: st.DrawFn, depth: int, places: list[str], loops: int, sums: bool) -> list[str]:
+    kinds = ["add", "add", "add", "integer"] if sums else ["add", "add", "add", "scale", "integer"]
     if len(places) > 1:
-        kinds += ["swap", "rotate", "call", "inverse"]
+        kinds += ["swap", "call", "inverse"] if sums else ["swap", "rotate", "call", "inverse"]
     if depth < 4:
         kinds += ["if", "for", "ancilla", "compute", "branch"]
     kind = draw(st.sampled_from(kinds))
@@ -72,15 +73,15 @@ def _statement(draw: st.DrawFn, depth: int, places: list[str], loops: int) -> li
         left = [o for o in places if o != watched] or places
         if watched in left:
             return ["pass"]
-        orelse = ["else:", *_block(draw, depth + 1, left, loops)] if draw(st.booleans()) else []
-        return [f"if {watched} > 0.1:", *_block(draw, depth + 1, left, loops), *orelse]
+        orelse = ["else:", *_block(draw, depth + 1, left, loops, sums)] if draw(st.booleans()) else []
+        return [f"if {watched} > 0.1:", *_block(draw, depth + 1, left, loops, sums), *orelse]
     if kind == "branch":
         left = [o for o in places if o != p]
-        inside = _block(draw, depth + 1, left, loops) if left else []
+        inside = _block(draw, depth + 1, left, loops, sums) if left else []
         return [f"if tp.branch({p} > 0.0, {p} > 2.0):", f"    {p} += 2.0", *inside]
     if kind == "for":
         way = draw(st.sampled_from(["range(3)", "range(1, 6, 2)", "range(4, 0, -3)", "reversed(range(2))"]))
-        return [f"for i{loops} in {way}:", *_block(draw, depth + 1, places, loops + 1)]
+        return [f"for i{loops} in {way}:", *_block(draw, depth + 1, places, loops + 1, sums)]
     name = f"t{depth}"
     value = _value(draw, places, loops) if len(places) < len(NUMBERS) else "0.5"
     made = f"{name} += {_value(draw, [], loops)}"
@@ -94,5 +95,5 @@ def _statement(draw: st.DrawFn, depth: int, places: list[str], loops: int) -> li
         "    with tp.compute:",
         f"        {made}",
         *use,
-        *(_block(draw, depth + 1, left, loops) if left else []),
+        *(_block(draw, depth + 1, left, loops, sums) if left else []),
     ]

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import tapeless as tp
+from tapeless.ops.exact import order
 from tests.reversible.generated import HEADER, programs
 
 pytestmark = pytest.mark.usefixtures("_without_llvm_passes")
@@ -29,12 +30,41 @@ def module_of(text, folder):
 
 
 def copied(state):
-    return tuple(v.copy() if isinstance(v, np.ndarray) else v for v in state)
+    return tuple(v.copy() if isinstance(v, np.ndarray | tp.fixed43) else v for v in state)
 
 
 def same(found, wanted, tolerance=1e-9):
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def units(state):
+    return [np.asarray(order(v.pattern)).tolist() if isinstance(v, tp.fixed43) else v for v in state]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs(sums=True), st.integers(0, 2**32))
+def test_there_and_back_to_the_last_bit(tmp_path_factory, text, seed):
+    f = module_of(text, tmp_path_factory.mktemp("generated")).program
+    rng = np.random.default_rng(seed)
+    floats = [float(rng.uniform(-1, 1)), float(rng.uniform(-1, 1)), rng.uniform(-1, 1, 4)]
+    start = (*map(tp.fixed43, floats), int(rng.integers(9)))
+    first = units(start)
+    try:
+        wanted = units(f.python(*copied(start)))
+    except tp.InvertibilityError:
+        assume(False)
+    end = f(*copied(start))
+    assert units(end) == wanted
+    assert units((~f)(*copied(end))) == first
+
+    def loss(a, b, x, n):
+        a, b, x, _ = f(a, b, x, n)
+        return a + b * b + np.sum(x * x)
+
+    found = tp.grad(loss, argnums=(0, 1, 2))(*start)
+    for a, b in zip(found, tp.grad(loss, argnums=(0, 1, 2))(*(floats), start[3]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

@@ -134,6 +134,12 @@ class _Exact:
     def __rpow__(self, other: Any) -> Any:
         return other**self.value
 
+    def __matmul__(self, other: Any) -> Any:
+        return self.value @ np.asarray(other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return np.asarray(other) @ self.value
+
     def __neg__(self) -> Any:
         return -self.value
 
@@ -189,6 +195,7 @@ class _Exact:
 
 REFLECTED = {
     np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.true_divide: "__rtruediv__",
+    np.matmul: "__rmatmul__",
     np.less: "__gt__", np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
     np.equal: "__eq__", np.not_equal: "__ne__",
 }  # fmt: skip

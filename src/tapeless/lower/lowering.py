@@ -5,8 +5,8 @@ Takes Core in which every consumption is legal (`passes.check.consumption`); giv
 Note [Strict arithmetic]
 A step on exact numbers (Note [Patterns] of ops/exact.py) is undone by computing what was added once more, in other code
 than before. It must have the same bits there: one unit in the last place may round to another fixed-point number. So in
-a program with exact numbers nothing is contracted or put in another order, and functions are those of scalars. That
-costs up to a half of the speed. `fastmath` has no effect on it.
+a program with exact numbers nothing is contracted or put in another order, and functions are those of scalars.
+`fastmath` has no effect on it.
 """
 
 from __future__ import annotations

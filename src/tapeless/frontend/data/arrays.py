@@ -340,6 +340,8 @@ def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
         case Array():
             var = cast(ctx, read(ctx, value), dtype or value.type.dtype)
             return ctx.new_cell(ctx.b.copy(var) if var.type.dtype is value.type.dtype else var)
+        case Sequence_() if (converted := special(ctx, "__array__", value)) is not None:
+            return make_array(ctx, converted, dtype)
         case Sequence_(items=items, kind=kind) if kind in ("tuple", "list"):
             if not items:
                 return ctx.new_cell(ctx.b.full((0,), Const(0.0, DType.f64), dtype or DType.f64))
