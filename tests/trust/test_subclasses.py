@@ -79,8 +79,8 @@ class Vector(NamedTuple):
     x: float
     count: float
 
-    def __add__(self, other: Any) -> Any:
-        return 5.0
+    def __iter__(self) -> Any:
+        return iter((5.0, 6.0))
 
 
 class Point(NamedTuple):
