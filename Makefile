@@ -10,13 +10,16 @@ TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls bench-reversible format clean help
+.PHONY: demo test test-each test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls bench-reversible format clean help
 
 demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
 
-test: $(DEV) ## run the tests, of exhaustive ones a sample
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not thorough"
+test: $(DEV) ## run the tests, but none that takes long
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not thorough and not exhaustive"
+
+test-each: $(DEV) ## run each test, of exhaustive ones a sample: what CI runs
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not exhaustive"
 
 test-all: $(DEV) ## run all tests but the long fuzzing
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"

@@ -1,6 +1,7 @@
-"""Which cases of an exhaustive test run in `make test`; `make test-all` runs them all.
+"""Which cases of an exhaustive test run in `make test` and in CI; `make test-all` runs them all.
 
-A test marked `sampled(n)` keeps one case in n and at least one, the same in every run; the others are marked `thorough`.
+A test marked `sampled(n)` keeps one case in n and at least one, the same in every run; the others are marked
+`exhaustive`.
 With `sampled(n, each="op")` that is so for each value of the parameter `op`, so that no row of a table goes untried.
 """
 
@@ -19,7 +20,7 @@ def mark_unsampled(items: Iterable[pytest.Item]) -> None:
     for cases in tests.values():
         marker = cases[0].get_closest_marker("sampled")
         for case in unsampled(cases, *marker.args, **marker.kwargs):
-            case.add_marker("thorough")
+            case.add_marker("exhaustive")
 
 
 def unsampled(cases: Sequence[pytest.Item], n: int, each: str = "") -> list[pytest.Item]:

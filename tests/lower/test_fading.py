@@ -114,6 +114,7 @@ def test_many_elements_on_threads(f):
         np.testing.assert_allclose(found, f(x), rtol=1e-9)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_gradients(f):
     loss = (lambda x: np.sum(f(x)[0] * f(x)[1])) if f is given_back else (lambda x: np.sum(f(x) ** 2))

@@ -49,6 +49,7 @@ def recovery_of(report: Report, line: int = 0) -> dict[str, str]:
     return found[0]
 
 
+@pytest.mark.thorough
 def test_the_way_back_as_text(golden):
     parts = [
         f"{name}: {CASES[name][0]} {CASES[name][2] or ''}".rstrip() + "\n" + way_back(explained(name)) for name in CASES
