@@ -92,6 +92,7 @@ def test_no_more_than_the_limit_is_kept() -> None:
     assert buffers.kept() == 0
 
 
+@pytest.mark.thorough
 def test_many_sizes() -> None:
     """More than there are places on the list."""
     for n in range(40_000, 400_000, 3_001):

@@ -52,6 +52,7 @@ def test_one_unit_is_the_whole_text():
     assert emitted.units == (emitted.text,)
 
 
+@pytest.mark.thorough
 def test_code_does_not_depend_on_the_number_of_threads(small_units, monkeypatch):
     program = lowered()
     made = []

@@ -868,6 +868,7 @@ def programs(draw: st.DrawFn) -> Function:
     return program("\n".join(lines), f"({', '.join(results)})", f"({types})")
 
 
+@pytest.mark.thorough
 @settings(max_examples=150)
 @given(programs(), st.integers(0, 3))
 def test_random_programs(f: Function, seed: int) -> None:

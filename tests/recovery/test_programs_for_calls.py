@@ -116,6 +116,7 @@ def test_many_rooms_end_in_a_program_for_all():
             np.testing.assert_allclose(found, plain(X, n), rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_another_process_finds_what_a_call_takes(tmp_path):
     script = tmp_path / "march.py"
     script.write_text(

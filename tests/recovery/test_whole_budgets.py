@@ -53,6 +53,7 @@ def swept(u, n):
 CALLS = {"heat": (heat, (U, 0.1, 60)), "coupled": (coupled, (U, 20)), "swept": (swept, (U[:8].repeat(60, axis=1), 30))}
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name, threads",
@@ -148,6 +149,7 @@ except tp.RecoveryError as problem:
 """
 
 
+@pytest.mark.thorough
 def test_from_the_cache(tmp_path, monkeypatch):
     """The outline is kept with the code: nothing is traced again."""
     monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path / "cache"))

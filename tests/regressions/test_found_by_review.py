@@ -12,6 +12,7 @@ from tests.agreement import agree
 Pair = namedtuple("Pair", "a b")
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3, each="size")
 @pytest.mark.parametrize("dtype", [np.int64, np.int32])
 @pytest.mark.parametrize("size", [2, 5, 40])

@@ -132,6 +132,7 @@ def test_usage(capsys, argv):
     assert stop.value.code == 2 and "usage: tapeless" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_bench_hands_its_options_on():
     command = [sys.executable, "-m", "tapeless", "bench", "--only", "nothing-of-that-name"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

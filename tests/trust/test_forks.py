@@ -112,6 +112,7 @@ def test_h1_fork_during_a_first_call(call, tmp_path):
         run(FIRST.replace("CALL", CALLS[call]).replace("DELAY", str(delay)), tmp_path)
 
 
+@pytest.mark.thorough
 def test_h1_fork_while_blas_runs(tmp_path):
     run(AGAIN, tmp_path)
 

@@ -87,6 +87,7 @@ def test_cases_by_the_interpreter(part, tmp_path):
     assert wrong_cases(NAMES[part::8], interpreted, tmp_path) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(2))
 def test_cases_in_native_code(part, tmp_path):

@@ -56,6 +56,7 @@ def test_w17_a_peak_that_the_system_does_not_forget_is_not_counted(monkeypatch, 
     assert ignored.read_text() == "5"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not peak.STATUS.exists(), reason="the system does not tell")
 def test_w17_measured_on_a_cold_cache(report, monkeypatch, tmp_path):
     monkeypatch.setenv("TAPELESS_CACHE_DIR", str(tmp_path))

@@ -247,6 +247,7 @@ def test_w7_arguments_that_share_memory_and_are_written(name: str) -> None:
     assert value is None or value == two(c[::2], c[1::2])
 
 
+@pytest.mark.thorough
 def test_w7_what_is_not_written_may_be_shared() -> None:
     for name, run in transforms(neither).items():
         for (a, b), (c, d) in zip(shared(), shared(), strict=True):

@@ -25,9 +25,10 @@ from tapeless.reversible.dialect.adjoint import adjoint_function, exchanged, lin
 from tapeless.reversible.dialect.inverse import inverse, undecided
 from tapeless.reversible.dialect.made import made
 from tapeless.reversible.dialect.parse import parse
-from tapeless.reversible.dialect.plain import plain_function
+from tapeless.reversible.dialect.plain import plain_function, trailed_function
 from tapeless.reversible.dialect.scope import Scope
 from tapeless.reversible.dialect.text import text_of
+from tapeless.reversible.dialect.trails import watched_names
 from tapeless.transforms import inverses, reversible_calls
 
 assert inverses  # registers its handler
@@ -38,12 +39,12 @@ TOLERANCE = 1e-8  # relative
 class AdjointForms(dict[tuple[str, ...], types.FunctionType]):
     """By the names that have adjoints. They are made when they are asked for: by a trace, or by what remembers one."""
 
-    def __init__(self, of: Reversible) -> None:
+    def __init__(self, of: Reversible, trailed: bool) -> None:
         super().__init__()
-        self.of = of
+        self.of, self.trailed = of, trailed
 
     def __missing__(self, active: tuple[str, ...]) -> types.FunctionType:
-        form = self[active] = self.of.adjoint_form(active)
+        form = self[active] = self.of.adjoint_form(active, self.trailed)
         return form
 
 
@@ -65,7 +66,7 @@ class Reversible:
         functools.update_wrapper(self, written)
         self.written, self.check, self.tolerance, self.options = written, check, tolerance, dict(options)
         self._inverse = inverse_of
-        self.adjoint_forms = AdjointForms(self)
+        self.adjoint_forms, self.trailed_adjoint_forms = AdjointForms(self, False), AdjointForms(self, True)
 
     # -- forms
 
@@ -87,6 +88,12 @@ class Reversible:
     @functools.cached_property
     def unchecked(self) -> types.FunctionType:
         return self._form(False)
+
+    @functools.cached_property
+    def trailed(self) -> types.FunctionType:
+        """Leaves a trail for the way back."""
+        source, function = self._parsed
+        return made(self.written, trailed_function(function), source)
 
     def _form(self, checks: bool) -> types.FunctionType:
         source, function = self._parsed
@@ -116,10 +123,15 @@ class Reversible:
         """What has adjoints if these have."""
         return linked(self._parsed[1], names)
 
-    def adjoint_form(self, active: tuple[str, ...]) -> types.FunctionType:
+    @functools.cached_property
+    def watched(self) -> tuple[str, ...]:
+        """What loops change and use, so that the way back must come by the same values."""
+        return watched_names(self._parsed[1])
+
+    def adjoint_form(self, active: tuple[str, ...], trailed: bool) -> types.FunctionType:
         """The way back with adjoints of these names."""
         source, function = self._parsed
-        return made(self.written, adjoint_function(function, active), source)
+        return made(self.written, adjoint_function(function, active, trailed), source)
 
     @functools.cached_property
     def _compiled(self) -> Function[Any, Any]:

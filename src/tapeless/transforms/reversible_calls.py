@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tapeless.ad.recovery.drift import compare_inputs
+from tapeless.ad.recovery.drift import TOLERANCE, compare_inputs
 from tapeless.frontend.data.arrays import as_numeric, broadcast_to, write
 from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, rebuilt, tangents_like, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
@@ -23,6 +23,7 @@ from tapeless.ir.types import Type, Var
 from tapeless.ops.emit import Emit, differentiable
 from tapeless.transforms import reversible_checks  # noqa: F401  (it fills a table)
 from tapeless.transforms.custom_calls import Rules, Uncovered, call_with
+from tapeless.transforms.reversible_trails import compare_trails
 from tapeless.transforms.traced import Arguments, Keywords, pull, trace
 
 NONE = Static(None)
@@ -58,8 +59,9 @@ def _form(ctx: Context, function: Any, *path: str) -> Value:
     return from_python(ctx, origin, path[-1])
 
 
-def _adjoint_form(ctx: Context, function: Any, active: tuple[str, ...]) -> Value:
-    forms = ctx.reads.step(ctx.reads.origin_of(function), "own attribute", "adjoint_forms")
+def _adjoint_form(ctx: Context, function: Any, active: tuple[str, ...], trailed: bool) -> Value:
+    name = "trailed_adjoint_forms" if trailed else "adjoint_forms"
+    forms = ctx.reads.step(ctx.reads.origin_of(function), "own attribute", name)
     return from_python(ctx, ctx.reads.step(forms, "own item", active), "adjoint")
 
 
@@ -123,21 +125,31 @@ class _Rule:
         return self.run(args, "inverse", "unchecked")
 
     def both(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
-        """The results, and both ends of the way."""
-        end = self.forward(ctx, args, {})
+        """The results, both ends of the way, and what was left on it."""
+        trail: Value = NONE
+        if self.function.watched:
+            found = self.run(args, "trailed")
+            assert isinstance(found, Sequence_)
+            end, trail = Sequence_(found.items[:-1]), found.items[-1]
+        else:
+            end = self.forward(ctx, args, {})  # type: ignore[assignment]
         start = Sequence_(tuple(args))
-        return Sequence_((end, Sequence_((start, rebuilt(end, [_seen(ctx, v) for v in leaves_of(end)])))))
+        return Sequence_((end, Sequence_((start, rebuilt(end, [_seen(ctx, v) for v in leaves_of(end)]), trail))))
 
     def backward(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
         ends, adjoints = args
         assert isinstance(ends, Sequence_) and isinstance(adjoints, Sequence_)
-        start, end = ends.items
+        start, end, trail = ends.items
         assert isinstance(start, Sequence_) and isinstance(end, Sequence_)
         given = start.items[self.count :]
         keywords = dict(zip(self.keywords, given, strict=True))
         given_adjoints = [_beside(v, a) for v, a in zip(end.items, adjoints.items, strict=True)]
-        found, sums = back(ctx, self.function, list(end.items), given_adjoints, keywords)
+        found, sums, rest = back(ctx, self.function, list(end.items), given_adjoints, keywords, trail)
         names = self.function.state
+        if rest is not None:
+            types = [type_of(v) for v in leaves_of(end)]
+            dtypes = [t.dtype for t in types if t is not None and t.dtype in TOLERANCE]
+            compare_trails(ctx, self.function.__name__, trail, rest, dtypes)
         for name, a, b, z in zip(names, start.items[: self.count], found, end.items, strict=True):
             if name in self.function.remembered:  # what nobody reads cannot spoil an adjoint
                 _compare(ctx, name, a, b, z)
@@ -188,22 +200,25 @@ def _compare(ctx: Context, name: str, start: Value, found: Value, end: Value) ->
 
 
 def back(
-    ctx: Context, function: Any, end: list[Value], adjoints: list[Value], keywords: Keywords
-) -> tuple[list[Value], list[Value]]:
+    ctx: Context, function: Any, end: list[Value], adjoints: list[Value], keywords: Keywords, trail: Value = NONE
+) -> tuple[list[Value], list[Value], Value | None]:
     """A function backwards, from the state at its end and its adjoints (None where there is none): the state at its
-    start, and adjoints of that and of the keywords.
+    start, adjoints of that and of the keywords, and what was not found of the trail, if there is one.
     """
     names = (*function.state, *keywords)
     values = [*end, *keywords.values()]
     active = function.active([n for n, v in zip(names, values, strict=True) if any(map(_moves, leaves_of(v)))])
     seeds = dict(zip(function.state, adjoints, strict=True))
     given = [_start(ctx, v, seeds.get(n, NONE)) for n, v in zip(names, values, strict=True) if n in active]
-    form = _adjoint_form(ctx, function, active)
+    trails = [] if trail == NONE else [trail]
+    form = _adjoint_form(ctx, function, active, bool(trails))
     with _reversing(ctx):
-        found = call_value(ctx, form, [*(_own(ctx, v) for v in end), *given], keywords)
-    assert isinstance(found, Sequence_)
-    state, sums = list(found.items[: len(end)]), dict(zip(active, found.items[len(end) :], strict=True))
-    return state, [sums.get(n, weak(0)) for n in names]
+        result = call_value(ctx, form, [*(_own(ctx, v) for v in end), *given, *trails], keywords)
+    assert isinstance(result, Sequence_)
+    found = list(result.items)
+    rest = found.pop() if trails else None
+    state, sums = found[: len(end)], dict(zip(active, found[len(end) :], strict=True))
+    return state, [sums.get(n, weak(0)) for n in names], rest
 
 
 def _start(ctx: Context, value: Value, adjoint: Value) -> Value:
@@ -222,7 +237,7 @@ def _back(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     if function.undecided is not None:
         ctx.not_invertible("TP406", f"'{function.__name__}' has no inverse")
     rule = _Rule(ctx, function, len(state.items), list(keywords))
-    found, sums = back(ctx, function, list(state.items), list(adjoints.items), keywords)
+    found, sums, _ = back(ctx, function, list(state.items), list(adjoints.items), keywords)
     states = [rule._in_place(a, v) for a, v in zip(state.items, found, strict=True)]
     mine = [rule._in_place(a, s) for a, s in zip(adjoints.items, sums, strict=False) if a != NONE]
     return Sequence_((*states, *mine, *sums[len(adjoints.items) :]))

@@ -22,18 +22,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tapeless.reversible.dialect.inverse import inverse_block, inverse_step
-from tapeless.reversible.dialect.places import names_in, reads, root_of, steps_of
-from tapeless.reversible.dialect.plain import (
-    Statements,
-    Writer,
-    as_load,
-    defined,
-    helper,
-    load,
-    placed,
-    store,
-)
+from tapeless.reversible.dialect.places import names_in, reads, root_of
+from tapeless.reversible.dialect.plain import Writer
+from tapeless.reversible.dialect.syntax import Statements, as_load, defined, helper, load, placed, store
 from tapeless.reversible.dialect.text import iterated
+from tapeless.reversible.dialect.trails import NAME, Trail, changed_names, used_in, watched_names
 from tapeless.reversible.dialect.tree import (
     Ancilla,
     Block,
@@ -51,39 +44,33 @@ from tapeless.reversible.dialect.tree import (
     While,
     all_steps,
     changed_in,
-    expressions_of,
     targets_of,
 )
 
 
-def adjoint_function(function: Reversible, active: Sequence[str]) -> ast.FunctionDef:
-    """`active`: names of the state, and of constants, that have derivatives."""
+def adjoint_function(function: Reversible, active: Sequence[str], trailed: bool = False) -> ast.FunctionDef:
+    """`active`: names of the state, and of constants, that have derivatives. `trailed`: it takes what the way there has
+    left behind, too, and gives what the way back has not found of it.
+    """
     state = function.state
     names = {*names_in(function.node), *state, *function.constants}
     back = _Back(Writer(False, 0.0, names), {}, set(active))
+    if trailed:
+        slots = {n: k for k, n in enumerate(watched_names(function))}
+        back.trail = Trail(slots, back.writer.fresh, backwards=True)
     adjoints = [back.name(n) for n in active]
     body = back.block(function.body)
-    results = ast.Tuple([load(n) for n in (*state, *adjoints)], ast.Load())
+    all_names = (*state, *adjoints, *([NAME] if trailed else []))
+    results = ast.Tuple([load(n) for n in all_names], ast.Load())
     given = function.node.args
-    args = ast.arguments(
-        [], [ast.arg(n) for n in (*state, *adjoints)], None, given.kwonlyargs, given.kw_defaults, None, []
-    )
+    args = ast.arguments([], [ast.arg(n) for n in all_names], None, given.kwonlyargs, given.kw_defaults, None, [])
     return defined(function.node, f"{function.node.name}_adjoint", args, [*body, ast.Return(results)])
 
 
 def remembered(function: Reversible) -> frozenset[str]:
     """Names of the state that steps change, and whose values matter to others: what is only added to does not."""
-    used: set[str | None] = set()
-    names = {*function.state, *(s.name for s in all_steps(function.body) if isinstance(s, Ancilla))}
-    for step in all_steps(function.body):
-        targets = targets_of(step)
-        if not isinstance(step, Update) or step.op in (ast.Mult, ast.Div):
-            used.update(map(root_of, targets))
-        indices = [i for t in targets for i in steps_of(t) if not isinstance(i, str)]
-        for expr in (*expressions_of(step), *indices, *([step.after] if isinstance(step, If | While) else [])):
-            used.update(root_of(place) for place in (reads(expr, names) if expr is not None else ()))
-    changed = {root_of(t) for t in changed_in(function.body)}
-    return frozenset(n for n in function.state if n in used and n in changed)
+    used = used_in(function.body, function.state)
+    return frozenset(n for n in changed_names(function.body) if n in used)
 
 
 def linked(function: Reversible, active: Collection[str]) -> tuple[str, ...]:
@@ -118,6 +105,7 @@ class _Back:
     adjoints: dict[str, str]
     active: set[str]
     zero: set[str] = field(default_factory=set)
+    trail: Trail | None = None
 
     def name(self, of: str) -> str:
         found = f"{of}_adjoint"
@@ -156,6 +144,11 @@ class _Back:
         return self.writer.step(inverse_step(step))
 
     def step(self, step: Step) -> Statements:
+        if self.trail is not None:
+            return self.trail.around(step, lambda: self.statements(step))
+        return self.statements(step)
+
+    def statements(self, step: Step) -> Statements:
         match step:
             case Update():
                 return [*self.undone(step), *self.update(step)]
@@ -298,7 +291,9 @@ class _Back:
     def computed(self, step: Computed) -> Statements:
         roots = {root_of(t) for t in changed_in(step.compute)}
         if roots <= self.zero | {n for n in roots if n not in self.active}:
+            self.writer.trail = self.trail
             first = self.writer.block(step.compute)
+            self.writer.trail = None
         else:
             first = self.block(inverse_block(step.compute))
         self.zero -= {n for n in self.zero if any(_mentions(s, n) for s in step.body)}

@@ -11,7 +11,7 @@ import types
 
 from tapeless.frontend.source.sources import Source
 from tapeless.reversible.dialect import support
-from tapeless.reversible.dialect.plain import HELPERS
+from tapeless.reversible.dialect.syntax import HELPERS
 
 
 def made(original: types.FunctionType, node: ast.FunctionDef, source: Source) -> types.FunctionType:

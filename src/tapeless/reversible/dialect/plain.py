@@ -13,7 +13,19 @@ from dataclasses import dataclass, field, replace
 from tapeless.frontend.source.liveness import put_into, tested_before
 from tapeless.reversible.dialect.inverse import inverse_block
 from tapeless.reversible.dialect.places import Relation, reads, relation, root_of, steps_of
+from tapeless.reversible.dialect.syntax import (
+    HELPERS,
+    Statements,
+    as_load,
+    as_store,
+    defined,
+    helper,
+    load,
+    placed,
+    store,
+)
 from tapeless.reversible.dialect.text import assign, iterated
+from tapeless.reversible.dialect.trails import NAME, Trail, start, watched_names
 from tapeless.reversible.dialect.tree import (
     Ancilla,
     Block,
@@ -35,9 +47,6 @@ from tapeless.reversible.dialect.tree import (
     targets_of,
 )
 
-HELPERS = "_tapeless"
-Statements = list[ast.stmt]
-
 
 def plain_function(function: Reversible, checks: bool, tolerance: float) -> ast.FunctionDef:
     names = {*function.state, *function.constants}
@@ -49,60 +58,14 @@ def plain_function(function: Reversible, checks: bool, tolerance: float) -> ast.
     return defined(function.node, function.node.name, function.node.args, [*body, ast.Return(state)])
 
 
-def defined(node: ast.FunctionDef, name: str, args: ast.arguments, body: Statements) -> ast.FunctionDef:
-    """A function in the place of another."""
-    new = ast.FunctionDef(name=name, args=args, body=body, decorator_list=[], returns=None, type_comment=None)
-    return placed(new, node)  # type: ignore[return-value]
-
-
-def placed(new: ast.stmt, at: ast.stmt) -> ast.stmt:
-    """With the place of another statement, wherever a part has none of its own: that of its head, if it has a body."""
-    head = _head(at)
-    for n in ast.walk(new):
-        if isinstance(n, ast.expr | ast.stmt | ast.arg | ast.keyword) and not hasattr(n, "lineno"):
-            ast.copy_location(n, head)
-    return new
-
-
-def _head(at: ast.stmt) -> ast.AST:
-    match at:
-        case ast.If(test=test) | ast.While(test=test):
-            return test
-        case ast.For(iter=items):
-            return items
-        case ast.With(items=[item, *_]):
-            return item.context_expr
-        case _:
-            return at
-
-
-def load(name: str) -> ast.expr:
-    return ast.Name(name, ast.Load())
-
-
-def store(name: str) -> ast.expr:
-    return ast.Name(name, ast.Store())
-
-
-def as_store(place: ast.expr) -> ast.expr:
-    return _in_context(place, ast.Store())
-
-
-def as_load(place: ast.expr) -> ast.expr:
-    return _in_context(place, ast.Load())
-
-
-def _in_context(place: ast.expr, ctx: ast.expr_context) -> ast.expr:
-    match place:
-        case ast.Name(id=name):
-            new: ast.expr = ast.Name(name, ctx)
-        case ast.Subscript(value=base, slice=index):
-            new = ast.Subscript(as_load(base), index, ctx)
-        case ast.Attribute(value=base, attr=name):
-            new = ast.Attribute(as_load(base), name, ctx)
-        case _:
-            return place
-    return ast.copy_location(new, place)
+def trailed_function(function: Reversible) -> ast.FunctionDef:
+    """The plain form without tests. It returns the state, then the trail."""
+    names = watched_names(function)
+    writer = Writer(False, 0.0, {*function.state, *function.constants})
+    writer.trail = Trail({n: k for k, n in enumerate(names)}, writer.fresh)
+    results = ast.Tuple([load(n) for n in (*function.state, NAME)], ast.Load())
+    body = [start(len(names)), *writer.block(function.body), ast.Return(results)]
+    return defined(function.node, function.node.name, function.node.args, body)
 
 
 _ONE = ast.Constant(1)
@@ -110,10 +73,6 @@ _ONE = ast.Constant(1)
 
 def _tuple(*items: ast.expr) -> ast.expr:
     return ast.Tuple(list(items), ast.Load())
-
-
-def helper(name: str, *args: ast.expr) -> ast.expr:
-    return ast.Call(ast.Attribute(load(HELPERS), name, ast.Load()), list(args), [])
 
 
 @dataclass
@@ -124,6 +83,7 @@ class Writer:
     tolerance: float
     names: set[str]
     made: int = field(default=0)
+    trail: Trail | None = None
 
     def fresh(self, base: str = "kept") -> str:
         self.made += 1
@@ -147,6 +107,11 @@ class Writer:
         return [placed(ast.Expr(helper("distinct", names, *map(load, function.state))), function.node)]
 
     def step(self, step: Step) -> Statements:
+        if self.trail is not None:
+            return self.trail.around(step, lambda: self.statements(step))
+        return self.statements(step)
+
+    def statements(self, step: Step) -> Statements:
         match step:
             case Update():
                 return self.update(step)

@@ -50,7 +50,8 @@ def _fail(message: str, *values: Any) -> None:
 @_marked("fresh")
 def fresh(value: Any) -> Any:
     """A value of its own."""
-    return value.copy() if isinstance(value, np.ndarray) else value
+    is_array = isinstance(value, np.ndarray) or hasattr(type(value), "__tapeless_tangent__")
+    return value.copy() if is_array else value
 
 
 @_marked("branch")
@@ -181,7 +182,7 @@ prange.__tapeless__ = "prange"  # type: ignore[attr-defined]
 
 
 def zeros(value: Any) -> Any:
-    """Only in compiled code, as the two below."""
+    """Only in compiled code, as those below."""
     raise NotImplementedError
 
 
@@ -193,7 +194,23 @@ def back(function: Any, state: Any, adjoints: Any, **keywords: Any) -> Any:
     raise NotImplementedError
 
 
-for _function in (zeros, pull, back):
+def seen(trail: Any, places: Any) -> Any:
+    raise NotImplementedError
+
+
+def left(trail: Any, slots: Any, before: Any, places: Any) -> Any:
+    raise NotImplementedError
+
+
+def found(trail: Any, slots: Any, after: Any, places: Any) -> Any:
+    raise NotImplementedError
+
+
+def back_to(trail: Any) -> Any:
+    raise NotImplementedError
+
+
+for _function in (zeros, pull, back, seen, left, found, back_to):
     _marked(_function.__name__)(_function)
 
 __all__ = ["again", "apart", "branch", "clean", "distinct", "entry", "factor", "fresh", "rot"]

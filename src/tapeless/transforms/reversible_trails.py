@@ -1,0 +1,159 @@
+"""Trails of reversible functions in compiled code: what `reversible/dialect/trails.py` writes around steps.
+
+A trail is a tuple: two totals, the number of steps so far, and for each watched name the size below which nothing
+counts. The way there adds to the totals at each watched step, the way back subtracts what it finds there: Note [Trails]
+of ad/recovery/trails.py says what is added, and what is left of it when the values were others. Of an array a few cells
+count, others at each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tapeless.ad.recovery.drift import TOLERANCE, warn
+from tapeless.ad.recovery.trails import MIX, NEIGHBOUR, SPREAD, STRIDE, weights
+from tapeless.frontend.data.arrays import read
+from tapeless.frontend.data.leaves import number_of, type_of
+from tapeless.frontend.python.expressions import conditional
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.handlers import operator
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
+from tapeless.ir.types import Atom, Const, DType, const, dim_atom, i64
+from tapeless.ops.emit import Emit, differentiable
+
+TOTALS, COUNT, FIRST_SLOT = 2, 2, 3
+CELLS = 4  # of an array that count at a step
+LEAST = {DType.f64: 1e-5, DType.f32: 1e-2}  # of the first size that is not 0: roundings are small beside it
+
+
+@operator("reversible.seen")
+def _seen(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """The sizes of numbers in some places, as a tuple of tuples."""
+    trail, places = args
+    assert isinstance(trail, Sequence_) and isinstance(places, Sequence_)
+    return Sequence_(tuple(Sequence_(tuple(_sizes(ctx, trail, place))) for place in places.items))
+
+
+def _sizes(ctx: Context, trail: Sequence_, place: Value) -> Iterator[Value]:
+    for number, leaf in enumerate(_floats(place)):
+        if isinstance(leaf, Scalar):
+            yield Scalar(Emit(ctx.b)("abs", leaf.atom))
+            continue
+        assert isinstance(leaf, Array)
+        for k in range(CELLS):
+            yield _cell(ctx, leaf, _seed(ctx, trail, number * CELLS + k))
+
+
+def _floats(value: Value) -> Iterator[Value]:
+    """The leaves that rounding can spoil."""
+    if number_of(value) is not value:  # an exact number
+        return
+    if isinstance(value, Sequence_):
+        for item in value.items:
+            yield from _floats(item)
+        return
+    type = type_of(value)
+    if type is not None and differentiable(type):
+        yield value
+
+
+def _cell(ctx: Context, array: Array, seed: Atom) -> Value:
+    emit, sizes = Emit(ctx.b), [dim_atom(d) for d in ctx.dims(array.type.shape)]
+    filled: Atom = Const(True, DType.bool)
+    for n in sizes:
+        filled = emit("and", filled, emit("gt", n, 0))
+
+    def chosen() -> Value:
+        found = read(ctx, array)
+        for axis, n in enumerate(sizes):
+            at = emit("mod", emit("and", emit("shr", seed, 5 + 9 * axis), i64(2**31 - 1)), n, label="at")
+            found = ctx.b.row(found, at)
+        return Scalar(emit("abs", found))
+
+    return conditional(ctx, filled, chosen, lambda: Scalar(const(0.0, array.type.dtype.real)))
+
+
+def _seed(ctx: Context, trail: Sequence_, number: int) -> Atom:
+    count = trail.items[COUNT]
+    assert isinstance(count, Scalar)
+    emit = Emit(ctx.b)
+    mixed = emit("add", emit("mul", count.atom, i64(STRIDE)), i64((number + 1) * MIX % 2**63))
+    return emit("xor", mixed, emit("shr", mixed, 29))
+
+
+@operator("reversible.left")
+def _left(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """The trail behind a step, on the way there."""
+    trail, slots, before, places = args
+    now = _seen(ctx, [trail, places], {})
+    found = _Sum(ctx, trail, forwards=True)
+    found.add(slots, before, now)
+    return found.trail(1)
+
+
+@operator("reversible.back_to")
+def _back_to(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """The trail before a step is undone."""
+    return _Sum(ctx, args[0], forwards=False).trail(-1)
+
+
+@operator("reversible.found")
+def _found(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """The trail behind a step that was undone."""
+    trail, slots, after, places = args
+    now = _seen(ctx, [trail, places], {})
+    found = _Sum(ctx, trail, forwards=False)
+    found.add(slots, now, after)
+    return found.trail(0)
+
+
+class _Sum:
+    def __init__(self, ctx: Context, trail: Value, forwards: bool) -> None:
+        assert isinstance(trail, Sequence_)
+        self.ctx, self.emit, self.given, self.forwards = ctx, Emit(ctx.b), trail, forwards
+        self.parts = [_atom(item) for item in trail.items]
+
+    def add(self, slots: Value, earlier: Value, later: Value) -> None:
+        """The sizes of each place before and after the step, as the way there had them."""
+        assert isinstance(slots, Sequence_) and isinstance(earlier, Sequence_) and isinstance(later, Sequence_)
+        emit, number = self.emit, 0
+        for slot, old, new in zip(slots.items, earlier.items, later.items, strict=True):
+            assert isinstance(slot, Scalar) and isinstance(slot.atom, Const)
+            assert isinstance(old, Sequence_) and isinstance(new, Sequence_)
+            at = FIRST_SLOT + int(slot.atom.value.real)
+            for a, b in zip(old.items, new.items, strict=True):
+                x, y = (emit.convert(_atom(v), DType.f64) for v in (a, b))
+                if self.forwards:
+                    size = emit("mul", emit("maximum", x, y), LEAST[_atom(a).type.dtype])
+                    self.parts[at] = emit("select", emit("gt", self.parts[at], 0.0), self.parts[at], size)
+                least = self.parts[at]
+                whole = emit("add", emit("add", y, emit("mul", x, NEIGHBOUR)), least)
+                bits = emit("sub", emit("pattern", whole), emit("pattern", least))
+                for k, w in enumerate(weights(emit, _seed(self.ctx, self.given, 1000 + number), TOTALS)):
+                    term = emit("mul", w, bits)
+                    self.parts[k] = emit("add" if self.forwards else "sub", self.parts[k], term)
+                number += 1
+
+    def trail(self, step: int) -> Value:
+        parts = list(self.parts)
+        parts[COUNT] = self.emit("add", parts[COUNT], i64(step)) if step else parts[COUNT]
+        return Sequence_(tuple(Scalar(p, True) for p in parts))
+
+
+def _atom(value: Value) -> Atom:
+    assert isinstance(value, Scalar)
+    return value.atom
+
+
+def compare_trails(ctx: Context, name: str, way_there: Value, way_back: Value, dtypes: Sequence[DType]) -> None:
+    """Warns where the way back did not find what the way there had left."""
+    assert isinstance(way_there, Sequence_) and isinstance(way_back, Sequence_)
+    emit, apart = Emit(ctx.b), const(0.0, DType.f64)
+    rest: Atom = apart
+    for total in way_back.items[:TOTALS]:
+        rest = emit("maximum", rest, emit("abs", emit.convert(_atom(total), DType.f64)))
+    steps = emit.convert(_atom(way_there.items[COUNT]), DType.f64)
+    tolerance = max((TOLERANCE[d] for d in dtypes), default=TOLERANCE[DType.f64])
+    limit = emit("mul", emit("sqrt", emit("maximum", emit("mul", steps, float(CELLS)), 1.0)), tolerance)
+    text = f"running '{name}' backwards did not come by the values of the way there: the relative error is about {{0}}"
+    warn(emit, emit("div", rest, SPREAD), limit, text, ctx.span)
