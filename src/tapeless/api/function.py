@@ -119,6 +119,13 @@ class Function(Shareable, Generic[P, R]):
                             if short.calls == OFTEN:
                                 self._heat(short)
                             return result  # type: ignore[no-any-return]
+            else:
+                given, key = _in_a_row(args, kwargs)
+                for short in self._fast.get(key, ()):
+                    if short.caller.unchanged():
+                        result = short.call(given)
+                        if result is not MISFIT:
+                            return result  # type: ignore[no-any-return]
             return self._slow_call(args, kwargs)
         except Exception as problem:
             if is_for_the_user(problem):
@@ -128,21 +135,21 @@ class Function(Shareable, Generic[P, R]):
     def _slow_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         with steady:
             caller, leaves = self._caller(args, kwargs)
-            key = None if kwargs else _fast_key(args)
+            given, key = _in_a_row(args, kwargs) if kwargs else (args, _fast_key(args))
             if key is not None:
-                self._shorten(key, caller, _all_plain(args))
+                self._shorten(key, caller, _all_plain(given), self._again_with(len(args), kwargs))
         return caller(leaves)  # type: ignore[no-any-return]
 
-    def _shorten(self, key: Any, caller: Caller, plain: bool) -> None:
+    def _shorten(self, key: Any, caller: Caller, plain: bool, again: Callable[[tuple[Any, ...]], Any]) -> None:
         """Later calls with such arguments need not look for the specialisation."""
         with self._lock:
             known = self._fast.get(key, ())
             if any(short.caller is caller for short in known):
                 return
-            call = fast_call(caller, plain, self._again)
+            call = fast_call(caller, plain, again)
             if caller.captured:  # arrays of the surroundings may have been replaced by others
                 fast = call
-                call = lambda args: fast(args) if _captures_fit(caller) else self._again(args)  # noqa: E731
+                call = lambda args: fast(args) if _captures_fit(caller) else again(args)  # noqa: E731
             self._fast[key] = (*known, _Short(call, caller))
 
     def _heat(self, short: _Short) -> None:
@@ -154,8 +161,10 @@ class Function(Shareable, Generic[P, R]):
                 if short.native is not None:
                     self._hot.append(short.native)
 
-    def _again(self, args: tuple[Any, ...]) -> Any:
-        return self._slow_call(args, {})
+    def _again_with(self, count: int, kwargs: dict[str, Any]) -> Callable[[tuple[Any, ...]], Any]:
+        """A call whose arguments by name come in a row behind the others."""
+        names = sorted(kwargs)
+        return lambda given: self._slow_call(given[:count], dict(zip(names, given[count:], strict=True)))
 
     def _caller(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Caller, list[Any]]:
         """The specialisation for these arguments, compiled when there is none yet."""
@@ -379,6 +388,14 @@ def _fast_key(args: tuple[Any, ...]) -> Any:
         else:
             return None
     return tuple(key)
+
+
+def _in_a_row(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+    """All arguments, those by name in the order of their names; and their key."""
+    names = (*sorted(kwargs),)
+    given = (*args, *[kwargs[n] for n in names])
+    key = _fast_key(given)
+    return given, None if key is None else (names, key)
 
 
 def _all_plain(args: tuple[Any, ...]) -> bool:

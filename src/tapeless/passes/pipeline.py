@@ -21,6 +21,7 @@ from tapeless.ir.core import For, Function, Hist, If, Library, Scatter, Sweep, U
 from tapeless.ir.target import Target
 from tapeless.passes.accumulators.added_rows import add_in_place
 from tapeless.passes.accumulators.gather import gather
+from tapeless.passes.accumulators.loop_sums import sum_in_loops
 from tapeless.passes.accumulators.own_cells import own_cells
 from tapeless.passes.accumulators.tiles import write_tiles
 from tapeless.passes.bounds.ranges import DECIDED, eliminate_checks
@@ -89,6 +90,7 @@ TIDY_FINALLY = Repeated("tidy finally", (_SELECT, *_TIDYING[1:]))
 
 INLINE = Pass("inline", inline, CPU, whole=True)
 INLINE_ALL = Pass("inline all", partial(inline, everything=True), frozenset(Target) - CPU, whole=True)
+LOOP_SUMS = Pass("loop sums", sum_in_loops, about=frozenset({WithAcc}))
 OWN_CELLS = Pass("own cells", own_cells, about=frozenset({WithAcc}))
 CHECKS = Pass("ranges", eliminate_checks, about=DECIDED)
 NO_CHECKS = Pass("unchecked", partial(eliminate_checks, unsafe=True), about=DECIDED)
@@ -101,6 +103,7 @@ PREPARING: tuple[Step, ...] = (
     Pass("parallelise", parallelise_derivable, about=frozenset({For})),
     CHECKS,
     TIDY,
+    LOOP_SUMS,
     OWN_CELLS,
     TIDY,
     FUSE,
@@ -117,6 +120,7 @@ FINISHING: tuple[Step, ...] = (
     Pass("parallelise", parallelise_marked, about=frozenset({For})),
     CHECKS,
     TIDY,
+    LOOP_SUMS,
     OWN_CELLS,
     TIDY,
     Pass("gather", gather, about=frozenset({WithAcc})),
