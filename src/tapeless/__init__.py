@@ -23,6 +23,7 @@ from tapeless.api.progress import progress
 from tapeless.api.reversible import inverse_of as inverse
 from tapeless.api.reversible import reversible
 from tapeless.api.schedules import Counts, bennett, treeverse
+from tapeless.api.symbolic import symbolic
 from tapeless.errors import (
     ArgumentError,
     CacheNotUsed,
@@ -86,6 +87,7 @@ __all__ = [
     "scatter",
     "stack",
     "stop_gradient",
+    "symbolic",
     "treeverse",
     "uncompute",
     "value_and_grad",

@@ -61,6 +61,7 @@ CODES: dict[str, tuple[str, str]] = {
     "TP303": ("an operation without a derivative", "write it with other operations, or give it a rule of its own."),
     "TP304": ("tangents or adjoints that do not fit", "give them the structure and shape of the values."),
     "TP306": ("a rule that does not fit its function", "look at tp.custom_vjp and tp.custom_jvp."),
+    "TP308": ("a function without a formula", "use numbers, branches, and loops that are short or have a closed form."),
     "TP900": ("a bug of the compiler", "please report it with the function; .python runs it meanwhile."),
 }
 

@@ -16,7 +16,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["no-tape.md", "reversible.md"])
+@pytest.mark.parametrize("name", ["no-tape.md", "reversible.md", "formulae.md"])
 def test_examples_print_what_the_page_says(name, tmp_path, monkeypatch):
     """Each block is a file of its own, so that lines count from its start; all share their names."""
     monkeypatch.chdir(tmp_path)
@@ -47,6 +47,7 @@ def test_links_between_pages_lead_somewhere():
         ROOT / "CONTRIBUTING.md",
         ROOT / "docs" / "no-tape.md",
         ROOT / "docs" / "reversible.md",
+        ROOT / "docs" / "formulae.md",
         ROOT / "docs" / "design" / "README.md",
     ):
         for target in re.findall(r"(?<!!)\[[^]]*\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
