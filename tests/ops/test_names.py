@@ -20,6 +20,7 @@ ALLOWED = {
     "lower/ir/interp/plain.py": "rows on Python's integers",
     "passes/tidy/algebra.py": "a rule of each row",
     "passes/bounds/numbers.py": "rows on affine forms",
+    "symbolic/formulas": "a formula of each row, and how it is written",
 }
 
 

@@ -130,7 +130,7 @@ class _Rule:
         if self.function.watched:
             found = self.run(args, "trailed")
             assert isinstance(found, Sequence_)
-            end, trail = Sequence_(found.items[:-1]), found.items[-1]
+            end, trail = Sequence_(found.items[: self.count]), Sequence_(found.items[self.count :])
         else:
             end = self.forward(ctx, args, {})  # type: ignore[assignment]
         start = Sequence_(tuple(args))
@@ -210,13 +210,14 @@ def back(
     active = function.active([n for n, v in zip(names, values, strict=True) if any(map(_moves, leaves_of(v)))])
     seeds = dict(zip(function.state, adjoints, strict=True))
     given = [_start(ctx, v, seeds.get(n, NONE)) for n, v in zip(names, values, strict=True) if n in active]
-    trails = [] if trail == NONE else [trail]
+    trails = [_own(ctx, part) for part in trail.items] if isinstance(trail, Sequence_) else []
     form = _adjoint_form(ctx, function, active, bool(trails))
     with _reversing(ctx):
         result = call_value(ctx, form, [*(_own(ctx, v) for v in end), *given, *trails], keywords)
     assert isinstance(result, Sequence_)
     found = list(result.items)
-    rest = found.pop() if trails else None
+    rest = Sequence_(tuple(found[-len(trails) :])) if trails else None
+    found = found[: len(found) - len(trails)]
     state, sums = found[: len(end)], dict(zip(active, found[len(end) :], strict=True))
     return state, [sums.get(n, weak(0)) for n in names], rest
 

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tapeless.ad.recovery.drift import TOLERANCE, warn
+import numpy as np
+
+from tapeless.ad.recovery.drift import TOLERANCE, greatest, warn
 from tapeless.ad.recovery.trails import MIX, NEIGHBOUR, SPREAD, STRIDE, weights
 from tapeless.frontend.data.arrays import read
+from tapeless.frontend.data.indexing import get_item, set_item
 from tapeless.frontend.data.leaves import number_of, type_of
 from tapeless.frontend.python.expressions import conditional
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.handlers import operator
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
-from tapeless.ir.types import Atom, Const, DType, const, dim_atom, i64
+from tapeless.frontend.state.handlers import call_numpy, operator
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir.core import Sweep
+from tapeless.ir.types import F64, I64, Atom, Const, DType, Var, const, dim_atom, i64
 from tapeless.ops.emit import Emit, differentiable
 
 TOTALS, COUNT, FIRST_SLOT = 2, 2, 3
@@ -145,15 +149,79 @@ def _atom(value: Value) -> Atom:
     return value.atom
 
 
+# -- rows: a pair of arrays, of totals and numbers of steps, and of sizes
+
+
+@operator("reversible.rows")
+def _rows(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    count, slots = args
+    integers = call_numpy(ctx, "zeros", [Sequence_((count, weak(FIRST_SLOT))), Static(np.dtype(np.int64))])
+    return Sequence_((integers, call_numpy(ctx, "zeros", [Sequence_((count, slots))])))
+
+
+@operator("reversible.row_of")
+def _row_of(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    rows, index = args
+    assert isinstance(rows, Sequence_)
+    parts: list[Value] = []
+    for array in rows.items:
+        assert isinstance(array, Array)
+        width = ctx.canon(array.type.shape[1])
+        assert isinstance(width, int)
+        parts += [get_item(ctx, array, Sequence_((index, weak(k)))) for k in range(width)]
+    return Sequence_(tuple(Scalar(_atom(p), True) for p in parts))
+
+
+@operator("reversible.keep_row")
+def _keep_row(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    rows, index, trail = args
+    assert isinstance(rows, Sequence_) and isinstance(trail, Sequence_)
+    integers, sizes = rows.items
+    assert isinstance(integers, Array) and isinstance(sizes, Array)
+    for k, part in enumerate(trail.items):
+        array, at = (integers, k) if k < FIRST_SLOT else (sizes, k - FIRST_SLOT)
+        set_item(ctx, array, Sequence_((index, weak(at))), part)
+    return Static(None)
+
+
+# -- at the end
+
+
 def compare_trails(ctx: Context, name: str, way_there: Value, way_back: Value, dtypes: Sequence[DType]) -> None:
-    """Warns where the way back did not find what the way there had left."""
+    """Warns where the way back did not find what the way there had left: in a trail, and in rows of them."""
     assert isinstance(way_there, Sequence_) and isinstance(way_back, Sequence_)
-    emit, apart = Emit(ctx.b), const(0.0, DType.f64)
-    rest: Atom = apart
+    tolerance = max((TOLERANCE[d] for d in dtypes), default=TOLERANCE[DType.f64])
+    first, *_ = way_back.items
+    assert isinstance(first, Sequence_)
+    _compare(ctx, name, *_drift(Emit(ctx.b), way_there.items[0], first), tolerance)
+    for there, rest in zip(way_there.items[1:], way_back.items[1:], strict=True):
+        assert isinstance(there, Sequence_) and isinstance(rest, Sequence_)
+        counts, totals = there.items[0], rest.items[0]
+        assert isinstance(counts, Array) and isinstance(totals, Array)
+        emit, arrays = Emit(ctx.b), [read(ctx, counts), read(ctx, totals)]
+        rows = [Var("i", I64), *(Var(v.name, v.type.row()) for v in arrays)]
+
+        def row(_: Var, there: Var, rest: Var, emit: Emit = emit) -> tuple[Atom, ...]:
+            parts = [Sequence_(tuple(Scalar(emit.b.row(v, i64(k))) for k in range(FIRST_SLOT))) for v in (there, rest)]
+            drift, steps = _drift(emit, *parts)
+            return (emit("div", drift, steps),)
+
+        lam = emit.b.lam(rows, row)
+        worst = emit.b.bind([Var("off", F64)], Sweep(arrays[0].type.shape[0], tuple(arrays), lam, (greatest(emit),)))[0]
+        _compare(ctx, name, worst, const(1.0, DType.f64), tolerance)
+
+
+def _drift(emit: Emit, way_there: Value, way_back: Value) -> tuple[Atom, Atom]:
+    """What is left of the totals, and how much would not matter, in units of the tolerance."""
+    assert isinstance(way_there, Sequence_) and isinstance(way_back, Sequence_)
+    rest: Atom = const(0.0, DType.f64)
     for total in way_back.items[:TOTALS]:
         rest = emit("maximum", rest, emit("abs", emit.convert(_atom(total), DType.f64)))
     steps = emit.convert(_atom(way_there.items[COUNT]), DType.f64)
-    tolerance = max((TOLERANCE[d] for d in dtypes), default=TOLERANCE[DType.f64])
-    limit = emit("mul", emit("sqrt", emit("maximum", emit("mul", steps, float(CELLS)), 1.0)), tolerance)
+    return emit("div", rest, SPREAD), emit("sqrt", emit("maximum", emit("mul", steps, float(CELLS)), 1.0))
+
+
+def _compare(ctx: Context, name: str, drift: Atom, steps: Atom, tolerance: float) -> None:
+    emit = Emit(ctx.b)
     text = f"running '{name}' backwards did not come by the values of the way there: the relative error is about {{0}}"
-    warn(emit, emit("div", rest, SPREAD), limit, text, ctx.span)
+    warn(emit, drift, emit("mul", steps, tolerance), text, ctx.span)

@@ -26,7 +26,7 @@ from tapeless.reversible.dialect.places import names_in, reads, root_of
 from tapeless.reversible.dialect.plain import Writer
 from tapeless.reversible.dialect.syntax import Statements, as_load, defined, helper, load, placed, store
 from tapeless.reversible.dialect.text import iterated
-from tapeless.reversible.dialect.trails import NAME, Trail, changed_names, used_in, watched_names
+from tapeless.reversible.dialect.trails import NAME, Trail, changed_names, trail_of, used_in
 from tapeless.reversible.dialect.tree import (
     Ancilla,
     Block,
@@ -55,12 +55,13 @@ def adjoint_function(function: Reversible, active: Sequence[str], trailed: bool 
     state = function.state
     names = {*names_in(function.node), *state, *function.constants}
     back = _Back(Writer(False, 0.0, names), {}, set(active))
+    left: list[str] = []
     if trailed:
-        slots = {n: k for k, n in enumerate(watched_names(function))}
-        back.trail = Trail(slots, back.writer.fresh, backwards=True)
+        back.trail = trail_of(function, back.writer.fresh, backwards=True)
+        left = [NAME, *back.trail.rowed.values()]
     adjoints = [back.name(n) for n in active]
     body = back.block(function.body)
-    all_names = (*state, *adjoints, *([NAME] if trailed else []))
+    all_names = (*state, *adjoints, *left)
     results = ast.Tuple([load(n) for n in all_names], ast.Load())
     given = function.node.args
     args = ast.arguments([], [ast.arg(n) for n in all_names], None, given.kwonlyargs, given.kw_defaults, None, [])

@@ -25,7 +25,7 @@ from tapeless.reversible.dialect.syntax import (
     store,
 )
 from tapeless.reversible.dialect.text import assign, iterated
-from tapeless.reversible.dialect.trails import NAME, Trail, start, watched_names
+from tapeless.reversible.dialect.trails import NAME, Trail, trail_of
 from tapeless.reversible.dialect.tree import (
     Ancilla,
     Block,
@@ -60,11 +60,10 @@ def plain_function(function: Reversible, checks: bool, tolerance: float) -> ast.
 
 def trailed_function(function: Reversible) -> ast.FunctionDef:
     """The plain form without tests. It returns the state, then the trail."""
-    names = watched_names(function)
     writer = Writer(False, 0.0, {*function.state, *function.constants})
-    writer.trail = Trail({n: k for k, n in enumerate(names)}, writer.fresh)
-    results = ast.Tuple([load(n) for n in (*function.state, NAME)], ast.Load())
-    body = [start(len(names)), *writer.block(function.body), ast.Return(results)]
+    trail = writer.trail = trail_of(function, writer.fresh)
+    results = ast.Tuple([load(n) for n in (*function.state, NAME, *trail.rowed.values())], ast.Load())
+    body = [trail.start(), *writer.block(function.body), ast.Return(results)]
     return defined(function.node, function.node.name, function.node.args, body)
 
 

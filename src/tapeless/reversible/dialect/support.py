@@ -210,7 +210,19 @@ def back_to(trail: Any) -> Any:
     raise NotImplementedError
 
 
-for _function in (zeros, pull, back, seen, left, found, back_to):
+def rows(count: int, slots: int) -> Any:
+    raise NotImplementedError
+
+
+def row_of(rows: Any, index: int) -> Any:
+    raise NotImplementedError
+
+
+def keep_row(rows: Any, index: int, trail: Any) -> None:
+    raise NotImplementedError
+
+
+for _function in (zeros, pull, back, seen, left, found, back_to, rows, row_of, keep_row):
     _marked(_function.__name__)(_function)
 
 __all__ = ["again", "apart", "branch", "clean", "distinct", "entry", "factor", "fresh", "rot"]

@@ -7,9 +7,12 @@ Note [Watched names]
 A loop that expands and then contracts loses its digits on the way back and finds them again (Note [Trails] of
 ad/recovery/trails.py). What matters are values that an iteration changes and others read: names from outside of a loop
 that its body both changes and uses. One that is only added to is watched around the loop, if a loop further out watches
-it. So is an array of which each iteration changes the cell of its own number: every cell is changed once there. Loops
-inside of parallel loops leave no trail, for iterations side by side cannot add to one; a loop around watches what the
-parallel loop has changed.
+it. So is an array of which each iteration changes the cell of its own number: every cell is changed once there.
+
+Note [Rows of trails]
+Iterations side by side cannot add to one trail. Each iteration of a parallel loop that always runs once leaves its own,
+in a row of an array that is kept for the way back: a few numbers for each, however long it takes. In other parallel loops
+(in loops, branches, blocks that are undone) nothing is left; a loop around watches what the parallel loop has changed.
 """
 
 from __future__ import annotations
@@ -39,6 +42,8 @@ from tapeless.reversible.dialect.tree import (
 )
 
 NAME = "_tapeless_trail"
+OF_ROW = "_tapeless_row"  # the trail of an iteration
+ROWS = "_tapeless_rows"
 
 
 def used_in(block: Block, names: Iterable[str]) -> set[str]:
@@ -86,12 +91,13 @@ def _by_counter(place: ast.expr, counters: set[str]) -> bool:
 def watched_names(function: Reversible) -> tuple[str, ...]:
     """All that some loop of the function watches."""
     found: dict[str, None] = {}
+    rowed = rowed_loops(function)
 
     def visit(block: Block) -> None:
         for step in block:
             if isinstance(step, For | While):
                 found.update(dict.fromkeys(sorted(watched(step))))
-            if not (isinstance(step, For) and step.parallel):
+            if not (isinstance(step, For) and step.parallel) or id(step) in rowed:
                 for inner in blocks_of(step):
                     visit(inner)
 
@@ -99,19 +105,50 @@ def watched_names(function: Reversible) -> tuple[str, ...]:
     return tuple(found)
 
 
+def rowed_loops(function: Reversible) -> dict[int, str]:
+    """Parallel loops that leave rows, by their ids, with the names of these: Note [Rows of trails]"""
+    found: dict[int, str] = {}
+
+    def visit(block: Block) -> None:
+        for step in block:
+            match step:
+                case For(parallel=True) if _count_of(step) is not None:
+                    inner = [s for s in all_steps(step.body) if isinstance(s, For | While)]
+                    if any(watched(s) for s in inner):
+                        found[id(step)] = f"{ROWS}{len(found)}"
+                case Ancilla(body=body):
+                    visit(body)
+
+    visit(function.body)
+    return found
+
+
+def _count_of(loop: For) -> ast.expr | None:
+    """How many iterations it has, if it counts them from 0."""
+    match loop:
+        case For(target=ast.Name(), items=ast.Call(args=[count], keywords=[])):
+            return count
+        case _:
+            return None
+
+
 @dataclass
 class Trail:
     """`slots`: the numbers of the names that are watched anywhere. `current`: those watched where it is writing."""
 
     slots: dict[str, int]
+    rowed: dict[int, str]
     fresh: Callable[[str], str]
     backwards: bool = False
+    name: str = NAME
     current: frozenset[str] = field(default=frozenset())
     silent: bool = False  # in a parallel loop
 
     def around(self, step: Step, make: Callable[[], Statements]) -> Statements:
         """The statements of a step, which `make` writes, with what looks at the watched places that it changes."""
         match step:
+            case For() if id(step) in self.rowed:
+                return self._in_rows(step, make)
             case For() | While() if not self.silent:
                 before, inside = self.current, watched(step)
                 outside = [n for n in changed_names(step.body) if n in before and n not in inside]
@@ -133,15 +170,36 @@ class Trail:
         if not places or not made:
             return made
         slots = ast.Tuple([ast.Constant(self.slots[root_of(p) or ""]) for p in places], ast.Load())
-        seen, trail = self.fresh("seen"), load(NAME)
+        seen, trail = self.fresh("seen"), load(self.name)
         now = ast.Tuple([as_load(p) for p in places], ast.Load())
-        first = [ast.Assign([store(NAME)], helper("back_to", trail))] if self.backwards else []
+        first = [ast.Assign([store(self.name)], helper("back_to", trail))] if self.backwards else []
         look = ast.Assign([store(seen)], helper("seen", trail, now))
         word = "found" if self.backwards else "left"
-        last = ast.Assign([store(NAME)], helper(word, trail, slots, load(seen), now))
+        last = ast.Assign([store(self.name)], helper(word, trail, slots, load(seen), now))
         return [*first, look, *made, last]
 
+    def _in_rows(self, loop: For, make: Callable[[], Statements]) -> Statements:
+        """Note [Rows of trails]"""
+        before, self.current, self.name = self.current, frozenset(), OF_ROW
+        made = make()
+        self.current, self.name = before, NAME
+        (parallel,) = [s for s in made if isinstance(s, ast.For)]
+        rows, index = load(self.rowed[id(loop)]), as_load(loop.target)
+        begin = ast.Assign([store(OF_ROW)], helper("row_of", rows, index)) if self.backwards else self.start(OF_ROW)
+        parallel.body = [begin, *parallel.body, ast.Expr(helper("keep_row", rows, index, load(OF_ROW)))]
+        if self.backwards:
+            return made
+        count = _count_of(loop)
+        assert count is not None
+        size = ast.Constant(len(self.slots))
+        return [ast.Assign([store(self.rowed[id(loop)])], helper("rows", count, size)), *made]
 
-def start(slots: int) -> ast.stmt:
-    """Two totals, the number of steps, and for each name the size below which nothing counts."""
-    return ast.Assign([store(NAME)], ast.Tuple([ast.Constant(x) for x in (0, 0, 0, *[0.0] * slots)], ast.Load()))
+    def start(self, name: str = NAME) -> ast.stmt:
+        """Two totals, the number of steps, and for each name the size below which nothing counts."""
+        parts = (0, 0, 0, *[0.0] * len(self.slots))
+        return ast.Assign([store(name)], ast.Tuple([ast.Constant(x) for x in parts], ast.Load()))
+
+
+def trail_of(function: Reversible, fresh: Callable[[str], str], backwards: bool = False) -> Trail:
+    slots = {n: k for k, n in enumerate(watched_names(function))}
+    return Trail(slots, rowed_loops(function), fresh, backwards)
