@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tapeless as tp
@@ -261,7 +261,7 @@ def phases(x, p, y, *, kinds, counts, sizes):
                 x += 1e6 * sizes[k]
                 p += 0.01 * x
                 x -= 1e6 * sizes[k]
-            y += np.sin(x) * 0.1
+            y += 0.1 * x / (1.0 + x * x)  # an error of x shows as an error of the same size
 
 
 def through_phases(x, p, kinds, counts, sizes):
@@ -288,7 +288,26 @@ def test_a_wrong_gradient_is_never_silent(steps, x, p, near):
         warnings.simplefilter("always")
         found = tp.grad(through_phases, argnums=(0, 1))(*start, kinds, counts, sizes)
     expected = tp.grad(plainly, argnums=(0, 1))(*start, kinds, counts, sizes)
-    size = max(map(abs, expected))
-    wrong = not all(abs(a - b) <= 1e-3 * (size + 1e-3) for a, b in zip(found, expected, strict=True))
-    assert seen or not wrong or not np.isfinite(size)
     assert all(w.category is tp.InversionDrift for w in seen)
+    largest, size = sizes_on_the_way(*start, kinds, counts, sizes)
+    assume(largest < 1e4)  # beyond, what is left of sin(x) hangs on the last digits of x
+    assert seen or np.max(np.abs(np.subtract(found, expected))) <= 1e-4 * size
+
+
+def sizes_on_the_way(x, p, kinds, counts, sizes):
+    """The largest state, and the sum of what the steps may add to a gradient in absolute terms."""
+    slopes, largest, total = np.eye(2), 0.0, 0.0
+    for kind, size in zip(np.repeat(kinds, counts), np.repeat(sizes, counts), strict=True):
+        if kind == 0:
+            x, slopes = size * x + 1.0 - size, np.diag([size, 1.0]) @ slopes
+        elif kind == 1:
+            slopes = np.array([[1.0, 0.5], [0.0, 1.0]]) @ np.array([[1.0, 0.0], [size * np.cos(x), 1.0]]) @ slopes
+            p += size * np.sin(x)
+            x += 0.5 * p
+        elif kind == 2:
+            turn = np.array([[np.cos(size), -np.sin(size)], [np.sin(size), np.cos(size)]])
+            (x, p), slopes = turn @ [x, p], turn @ slopes
+        else:
+            p, slopes = p + 0.01 * (x + 1e6 * size), np.array([[1.0, 0.0], [0.01, 1.0]]) @ slopes
+        largest, total = max(largest, abs(x), abs(p)), total + 0.1 * np.max(np.abs(slopes))
+    return largest, total
