@@ -32,6 +32,8 @@ from tapeless.reversible.library import (
     xorshift,
 )
 
+pytestmark = pytest.mark.filterwarnings("error::tapeless.errors.InversionDrift")
+
 RANDOM = np.random.default_rng(5)
 MATRIX, OTHER = RANDOM.normal(size=(4, 5)), RANDOM.normal(size=(5, 3))
 X, Y = RANDOM.normal(size=5), RANDOM.normal(size=5)

@@ -11,6 +11,8 @@ import pytest
 import tapeless as tp
 from benchmarks import programs
 
+pytestmark = pytest.mark.filterwarnings("error::tapeless.errors.InversionDrift")
+
 DATA = Path(__file__).parents[1] / "data/gradbench"
 
 

@@ -7,6 +7,8 @@ import pytest
 
 import tapeless as tp
 
+pytestmark = pytest.mark.filterwarnings("error::tapeless.errors.InversionDrift")
+
 
 @tp.reversible
 def norm(res, y, x):

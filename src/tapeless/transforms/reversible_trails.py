@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tapeless.ad.recovery.drift import TOLERANCE, greatest, warn
-from tapeless.ad.recovery.trails import MIX, NEIGHBOUR, SPREAD, STRIDE, weights
+from tapeless.ad.recovery.trails import MIX, NEIGHBOUR, STRIDE
 from tapeless.frontend.data.arrays import read
 from tapeless.frontend.data.indexing import get_item, set_item
 from tapeless.frontend.data.leaves import number_of, type_of
@@ -27,6 +27,7 @@ from tapeless.ops.emit import Emit, differentiable
 
 TOTALS, COUNT, FIRST_SLOT = 2, 2, 3
 CELLS = 4  # of an array that count at a step
+SPREAD = 64.0 * 2.0**52  # the mean weight, of odd numbers from -127 to 127, times the slope of the pattern
 LEAST = {DType.f64: 1e-5, DType.f32: 1e-2}  # of the first size that is not 0: roundings are small beside it
 
 
@@ -101,6 +102,17 @@ def _back_to(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Val
     return _Sum(ctx, args[0], forwards=False).trail(-1)
 
 
+@operator("reversible.joined")
+def _joined(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """The trail with what was not found in a block."""
+    trail, block = args
+    assert isinstance(trail, Sequence_) and isinstance(block, Sequence_)
+    emit, parts = Emit(ctx.b), [_atom(item) for item in trail.items]
+    for k in range(TOTALS):
+        parts[k] = emit("add", parts[k], _atom(block.items[k]))
+    return Sequence_(tuple(Scalar(p, True) for p in parts))
+
+
 @operator("reversible.found")
 def _found(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     """The trail behind a step that was undone."""
@@ -133,7 +145,9 @@ class _Sum:
                 least = self.parts[at]
                 whole = emit("add", emit("add", y, emit("mul", x, NEIGHBOUR)), least)
                 bits = emit("sub", emit("pattern", whole), emit("pattern", least))
-                for k, w in enumerate(weights(emit, _seed(self.ctx, self.given, 1000 + number), TOTALS)):
+                seed = _seed(self.ctx, self.given, 1000 + number)
+                for k in range(TOTALS):
+                    w = emit("or", emit("shr", emit("shl", seed, 8 * k), 56), 1)
                     term = emit("mul", w, bits)
                     self.parts[k] = emit("add" if self.forwards else "sub", self.parts[k], term)
                 number += 1

@@ -99,7 +99,7 @@ class Trail:
             found: list[Atom] = []
             for number, (size, other) in enumerate(zip(_sizes(emit, x), near, strict=False)):
                 bits = emit("sub", emit("pattern", emit("add", emit("add", size, other), least)), none)
-                terms = [emit("mul", w, bits) for w in weights(emit, emit("add", seed, i64(number)))]
+                terms = [emit("mul", w, bits) for w in _weights(emit, emit("add", seed, i64(number)))]
                 found = [emit("add", a, b) for a, b in zip(found, terms, strict=True)] if found else terms
             return found
 
@@ -189,12 +189,12 @@ def _sizes(emit: Emit, x: Atom) -> list[Atom]:
     return [emit("add", size, emit("mul", p, 0.5)) for p in parts]
 
 
-def weights(emit: Emit, seed: Atom, count: int = TOTALS) -> list[Atom]:
+def _weights(emit: Emit, seed: Atom) -> list[Atom]:
     """Numbers of 64 to 127 with any sign."""
     mixed = emit("mul", emit("xor", seed, emit("shr", seed, 31)), i64(MIX))
     mixed = emit("xor", mixed, emit("shr", mixed, 32))
     found: list[Atom] = []
-    for k in range(count):
+    for k in range(TOTALS):
         bits = emit("shr", mixed, 7 * k)
         sign = emit("neg", emit("and", emit("shr", bits, 6), 1))
         found.append(emit("sub", emit("xor", emit("or", emit("and", bits, 63), 64), sign), sign))

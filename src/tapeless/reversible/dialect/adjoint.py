@@ -291,14 +291,26 @@ class _Back:
 
     def computed(self, step: Computed) -> Statements:
         roots = {root_of(t) for t in changed_in(step.compute)}
-        if roots <= self.zero | {n for n in roots if n not in self.active}:
+        plainly = roots <= self.zero | {n for n in roots if n not in self.active}
+
+        def first() -> Statements:
+            if not plainly:
+                return self.block(inverse_block(step.compute))
             self.writer.trail = self.trail
-            first = self.writer.block(step.compute)
+            made = self.writer.block(step.compute)
             self.writer.trail = None
-        else:
-            first = self.block(inverse_block(step.compute))
-        self.zero -= {n for n in self.zero if any(_mentions(s, n) for s in step.body)}
-        return [*first, *self.block(step.body), *self.block(step.compute)]
+            return made
+
+        def rest() -> Statements:
+            self.zero -= {n for n in self.zero if any(_mentions(s, n) for s in step.body)}
+            return self.block(step.body)
+
+        def last() -> Statements:
+            return self.block(step.compute)
+
+        if self.trail is not None:
+            return self.trail.of_block(first, rest, last)
+        return [*first(), *rest(), *last()]
 
 
 def _mentions(step: Step, name: str) -> bool:

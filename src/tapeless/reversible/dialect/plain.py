@@ -147,10 +147,14 @@ class Writer:
                 test_ = self.test("clean", ast.Constant(name), load(name), value, limit)
                 return [made_, *self.block(body), *test_]
             case Computed(compute=compute, body=body):
-                undo = self.block(inverse_block(compute))
+                undo = self.silently(inverse_block(compute))
                 if undo and at_the_same_places(step):
                     undo = [tested_before(ast.If(ast.Constant(True), undo, []))]
-                return [*self.block(compute), *self.block(body), *undo]
+                return [*self.silently(compute), *self.block(body), *undo]
+
+    def silently(self, block: Block) -> Statements:
+        """A block that is undone, which leaves no trail: Note [Trails of blocks]"""
+        return self.block(block) if self.trail is None else self.trail.without(lambda: self.block(block))
 
     def update(self, step: Update) -> Statements:
         tests: Statements = self.cells_apart((step.target,), step.value)

@@ -210,6 +210,10 @@ def back_to(trail: Any) -> Any:
     raise NotImplementedError
 
 
+def joined(trail: Any, of_block: Any) -> Any:
+    raise NotImplementedError
+
+
 def rows(count: int, slots: int) -> Any:
     raise NotImplementedError
 
@@ -222,7 +226,7 @@ def keep_row(rows: Any, index: int, trail: Any) -> None:
     raise NotImplementedError
 
 
-for _function in (zeros, pull, back, seen, left, found, back_to, rows, row_of, keep_row):
+for _function in (zeros, pull, back, seen, left, found, back_to, joined, rows, row_of, keep_row):
     _marked(_function.__name__)(_function)
 
 __all__ = ["again", "apart", "branch", "clean", "distinct", "entry", "factor", "fresh", "rot"]

@@ -13,6 +13,10 @@ Note [Rows of trails]
 Iterations side by side cannot add to one trail. Each iteration of a parallel loop that always runs once leaves its own,
 in a row of an array that is kept for the way back: a few numbers for each, however long it takes. In other parallel loops
 (in loops, branches, blocks that are undone) nothing is left; a loop around watches what the parallel loop has changed.
+
+Note [Trails of blocks]
+A `compute` block that is undone in the end is run again on the way back, and undone with adjoints later. So the way there
+leaves nothing in it; the second run begins a trail of the block alone, which has to be found when the block is undone.
 """
 
 from __future__ import annotations
@@ -156,7 +160,7 @@ class Trail:
                 made = make()
                 self.current, self.silent = before, False
                 return self._watching([load(n) for n in outside], made)
-            case Update() | Rotate() | Call():
+            case Update() | Rotate() | Call() if not self.silent:
                 places = [t for t in targets_of(step) if root_of(t) in self.current]
                 roots = {root_of(t) or "" for t in targets_of(step)}
                 indices = [i for t in places for i in steps_of(t) if isinstance(i, ast.expr)]
@@ -165,6 +169,30 @@ class Trail:
                 return self._watching(places, make())
             case _:
                 return make()
+
+    def without(self, make: Callable[[], Statements]) -> Statements:
+        """Statements that leave nothing."""
+        before, self.silent = self.silent, True
+        made = make()
+        self.silent = before
+        return made
+
+    def of_block(
+        self, first: Callable[[], Statements], rest: Callable[[], Statements], last: Callable[[], Statements]
+    ) -> Statements:
+        """On the way back: a block that is run again, what is undone then, and the block undone. Note [Trails of blocks]"""
+        before, direction, name = self.name, self.backwards, self.fresh("block")
+        self.name, self.backwards = name, False
+        run = first()
+        self.name, self.backwards = before, direction
+        undone = rest()
+        self.name, self.backwards = name, True
+        found = last()
+        self.name, self.backwards = before, direction
+        if self.silent or not any(isinstance(n, ast.Name) and n.id == name for s in run for n in ast.walk(s)):
+            return [*run, *undone, *found]
+        joined = ast.Assign([store(before)], helper("joined", load(before), load(name)))
+        return [self.start(name), *run, *undone, *found, joined]
 
     def _watching(self, places: Sequence[ast.expr], made: Statements) -> Statements:
         if not places or not made:
