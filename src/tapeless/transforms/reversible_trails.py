@@ -89,11 +89,21 @@ def _seed(ctx: Context, trail: Sequence_, number: int) -> Atom:
 @operator("reversible.left")
 def _left(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     """The trail behind a step, on the way there."""
+    return _passed(ctx, args, forwards=True)
+
+
+@operator("reversible.found")
+def _found(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """The trail behind a step that was undone."""
+    return _passed(ctx, args, forwards=False)
+
+
+def _passed(ctx: Context, args: list[Value], forwards: bool) -> Value:
     trail, slots, before, places = args
-    now = _seen(ctx, [trail, places], {})
-    found = _Sum(ctx, trail, forwards=True)
-    found.add(slots, before, now)
-    return found.trail(1)
+    sizes = (before, _seen(ctx, [trail, places], {}))
+    found = _Sum(ctx, trail, forwards)
+    found.add(slots, *(sizes if forwards else reversed(sizes)))
+    return found.trail(1 if forwards else 0)
 
 
 @operator("reversible.back_to")
@@ -111,16 +121,6 @@ def _joined(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
     for k in range(TOTALS):
         parts[k] = emit("add", parts[k], _atom(block.items[k]))
     return Sequence_(tuple(Scalar(p, True) for p in parts))
-
-
-@operator("reversible.found")
-def _found(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
-    """The trail behind a step that was undone."""
-    trail, slots, after, places = args
-    now = _seen(ctx, [trail, places], {})
-    found = _Sum(ctx, trail, forwards=False)
-    found.add(slots, now, after)
-    return found.trail(0)
 
 
 class _Sum:
