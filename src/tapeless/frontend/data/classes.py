@@ -24,7 +24,7 @@ from tapeless.ir.types import DType
 def is_generated(function: object) -> bool:
     """Whether `dataclass` or `NamedTuple` wrote the function."""
     code = getattr(function, "__code__", None)
-    return code is None or code.co_filename.startswith("<")
+    return code is None or code.co_filename == "<string>"
 
 
 def attribute_of_class(ctx: Context, value: Sequence_, name: str) -> Value | None:
