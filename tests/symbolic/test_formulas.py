@@ -258,6 +258,17 @@ def test_no_formula(f, args, reason):
     assert caught.value.code == "TP308" and caught.value.line > 0
 
 
+def test_too_long():
+    def chain(x):
+        for _ in range(60):
+            for _ in range(50):
+                x = math.sin(x) * x
+        return x
+
+    with pytest.raises(tp.CompileError, match="too long"):
+        tp.symbolic(chain)(0.5)
+
+
 def test_several_results():
     with pytest.raises(tp.CompileError, match="one number"):
         tp.symbolic(lambda x: (x, x))(1.0)

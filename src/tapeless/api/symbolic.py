@@ -12,12 +12,13 @@ from tapeless.errors import CompileError
 from tapeless.frontend.entry import trace
 from tapeless.ir.types import Var
 from tapeless.passes.inline import inline
-from tapeless.symbolic.formulas.expressions import Expression, fresh, symbol
+from tapeless.symbolic.formulas.expressions import Expression, TooLong, fresh, symbol
 from tapeless.symbolic.formulas.naming import with_names
 from tapeless.symbolic.formulas.reading import NoFormula, Reader
 from tapeless.symbolic.formulas.slopes import NoSlope, gradient
 from tapeless.symbolic.formulas.text import latex_of, sympy_of, text_of
 
+ROOM = 300_000  # terms and factors
 LONG = 7  # parts of an expression that gets a name where it occurs twice
 
 
@@ -104,7 +105,7 @@ def symbolic(f: Callable[..., Any]) -> Callable[..., Formulae]:
 
     @functools.wraps(python)
     def formulae(*args: Any, **kwargs: Any) -> Formulae:
-        with fresh():
+        with fresh(ROOM):
             return in_short(lambda: _formulae(f, getattr(python, "__name__", "f"), args, kwargs))
 
     return formulae
@@ -135,6 +136,8 @@ def _formulae(f: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dic
         at = problem.span
         reason = f"there is no formula: {problem.reason}"
         raise CompileError(reason, code="TP308", file=at.file, line=at.line, column=at.column) from None
+    except (TooLong, RecursionError):
+        raise CompileError("the formula would be too long to read", code="TP308") from None
     except NoSlope as problem:
         raise CompileError(f"there is no formula for the derivative of {problem}", code="TP308") from None
     short = name if name.isidentifier() else "f"

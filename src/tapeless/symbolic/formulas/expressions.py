@@ -30,26 +30,33 @@ Number = Fraction
 _numbers: WeakValueDictionary[tuple[Any, ...], Expression] = WeakValueDictionary()
 
 
+class TooLong(Exception):
+    """More than anybody would read."""
+
+
 class _Table(threading.local):
-    """The expressions of a thread, but for numbers, and how many have been made."""
+    """The expressions of a thread, but for numbers; how many have been made, and how much may still be written."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[Any, ...], Expression] = {}
         self.made = count(1)
+        self.room = math.inf
 
 
 _table = _Table()
 
 
 @contextmanager
-def fresh() -> Iterator[None]:
-    """Expressions made inside are in the order in which they are made there, whatever was made before."""
-    known, made = _table.known, _table.made
-    _table.known, _table.made = {}, count(1)
+def fresh(room: float = math.inf) -> Iterator[None]:
+    """Expressions made inside are in the order in which they are made there, whatever was made before. `room`: so many
+    terms and factors may be written, in the end or on the way, before it is `TooLong`.
+    """
+    before = _table.known, _table.made, _table.room
+    _table.known, _table.made, _table.room = {}, count(1), room
     try:
         yield
     finally:
-        _table.known, _table.made = known, made
+        _table.known, _table.made, _table.room = before
 
 
 class Expression:
@@ -100,6 +107,9 @@ class Expression:
 
 def made(kind: str, *parts: Any) -> Expression:
     """As it is, once."""
+    _table.room -= len(parts[-1]) if kind in ("sum", "product") else 1
+    if _table.room < 0:
+        raise TooLong
     known = _numbers if kind == "number" else _table.known
     found = known.get((kind, *parts))
     if found is None:
