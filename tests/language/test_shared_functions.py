@@ -146,7 +146,7 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @every_program
 @pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
 def test_derivatives(program, derivative, monkeypatch):

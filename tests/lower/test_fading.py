@@ -106,7 +106,7 @@ def test_results(f):
         np.testing.assert_allclose(found.result, expected.result, rtol=1e-12, err_msg=name)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_many_elements_on_threads(f):
     x = np.linspace(0.1, 1.0, 300 if f in (a_row_of_it, rows) else 70_000)
@@ -115,7 +115,7 @@ def test_many_elements_on_threads(f):
         np.testing.assert_allclose(found, f(x), rtol=1e-9)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_gradients(f):
     loss = (lambda x: np.sum(f(x)[0] * f(x)[1])) if f is given_back else (lambda x: np.sum(f(x) ** 2))

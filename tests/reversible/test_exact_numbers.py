@@ -58,6 +58,20 @@ def test_too_large(x):
         tp.function(lambda x: tp.fixed43(x))(x)
 
 
+@pytest.mark.parametrize("x", ["0.5", None, 1j, np.array(["a"])], ids=repr)
+@pytest.mark.parametrize("kind", [tp.fixed43, tp.lognum])
+def test_not_a_number(kind, x):
+    with pytest.raises(TypeError, match=f"a {kind.__name__} is made of real numbers"):
+        kind(x)
+
+
+def test_no_numbers_at_all():
+    empty = tp.fixed43(np.zeros(0))
+    assert len(empty) == 0 and repr(empty + 1.0) == "tp.fixed43(array([], dtype=float64))"
+    assert len(tp.function(lambda x: x + 1.0)(empty)) == 0
+    assert tp.grad(lambda x: np.sum(x * x))(empty).shape == (0,)
+
+
 @pytest.mark.parametrize("x", [0.0, -1.0, math.nan, np.array([1.0, -2.0])])
 def test_not_positive(x):
     with pytest.raises(ValueError, match="positive"):
@@ -97,7 +111,7 @@ def of_logarithms(x, y):
     return x * y, x / y, 3 * x, 1 / y, x + y, x - 1, x**0.5, np.log(x), x < y, x == x
 
 
-PAIRS = [(0.3, -0.2), (1.0, 1.0), (-1e-13, 0.0), (1000.25, -999.75)]
+PAIRS = [(0.3, -0.2), (1.0, 1.0), (-1e-13, 1e-13), (1000.25, -999.75)]
 
 
 def same(a, b):
@@ -112,10 +126,7 @@ def same(a, b):
 @pytest.mark.parametrize("function", [mixed, compared, stepped])
 def test_fixed_point_in_compiled_code(function, pair):
     x, y = map(tp.fixed43, pair)
-    with np.errstate(all="ignore"):
-        if function is mixed and float(y) == 0:
-            return
-        same(tp.function(function)(x, y), function(x, y))
+    same(tp.function(function)(x, y), function(x, y))
 
 
 @pytest.mark.parametrize("pair", [(0.3, 0.2), (1.0, 1.0), (1e-200, 1e200)])
@@ -177,14 +188,6 @@ def turning(x, p, n, k):
         p += k * np.sin(x) - 0.1 * x / (1.0 + p * p)
         x += 0.3 * p
     return x, p
-
-
-@tp.reversible
-def kicked(x, p, *, n, k):
-    for _ in range(n):
-        p += k * np.sin(x)
-        x += p
-        x -= 2 * np.pi * np.floor(x / (2 * np.pi))
 
 
 def test_a_chaotic_map_comes_back_from_a_million_steps():

@@ -42,7 +42,7 @@ def units(state):
     return [np.asarray(order(v.pattern)).tolist() if isinstance(v, tp.fixed43) else v for v in state]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(sums=True), st.integers(0, 2**32))
 def test_there_and_back_to_the_last_bit(tmp_path_factory, text, seed):
     f = module_of(text, tmp_path_factory.mktemp("generated")).program
@@ -67,7 +67,7 @@ def test_there_and_back_to_the_last_bit(tmp_path_factory, text, seed):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
-@settings(max_examples=16, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 2**32))
 def test_there_and_back(tmp_path_factory, text, seed):
     folder = tmp_path_factory.mktemp("generated")

@@ -301,5 +301,5 @@ def test_ctrl_c():
     with pytest.raises(KeyboardInterrupt):
         compiled(0.5, 10**12)
     signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 5
     assert compiled(0.5, 1) == np.cos(0.5)

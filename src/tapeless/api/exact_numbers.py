@@ -42,6 +42,8 @@ class _Exact:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any) -> None:
+        if np.asarray(value).dtype.kind not in "biuf":
+            raise TypeError(f"a {type(self).__name__} is made of real numbers, not of {value!r}")
         object.__setattr__(self, "pattern", np.copy(self._patterns(value))[()])
 
     @classmethod

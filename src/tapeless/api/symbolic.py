@@ -129,7 +129,7 @@ def _formulae(f: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dic
     try:
         value = reader.formula(core.body)
         for element, (array, _) in sorted(reader.elements.items(), key=lambda item: item[1][1]):
-            if array.type.dtype.is_float:
+            if array.type.dtype.is_float and array not in reader.scattered:
                 floats[element.parts[0]] = element
         slopes = gradient(value, list(floats.values()))
     except NoFormula as problem:
@@ -141,7 +141,7 @@ def _formulae(f: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dic
     except NoSlope as problem:
         raise CompileError(f"there is no formula for the derivative of {problem}", code="TP308") from None
     short = name if name.isidentifier() else "f"
-    left_out = tuple(p.name for p in reader.names if symbol(p.name) in value.free and p.type.dtype.is_float)
+    left_out = tuple(p.name for p in reader.names if p in reader.scattered and p.type.dtype.is_float)
     return Formulae(short, Formula(value), {by: Formula(s) for by, s in zip(floats, slopes, strict=True)}, left_out)
 
 

@@ -82,7 +82,7 @@ def watched(loop: For | While) -> frozenset[str]:
 
 
 def _by_counter(place: ast.expr, counters: set[str]) -> bool:
-    """Whether it is a cell whose first index is the number of the iteration."""
+    """Whether it is a cell, or cells, with the number of the iteration among its indices: no other iteration changes it."""
     match place:
         case ast.Subscript(value=ast.Name(), slice=ast.Name(id=name)):
             return name in counters
@@ -146,7 +146,7 @@ class Trail:
     backwards: bool = False
     name: str = NAME
     current: frozenset[str] = field(default=frozenset())
-    silent: bool = False  # in a parallel loop
+    silent: bool = False  # in parallel loops and blocks that are undone
 
     def around(self, step: Step, make: Callable[[], Statements]) -> Statements:
         """The statements of a step, which `make` writes, with what looks at the watched places that it changes."""

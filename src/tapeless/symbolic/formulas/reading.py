@@ -21,7 +21,7 @@ from fractions import Fraction
 
 from tapeless.ir.core import Apply, At, Body, Check, Exp, For, If, Index, Print, Progress, Stm, While
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import Atom, Const, Var
+from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.symbolic.formulas.expressions import (
     ONE,
     ZERO,
@@ -43,7 +43,6 @@ from tapeless.symbolic.formulas.expressions import (
     symbol,
     total,
 )
-from tapeless.symbolic.formulas.text import text_of
 
 WRITTEN_OUT = 64  # iterations of a loop
 
@@ -84,6 +83,9 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
+BITWISE = ("and", "or", "not")  # of truth values alone they are what the rules say
+
+
 class NoFormula(Exception):
     def __init__(self, reason: str, span: Span = NOWHERE) -> None:
         super().__init__(reason)
@@ -98,8 +100,18 @@ class Reader:
     names: dict[Var, str] = field(default_factory=dict)
     elements: dict[Expression, tuple[Var, tuple[int, ...]]] = field(default_factory=dict)
     span: Span = NOWHERE
-    loops: int = 0
+    counters: int = 0
     unread: dict[Expression, NoFormula] = field(default_factory=dict)
+    scattered: set[Var] = field(default_factory=set)  # arrays that are read at places that are not known beforehand
+
+    def counter(self) -> Expression:
+        """A symbol to count with that nothing else is called: one inside of another sum must not take its place."""
+        taken = {*self.names.values(), *(x.parts[0] for x in self.known.values() if x.kind == "symbol")}
+        while True:
+            self.counters += 1
+            name = "ijklm"[self.counters - 1] if self.counters <= 5 else f"i{self.counters}"
+            if name not in taken:
+                return symbol(name)
 
     def formula(self, body: Body) -> Expression:
         """The only result of a function."""
@@ -142,11 +154,11 @@ class Reader:
     def value(self, exp: Exp, stm: Stm) -> Expression:
         match exp:
             case Apply(op="convert", args=(x,)):
-                given = self.atom(x)
-                truth = given.kind in ("compare", "logic") or (given.kind == "call" and given.parts[0] == "not")
-                if stm.vars[0].type.dtype.is_int and not truth and x.type.dtype.is_float:
-                    return call("trunc", given)
-                return choice(given, ONE, ZERO) if truth and not stm.vars[0].type.dtype.is_int else given
+                return self.converted(self.atom(x), x.type.dtype, stm.vars[0].type.dtype)
+            case Apply(op=op, args=args) if any(a.type.dtype.is_complex for a in (*args, *stm.vars)):
+                return self.refused("complex numbers have no formula here")
+            case Apply(op=op, args=args) if op in BITWISE and not all(a.type.dtype is DType.bool for a in args):
+                return self.refused(f"'{op}' of integers has no formula")
             case Apply(op=op, args=args):
                 given_args = [self.atom(a) for a in args]
                 if op in RULES:
@@ -161,13 +173,24 @@ class Reader:
             case _:
                 return self.refused("whole arrays have no formula here")
 
+    def converted(self, x: Expression, source: DType, target: DType) -> Expression:
+        if source.is_complex or target.is_complex:
+            return self.refused("complex numbers have no formula here")
+        if source is DType.bool or target is DType.bool:
+            if source is target:
+                return x
+            return choice(x, ONE, ZERO) if source is DType.bool else compare("ne", x, ZERO)
+        return call("trunc", x) if source.is_float and target.is_int else x
+
     def element(self, array: Var, at: Sequence[Expression]) -> Expression:
-        name = f"{self.names[array]}[{', '.join(map(text_of, at))}]"
-        found = symbol(name)
-        if all(a.value is not None for a in at):
-            self.elements[found] = (array, tuple(int(a.value) for a in at))  # type: ignore[arg-type]
-            return found
-        return call("element", symbol(self.names[array]), *at)
+        """A place counts as known if its cell has no other name: -1 is the same as some other number."""
+        numbers = [int(a.value) for a in at if a.value is not None and a.value >= 0]
+        if len(numbers) < len(at):
+            self.scattered.add(array)
+            return call("element", symbol(self.names[array]), *at)
+        found = symbol(f"{self.names[array]}[{', '.join(map(str, numbers))}]")
+        self.elements[found] = (array, tuple(numbers))
+        return found
 
     def branch(self, branch: If) -> list[Expression]:
         condition = self.atom(branch.cond)
@@ -187,8 +210,7 @@ class Reader:
                 self.known[loop.index] = number(k)
                 starts = self.results(loop.body)
             return starts
-        self.loops += 1
-        index = symbol("ijk"[self.loops - 1] if self.loops <= 3 else f"i{self.loops}")
+        index = self.counter()
         carried = [symbol(f"<{p.name}>") for p in loop.params]
         self.known[loop.index] = index
         self.known.update(zip(loop.params, carried, strict=True))
@@ -212,24 +234,25 @@ class Reader:
                 step = substitute(end, after)
                 if (step.free & set(carried)) - {d}:
                     continue
-                form = _closed(index, n, d, p, step)
-                if form is not None:
-                    last[d] = form
-                    after[d] = substitute(_closed(index, index, d, p, step) or form, {})
+                form, so_far = (_closed(index, m, d, p, step, self.counter) for m in (n, index))
+                if form is not None and so_far is not None:
+                    last[d], after[d] = form, so_far
         return [
             last[d] if d in last else self.refused(f"the loop has no closed form for '{name}'")
             for d, name in zip(carried, names, strict=True)
         ]
 
 
-def _closed(index: Expression, n: Expression, d: Expression, p: Expression, step: Expression) -> Expression | None:
+def _closed(
+    index: Expression, n: Expression, d: Expression, p: Expression, step: Expression, counter: Callable[[], Expression]
+) -> Expression | None:
     """What d is after n iterations, if `step` is what an iteration makes of it."""
-    j = symbol("j" if index.parts[0] != "j" else "k")
     if step is d:
         return p
     if d not in step.free:  # the last one counts
         final = substitute(step, {index: subtract(n, ONE)})
         return final if n.value else choice(compare("gt", n, ZERO), final, p)
+    j = counter()
     linear = _linear_in(step, d)
     if linear is not None:
         a, b = linear
