@@ -41,6 +41,9 @@ class Vector:
     def __bool__(self):
         return self.x > 0
 
+    def __contains__(self, number):
+        return number == 2 * self.x
+
     @property
     def norm(self):
         return math.sqrt(self @ self)
@@ -114,7 +117,7 @@ def of_the_class(v, w):
 
 
 def comparisons(v, w):
-    return v < w, v > w, v == w, v != w, not v, bool(-w), 1 if v else 2
+    return v < w, v > w, v == w, v != w, not v, bool(-w), 1 if v else 2, 2.0 in v, 1.0 not in v
 
 
 def in_loops(v, w):
@@ -213,6 +216,7 @@ class Plain:
         (lambda p: OwnStart(p.x).x, "'OwnStart' has an __init__ of its own"),
         (lambda p: p[0], "cannot be indexed"),
         (lambda p: len(p), r"has no len\(\)"),
+        (lambda p: 1.0 in p, "'in' is not supported"),
         (lambda p: sum(p), "cannot be gone through"),
         (lambda p: p + p, "unsupported operand types"),
         (lambda p: -p, "no unary operator"),

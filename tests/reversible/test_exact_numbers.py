@@ -319,6 +319,36 @@ def woven(a, b):
             b[i] -= a[0] * b[0]
 
 
+@tp.reversible
+def swinging(x, v, *, n):
+    for _ in range(n):
+        v -= 0.1 * np.sin(x)
+        x += 0.1 * v
+
+
+def test_whole_arrays_in_loops():
+    def plain(x, v, n):
+        for _ in range(n):
+            v -= 0.1 * np.sin(x)
+            x += 0.1 * v
+        return x, v
+
+    def given():
+        return tp.fixed43(np.linspace(0.1, 1.0, 5)), tp.fixed43(np.zeros(5))
+
+    x, v = given()
+    wanted = [units(a) for a in plain(x, v, 40)]
+    x, v = given()
+    assert [units(a) for a in tp.function(plain)(x, v, 40)] == wanted == [units(x), units(v)]
+    x, v = given()
+    end = swinging(x, v, n=40)
+    assert [units(a) for a in end] == wanted == [units(x), units(v)]
+    assert [units(a) for a in (~swinging)(*end, n=40)] == [units(a) for a in given()]
+    floats = np.linspace(0.1, 1.0, 5), np.zeros(5)
+    for f in (lambda x, v: np.sum(plain(x, v, 40)[0]), lambda x, v: np.sum(swinging(x, v, n=40)[0])):
+        np.testing.assert_allclose(tp.grad(f)(*given()), tp.grad(f)(*floats), rtol=1e-10)
+
+
 def test_arrays_in_reversible_functions():
     rng = np.random.default_rng(3)
     a, b = (rng.normal(size=7) for _ in range(2))

@@ -120,7 +120,11 @@ def _is(ctx: Context, a: Value, b: Value) -> bool:
 
 
 def _contains(ctx: Context, a: Value, b: Value, negate: bool) -> Value:
-    if not (isinstance(b, Sequence_)):
+    defined = special(ctx, "__contains__", b, a)
+    if defined is not None:
+        held = truth_of(ctx, defined)
+        return Scalar(atoms.logical_not(ctx, held) if negate else held, True)
+    if not isinstance(b, Sequence_) or b.kind == "dataclass":
         ctx.fail("TP104", f"'in' is not supported on {type_text(b)}", "use np.any(a == x).")
     if b.kind == "dict":
         return weak((static_key(ctx, a) in b.keys) != negate)

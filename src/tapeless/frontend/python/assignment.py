@@ -9,7 +9,7 @@ from tapeless.frontend.data.arrays import as_numeric, broadcast_to, read, write
 from tapeless.frontend.data.classes import has_special, special, updated
 from tapeless.frontend.data.index_arrays import masked_update
 from tapeless.frontend.data.indexing import get_item, row_view, set_item
-from tapeless.frontend.data.leaves import leaves_of, rebuilt
+from tapeless.frontend.data.leaves import leaves_of, number_of, rebuilt
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.source.liveness import is_into
@@ -118,7 +118,8 @@ def augmented(ctx: Context, s: ast.AugAssign) -> None:
             if isinstance(old, Array):
                 _in_place(ctx, name, old, new)
             elif (defined := updated(ctx, name, old, new)) is not None:
-                ctx.bind(target, defined)
+                if not (isinstance(number_of(old), Array) and defined == old):  # it was written in place
+                    ctx.bind(target, defined)
             elif isinstance(old, Sequence_) and is_into(s):
                 ctx.bind(target, _leaf_by_leaf(ctx, name, old, new))
             else:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.iterables import iteration
+from tapeless.frontend.data.leaves import number_of
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.data.rows import rows
 from tapeless.frontend.python.assignment import assign
@@ -130,7 +131,8 @@ def run_while(ctx: Context, s: ast.While) -> Flow:
 def _array_keys(ctx: Context, keys: list[Key], s: ast.For | ast.While) -> list[Key]:
     """Names that are only augmented stay bound to their array: the array is carried, not the name."""
     augmented = only_augmented(s.body)
-    return [k for k in keys if not (k[1] in augmented and isinstance(ctx.state.names.get(k), Array))]
+    names = ctx.state.names
+    return [k for k in keys if not (k[1] in augmented and k in names and isinstance(number_of(names[k]), Array))]
 
 
 def _still_running(ctx: Context, condition: Callable[[], Atom]) -> Atom:

@@ -42,7 +42,15 @@ COMPARISONS = {
     "Eq": ("__eq__", "__eq__"), "NotEq": ("__ne__", "__ne__"),
 }  # fmt: skip
 OPERATORS = frozenset(
-    {"__len__", "__bool__", "__getitem__", "__array__", *UNARY.values(), *(name for name, _ in COMPARISONS.values())}
+    {
+        "__len__",
+        "__bool__",
+        "__contains__",
+        "__getitem__",
+        "__array__",
+        *UNARY.values(),
+        *(name for name, _ in COMPARISONS.values()),
+    }
     | {f"__{kind}{name}__" for name in ARITHMETIC.values() for kind in ("", "r", "i")}
 )
 NUMBERS = (bool, int, float, complex)  # in this order: a bool is an int
