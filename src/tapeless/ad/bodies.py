@@ -8,6 +8,7 @@ from tapeless.ir.core import Apply, Body, Stm
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.ir.walk import all_stms, free_in_body, type_vars
 from tapeless.ops.table import LOOSE, TABLE
+from tapeless.passes.analysis.intervals import Intervals
 
 
 def chosen_in(body: Body) -> set[Var]:
@@ -23,15 +24,24 @@ def chosen_in(body: Body) -> set[Var]:
     return {v for v in found if isinstance(v, Var)}
 
 
-def large_in(body: Body) -> set[Var]:
+def large_in(body: Body, level: set[Var]) -> set[Var]:
     """What may be infinite or NaN though the operands are numbers: a row that is not defined everywhere has singular
-    points.
+    points, and it is at one of them unless it is `level`.
     """
     found: set[Var] = set()
     for s in body.stms:
-        if isinstance(s.exp, Apply) and (TABLE[s.exp.op].singular_at or any(a in found for a in s.exp.args)):
+        if not isinstance(s.exp, Apply):
+            continue
+        steep = TABLE[s.exp.op].singular_at and s.vars[0] not in level
+        if steep or any(a in found for a in s.exp.args):
             found.update(s.vars)
     return found
+
+
+def level_in(body: Body) -> set[Var]:
+    """Rows that have singular points, at none of which their operands can be."""
+    steep = any(isinstance(s.exp, Apply) and TABLE[s.exp.op].singular_at for s in all_stms(body))
+    return Intervals(body, slopes=True).level if steep else set()
 
 
 def loosened(body: Body) -> Body:

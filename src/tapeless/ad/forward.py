@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tapeless.ad.activity import varied
+from tapeless.ad.bodies import level_in
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import (
     At,
@@ -35,6 +36,7 @@ def jvp_body(
     """Emits the body; its results and their tangents, None for those that do not vary. `lanes`: Note [Lanes]."""
     forward = Forward(b, dict(tangents), varied(body, tangents), lanes)
     forward.guarded = guarded
+    forward.emit.level = level_in(body)
     forward.run(body)
     return body.results, tuple(forward.tangent(r) for r in body.results)
 
@@ -81,7 +83,9 @@ class Forward:
 
     def inside(self, tangents: Mapping[Var, Atom]) -> Forward:
         """For a region, with the tangents of its parameters."""
-        return Forward(self.b, {**self.tangents, **tangents}, self.varied, self.lanes)
+        inner = Forward(self.b, {**self.tangents, **tangents}, self.varied, self.lanes)
+        inner.emit.level = self.emit.level
+        return inner
 
     def wanted(self, vars: Sequence[Var]) -> list[bool]:
         return [v in self.varied and differentiable(v.type) for v in vars]

@@ -24,6 +24,7 @@ from tapeless.passes.accumulators.gather import gather
 from tapeless.passes.accumulators.loop_sums import sum_in_loops
 from tapeless.passes.accumulators.own_cells import own_cells
 from tapeless.passes.accumulators.tiles import write_tiles
+from tapeless.passes.bounds.comparisons import SETTLED, settle_comparisons
 from tapeless.passes.bounds.ranges import DECIDED, eliminate_checks
 from tapeless.passes.bounds.version import version_loops
 from tapeless.passes.check.verify import verify as check_function
@@ -94,12 +95,14 @@ LOOP_SUMS = Pass("loop sums", sum_in_loops, about=frozenset({WithAcc}))
 OWN_CELLS = Pass("own cells", own_cells, about=frozenset({WithAcc}))
 CHECKS = Pass("ranges", eliminate_checks, about=DECIDED)
 NO_CHECKS = Pass("unchecked", partial(eliminate_checks, unsafe=True), about=DECIDED)
+COMPARISONS = Pass("intervals", settle_comparisons, about=SETTLED)
 FUSE = Pass("fuse", fuse, about=SWEPT)
 PRODUCTS = Pass("recognise", recognise_products, about=frozenset({Sweep, For}))
 
 # Before a function is differentiated: rules shall see few and large statements.
 PREPARING: tuple[Step, ...] = (
     TIDY,
+    COMPARISONS,
     Pass("parallelise", parallelise_derivable, about=frozenset({For})),
     CHECKS,
     TIDY,
@@ -117,6 +120,7 @@ FINISHING: tuple[Step, ...] = (
     INLINE,
     INLINE_ALL,
     TIDY,
+    COMPARISONS,
     Pass("parallelise", parallelise_marked, about=frozenset({For})),
     CHECKS,
     TIDY,
