@@ -193,6 +193,7 @@ SMOOTH = {
     "sub": Smooth(lambda x, y: x - y),
     "mul": Smooth(lambda x, y: x * y),
     "times": Smooth(lambda x, y: x * y),
+    "mul_rounded": Smooth(lambda x, y: x * y),
     "div": Smooth(lambda x, y: x / y, ANY, NONZERO),
     "quotient": Smooth(lambda x, y: x / y, ANY, NONZERO),
     "mod": Smooth(lambda x, y: x - y * mp.floor(x / y), *REMAINDERS),
@@ -310,7 +311,7 @@ def test_every_row_has_an_entry_for_each_operand():
 def test_rows_without_slopes():
     """Integers, truth values and steps; and what differentiation treats itself."""
     flat = {name for name, rules in PARTIALS.items() if not any(rules)}
-    steps = {"floordiv", "sign", "floor", "ceil", "rint", "trunc"}
+    steps = {"floordiv", "sign", "floor", "ceil", "rint", "trunc", "mul_error"}
     no_numbers = {n for n, row in TABLE.items() if row.result is not TABLE["convert"].result and not is_inexact(n)}
     assert flat == steps | no_numbers | {n for n, row in TABLE.items() if row.own_rule} | {"stop_gradient"}
     of_patterns = {n for n, row in TABLE.items() if row.patterns}  # tests/reversible/test_exact_numbers.py

@@ -82,6 +82,8 @@ CASES = {
     "sub": Case(operator.sub),
     "mul": Case(operator.mul),
     "times": Case(operator.mul),
+    "mul_rounded": Case(operator.mul),
+    "mul_error": Case(lambda x, y: float(Fraction(x) * Fraction(y) - Fraction(x * y))),
     "neg": Case(operator.neg),
     "abs": Case(abs, exact=False),
     "sign": Case(lambda x: (x > 0) - (x < 0), (*ANY, -0.0, INF, -INF)),

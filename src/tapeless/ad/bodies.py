@@ -24,24 +24,24 @@ def chosen_in(body: Body) -> set[Var]:
     return {v for v in found if isinstance(v, Var)}
 
 
-def large_in(body: Body, level: set[Var]) -> set[Var]:
+def large_in(body: Body, tame: set[Var]) -> set[Var]:
     """What may be infinite or NaN though the operands are numbers: a row that is not defined everywhere has singular
-    points, and it is at one of them unless it is `level`.
+    points, and it is at one of them unless it is `tame`.
     """
     found: set[Var] = set()
     for s in body.stms:
         if not isinstance(s.exp, Apply):
             continue
-        steep = TABLE[s.exp.op].singular_at and s.vars[0] not in level
+        steep = TABLE[s.exp.op].singular_at and s.vars[0] not in tame
         if steep or any(a in found for a in s.exp.args):
             found.update(s.vars)
     return found
 
 
-def level_in(body: Body) -> set[Var]:
-    """Rows that have singular points, at none of which their operands can be."""
+def slopes_in(body: Body) -> Intervals:
+    """Where rows that have singular points are at none of them."""
     steep = any(isinstance(s.exp, Apply) and TABLE[s.exp.op].singular_at for s in all_stms(body))
-    return Intervals(body, slopes=True).level if steep else set()
+    return Intervals(body if steep else Body((), ()), slopes=True)
 
 
 def loosened(body: Body) -> Body:

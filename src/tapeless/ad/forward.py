@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tapeless.ad.activity import varied
-from tapeless.ad.bodies import level_in
+from tapeless.ad.bodies import slopes_in
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import (
     At,
@@ -36,7 +36,7 @@ def jvp_body(
     """Emits the body; its results and their tangents, None for those that do not vary. `lanes`: Note [Lanes]."""
     forward = Forward(b, dict(tangents), varied(body, tangents), lanes)
     forward.guarded = guarded
-    forward.emit.level = level_in(body)
+    forward.emit.level = slopes_in(body).level
     forward.run(body)
     return body.results, tuple(forward.tangent(r) for r in body.results)
 

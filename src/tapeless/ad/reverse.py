@@ -29,7 +29,7 @@ from typing import Any
 
 from tapeless.ad.activity import useful, varied
 from tapeless.ad.adjoints import Adjoints
-from tapeless.ad.bodies import chosen_in, large_in, level_in, sizes_in
+from tapeless.ad.bodies import chosen_in, large_in, sizes_in, slopes_in
 from tapeless.ad.policy import DEFAULT, Policy
 from tapeless.ad.unfold import unfold
 from tapeless.ir.builder import Builder
@@ -84,8 +84,8 @@ def vjp_body(
         budget = i64(policy.memory) if policy.room is None else Emit(b)("add", policy.room, policy.more)
     reverse = Reverse(b, active, Scope(policy, debug_nans, budget, once=True))
     reverse.sizes = sizes_in(body)
-    reverse.level = level_in(body)
-    reverse.emit.level = set(reverse.level)
+    intervals = slopes_in(body)
+    reverse.tame, reverse.emit.level = intervals.tame, intervals.level
     backs = reverse.forward(body) if forwards is None else forwards(reverse, body)
     reverse.scope = replace(reverse.scope, once=False)
     for r, seed in zip(body.results, seeds, strict=True):
@@ -134,7 +134,7 @@ class Reverse:
         self.there: set[Var] = set()  # arrays that are still there in the backward pass: Note [Results that are there]
         self.chosen: set[Var] = set()  # Note [Operands of choices]
         self.large: set[Var] = set()
-        self.level: set[Var] = set()  # rows at none of their singular points; emit's are those that are not chosen from
+        self.tame: set[Var] = set()  # rows at none of their singular points
         self.forms: dict[Var, Position] = {}  # of integers
         self.sizes: set[Var] = set()  # of arrays: never negative
         self.restored: dict[Var, Var] = {}  # arrays that have been put back on the way: Note [Put back]
@@ -147,7 +147,7 @@ class Reverse:
     def _in(self, scope: Scope) -> Reverse:
         inner = Reverse(self.b, self._active, scope)
         inner.sums, inner.sizes, inner.forms = self.sums, self.sizes, self.forms
-        inner.level, inner.emit.level = self.level, self.emit.level
+        inner.tame, inner.emit.level = self.tame, self.emit.level
         return inner
 
     def sharing(self) -> Reverse:
@@ -176,8 +176,10 @@ class Reverse:
         """
         renamed = Substitution({}, refresh=True)
         copy = renamed.lam(lam if loud else Lambda(lam.params, quiet(lam.body, shown=True)))
-        for known in (self._active, self.level, self.emit.level):
+        for known in (self._active, self.tame):
             known.update(new for old, new in renamed.map.items() if old in known and isinstance(new, Var))
+        level = self.emit.level
+        level.update({new: level[old] for old, new in renamed.map.items() if old in level and isinstance(new, Var)})
         return copy
 
     # -- adjoints
@@ -287,8 +289,9 @@ class Reverse:
     def look_at(self, body: Body) -> None:
         """Before its statements are emitted: Note [Operands of choices]."""
         self.chosen |= chosen_in(body)
-        self.emit.level -= self.chosen  # one that is not chosen may be NaN
-        self.large |= large_in(body, self.level) if self.chosen else set()
+        for v in self.chosen:
+            self.emit.level.pop(v, None)  # one that is not chosen may be NaN
+        self.large |= large_in(body, self.tame) if self.chosen else set()
 
     def known(self, value: Var, stm: Stm) -> Back:
         """For a statement that need not run, because its value is there."""

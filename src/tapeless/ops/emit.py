@@ -36,7 +36,7 @@ class Emit:
     def __init__(self, b: Builder) -> None:
         self.b = b
         self.steep = False  # making a factor that may be infinite, to be differentiated once more
-        self.level: set[Var] = set()  # results of rows whose factors are finite wherever the operands are
+        self.level: dict[Var, frozenset[int]] = {}  # results of rows: operands whose factors are finite
 
     # -- scalars
 
@@ -71,7 +71,7 @@ class Emit:
         rule = rules[k]
         if rule is None:
             return None
-        before, self.steep = self.steep, self.b.again and self._unbounded(name, result, args)
+        before, self.steep = self.steep, self.b.again and self._unbounded(name, k, result, args)
         found = rule(self, result, *args)
         self.steep = before
         return found if isinstance(found, Var | Const) else const(found, args[k].type.dtype)
@@ -84,10 +84,14 @@ class Emit:
         if factor is None:
             return None
         moving = name == "times" and k == 0 and args[0] != args[1]
-        return self.slope_times(factor, t, guarded or self._unbounded(name, result, args), moving)
+        return self.slope_times(factor, t, guarded or self._unbounded(name, k, result, args), moving)
 
-    def _unbounded(self, name: str, result: Atom, args: Sequence[Atom]) -> bool:
-        return unbounded(name, args) and result not in self.level
+    def _unbounded(self, name: str, k: int, result: Atom, args: Sequence[Atom]) -> bool:
+        """Finite slopes may have slopes that are not, so what is differentiated again, or was before (`times`: Note
+        [Products of slopes]), is not looked at more closely.
+        """
+        level = self.level.get(result, ()) if isinstance(result, Var) and not self.b.again and name != "times" else ()
+        return k not in level and unbounded(name, args)
 
     def of_parts(self, exp: Apply) -> tuple[str, tuple[str, str], list[Atom]]:
         """The size or angle of a complex number as a row of its parts, so that both have the same slopes everywhere."""

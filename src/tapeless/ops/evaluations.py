@@ -5,7 +5,9 @@ Functions of NumPy scalars or arrays, which keep the type. The notes that they c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +28,21 @@ def special(name: str) -> Callable[..., Any]:
 def integer_power(x: Any, n: Any) -> Any:
     sign = np.where(np.bitwise_and(n, 1) == 1, x, 1)  # of 1 ** n and (-1) ** n
     return np.where(n >= 0, np.power(x, np.maximum(n, 0)), np.where(np.abs(x) == 1, sign, 0)).astype(x.dtype)
+
+
+def mul_error(x: Any, y: Any) -> Any:
+    """x y - fl(x y)"""
+
+    def of_one(a: float, b: float) -> float:
+        product = a * b
+        if not math.isfinite(product):
+            return math.nan
+        return float(Fraction(a) * Fraction(b) - Fraction(product))
+
+    wide = np.asarray(x).dtype == np.float64
+    if not wide:  # a product of single precision fits into double precision
+        return (np.float64(x) * np.float64(y) - np.float64(np.multiply(x, y))).astype(np.float32)
+    return np.vectorize(of_one, otypes=[np.float64])(np.float64(x), np.float64(y))[()]
 
 
 def is_nan(x: Any) -> Any:

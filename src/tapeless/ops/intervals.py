@@ -5,7 +5,7 @@ value is in it, or is NaN. Ends are what the machine computes, so bounds hold fo
 change the order of numbers. Where a result may be rounded otherwise (functions of a library, a product and a sum at
 once) the ends are moved apart.
 
-`slopes_are_bounded` runs the rules of `ops/partials.py` on intervals instead of numbers: no table says a second time
+`bounded_slopes` runs the rules of `ops/partials.py` on intervals instead of numbers: no table says a second time
 where a row is steep.
 """
 
@@ -172,22 +172,21 @@ RULES: dict[str, Callable[..., Interval]] = {
 
 
 @lru_cache(maxsize=4096)
-def slopes_are_bounded(name: str, args: tuple[Interval | Const, ...], dtype: DType) -> bool:
-    """Are the slopes of a row numbers wherever its operands are, and neither is very large?"""
+def bounded_slopes(name: str, args: tuple[Interval | Const, ...], dtype: DType, finite: bool = False) -> frozenset[int]:
+    """The operands in which the slopes of a row are numbers. `finite`: if no operand is infinite or very large."""
     if dtype not in FLOATS or name not in PARTIALS:
-        return False
-    most = LARGE[dtype]
+        return frozenset()
+    most = LARGE[dtype] if finite else math.inf
     given = [_Range(both(a, (-most, most)), dtype) if isinstance(a, tuple) else a for a in args]
     result = _apply(name, *given)
-    try:
-        found = [
-            rule(_apply, result, *given)
-            for rule, a in zip(PARTIALS[name], args, strict=True)
-            if rule is not None and not isinstance(a, Const)
-        ]
-    except _Unknown:
-        return False
-    return all(bounded(_range_of(x)) for x in found)
+    found: set[int] = set()
+    for k, rule in enumerate(PARTIALS[name]):
+        try:
+            if rule is None or bounded(_range_of(rule(_apply, result, *given))):
+                found.add(k)
+        except _Unknown:
+            pass
+    return frozenset(found)
 
 
 class _Unknown(Exception):

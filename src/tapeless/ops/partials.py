@@ -257,6 +257,8 @@ ARITHMETIC: dict[str, Partials] = {
     "sub": (lambda b, r, x, y: 1.0, lambda b, r, x, y: -1.0),
     "mul": (lambda b, r, x, y: y, lambda b, r, x, y: x),
     "times": (lambda b, r, x, y: y, lambda b, r, x, y: x),
+    "mul_rounded": (lambda b, r, x, y: y, lambda b, r, x, y: x),
+    "mul_error": (None, None),
     "div": _QUOTIENT,
     "quotient": _QUOTIENT,
     "floordiv": FLAT2,

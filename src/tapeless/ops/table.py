@@ -43,6 +43,11 @@ zeta, the sum of 1 / (x + k) ** s over k = 0, 1, ..., it is (-1) ** (n + 1) n! z
 the distance of x from the whole number below, so zeta(n + 1, x) above becomes, with up = ceil(x) - x,
     zeta(n + 1, x - floor(x)) - (-1) ** n zeta(n + 1, up) + (-1) ** n zeta(n + 1, 1 - x)
 At the poles 0, -1, ... that is inf for odd n and NaN for even n. Where x ** -(n + 1) underflows, so does the result.
+
+Note [Two parts]
+A number of twice the digits is the sum of two floats, the second one too small to be seen beside the first. The product
+of two floats is `mul_rounded` and `mul_error`, exactly: the one is never made part of a sum that is rounded as a whole,
+the other is what rounding took away. Sums of floats give their error by subtractions. To slopes the error is nothing.
 """
 
 from __future__ import annotations
@@ -61,6 +66,7 @@ from tapeless.ops.evaluations import (
     integer_power,
     is_nan,
     make_complex,
+    mul_error,
     polygamma,
     sech2,
     sinc,
@@ -225,6 +231,8 @@ ARITHMETIC = (
     _binary(
         "times", INEXACT, np.multiply, Instruction("", "fmul"), monotone=True, unit=ONE, singular_at=OF_SLOPES
     ),  # Note [Products of slopes]
+    _binary("mul_rounded", FLOATS, np.multiply, Special("mul_rounded"), monotone=True),  # Note [Two parts]
+    _binary("mul_error", FLOATS, mul_error, Special("mul_error")),
     _binary(
         "div", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE, symbol="/",
         monotone=True, unit=LAST_ONE, singular_at=BY_ZERO, inverse=(Inverse("mul", rounded=INEXACT), None),

@@ -282,6 +282,16 @@ def square(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     return power(w, REGISTER[dtype], args[0], 2)
 
 
+def mul_rounded(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    return w.fp("fmul", REGISTER[dtype], *args, exact=True)
+
+
+def mul_error(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    kind = REGISTER[dtype]
+    product = w.fp("fneg", kind, w.fp("fmul", kind, *args, exact=True), exact=True)
+    return w.intrinsic("fma", kind, *args, product, flags="")
+
+
 def reciprocal(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     return w.fp("fdiv", REGISTER[dtype], _number(1, dtype), args[0])
 
@@ -425,7 +435,7 @@ SEQUENCES: dict[str, Sequence_] = {
     "floordiv": floordiv, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
     "identity": identity, "not": invert, "shl": shl, "shr": shr, "rsqrt": rsqrt, "times_root": times_root, "logaddexp": logaddexp, "xlogy": xlogy,
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
-    "loose_tanh": loose_tanh, "sech2": sech2, "sinc": sinc, "direction": direction, "one_minus_square": one_minus_square,
+    "mul_rounded": mul_rounded, "mul_error": mul_error, "loose_tanh": loose_tanh, "sech2": sech2, "sinc": sinc, "direction": direction, "one_minus_square": one_minus_square,
     "polygamma": polygamma,
     "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "signbit": signbit, "pattern": pattern,
     **{name: _extremum(name) for name in EXTREMA},

@@ -1,8 +1,8 @@
 """Intervals of the floats of a body: what they cannot be, and what that decides.
 
 `Intervals` takes a body; gives, by variable, the interval of a scalar (`known`), comparisons that come out one way
-whatever the arguments are (`decided`), and rows whose slopes are numbers wherever their operands are (`level`). Relies
-on `ops/intervals.py` for single rows.
+whatever the arguments are (`decided`), the operands in which the slopes of a row are numbers (`level`), and rows with
+`tame` slopes, numbers wherever the operands are numbers. Relies on `ops/intervals.py` for single rows.
 
 Note [Not a number]
 A value is in its interval or is NaN. Comparisons with NaN do not hold, so one that holds for no number of an interval
@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from tapeless.ir.core import Apply, Body, Check, For, If, Lambda, Reduction, Stm, Sweep, While
 from tapeless.ir.operands import regions
 from tapeless.ir.types import Atom, Const, DType, Var
-from tapeless.ops.intervals import ALL, Interval, both, bounded, hull, interval_of, of_const, slopes_are_bounded
+from tapeless.ops.intervals import ALL, Interval, both, bounded, bounded_slopes, hull, interval_of, of_const
 from tapeless.ops.op import FLOATS
 from tapeless.ops.table import TABLE
 
@@ -33,7 +33,8 @@ class Intervals:
     def __init__(self, body: Body, slopes: bool = False) -> None:
         self.known: dict[Var, Interval] = {}
         self.decided: dict[Var, bool] = {}
-        self.level: set[Var] = set()
+        self.level: dict[Var, frozenset[int]] = {}
+        self.tame: set[Var] = set()
         self._slopes = slopes
         self._made: dict[Var, Apply] = {}  # truth values
         self._loops = 0
@@ -73,7 +74,9 @@ class Intervals:
         else:
             self.known.pop(v, None)
         if self._slopes and TABLE[exp.op].singular_at:
-            (self.level.add if slopes_are_bounded(exp.op, args, dtype) else self.level.discard)(v)
+            self.level[v] = bounded_slopes(exp.op, args, dtype)
+            tame = len(bounded_slopes(exp.op, args, dtype, finite=True)) == len(args)
+            (self.tame.add if tame else self.tame.discard)(v)
 
     def _decide(self, v: Var, exp: Apply) -> None:
         """Note [Not a number]"""

@@ -59,7 +59,8 @@ def _smaller(x: Expression, y: Expression) -> Expression:
 
 
 RULES: dict[str, Rule] = {
-    "add": add, "sub": subtract, "mul": multiply, "times": multiply, "div": divide, "quotient": divide, "neg": negative,
+    "add": add, "sub": subtract, "mul": multiply, "times": multiply, "mul_rounded": multiply, "mul_error": lambda x, y: number(0),
+    "div": divide, "quotient": divide, "neg": negative,
     "pow": power, "ipow": power, "square": lambda x: power(x, TWO), "sqrt": lambda x: power(x, HALF),
     "reciprocal": lambda x: power(x, number(-1)), "rsqrt": lambda x: power(x, negative(HALF)),
     "cbrt": lambda x: power(x, number(Fraction(1, 3))), "hypot": lambda x, y: power(add(power(x, TWO), power(y, TWO)), HALF),

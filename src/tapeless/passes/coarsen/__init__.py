@@ -1,0 +1,1 @@
+"""Coarsening: whole segments of a program are replaced by what they come to."""

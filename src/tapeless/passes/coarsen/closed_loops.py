@@ -1,0 +1,276 @@
+"""Loops whose values have a closed form in the number of trips.
+
+Takes a verified function, gives one in which carried floats that follow a linear recurrence with constant coefficients
+are computed at once, and loops that carry nothing else are gone:
+
+    s = s + x             s + n x
+    s = s + c i + x       s + n x + c n (n - 1) / 2
+    s = a s               s a ** n
+    s = A s + b           by doubling (`powers`), for one value or a few that depend on each other
+
+Values that other statements of the loop look at stay, and values that decide something (`decisions`) keep their bits.
+Relies on `tidy` having moved out what does not change.
+
+Note [Few trips]
+Doubling takes longer than a few trips of the loop, and forms of it are code too. Where the number of trips is not
+known, both are there. Sums and powers take less than two trips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import Apply, Body, For, Function, If, Stm
+from tapeless.ir.effects import is_effect
+from tapeless.ir.operands import operands
+from tapeless.ir.types import Atom, Const, Type, Var, const
+from tapeless.ir.walk import free_in_exp, in_regions, map_function, with_stms
+from tapeless.ops.emit import Emit
+from tapeless.ops.op import FLOATS
+from tapeless.passes.coarsen.decisions import deciding
+from tapeless.passes.coarsen.forms import Coefficient, Form, Forms
+from tapeless.passes.coarsen.powers import Powers
+from tapeless.passes.coarsen.segments import Segment
+
+FEW = 64  # trips for each value that doubling takes longer than
+MOST = 3  # values that depend on each other
+
+Report = Callable[[Segment], None]
+
+
+def close_loops(function: Function, report: Report = lambda segment: None) -> Function:
+    closer = _Closer(function, report)
+    return map_function(function, closer.body)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A carried value, by its position, with the form of its next value."""
+
+    position: int
+    form: Form
+
+    def coefficient(self, of: Var | None) -> Coefficient:
+        return self.form.get(of, Coefficient(0))
+
+
+class _Closer:
+    def __init__(self, function: Function, report: Report) -> None:
+        self.function, self.report = function, report
+
+    @cached_property
+    def deciding(self) -> set[Var]:
+        return deciding(self.function.body)
+
+    def body(self, body: Body) -> Body:
+        stms: list[Stm] = []
+        for s in body.stms:
+            s = in_regions(s, self.body)
+            stms += self.loop(s, s.exp) if isinstance(s.exp, For) else [s]
+        return with_stms(body, stms)
+
+    def loop(self, stm: Stm, exp: For) -> list[Stm]:
+        carried = [p for p in exp.params if p.type.is_scalar and p.type.dtype in FLOATS]
+        if not carried or exp.hints.wish is not None or len(exp.body.stms) > 20 * len(carried):
+            return [stm]
+        reading = _Reading(exp, carried, stm)
+        found = reading.found
+        if not found or any(stm.vars[f.position] in self.deciding for f in found):
+            found = [f for f in found if stm.vars[f.position] not in self.deciding]
+            found = reading.independent(found)
+        simple = [f for f in found if reading.is_simple(f)]
+        if len(found) == len(exp.params) and not reading.effects and len(simple) < len(found):
+            return self.gone(stm, exp, reading, found)
+        return self.without(stm, exp, reading, simple) if simple else [stm]
+
+    # -- sums and powers
+
+    def without(self, stm: Stm, exp: For, reading: _Reading, found: list[_Found]) -> list[Stm]:
+        """The loop without values that are computed in front of it."""
+        b = Builder(stm.span)
+        for s in reading.constants:
+            b.add(s)
+        emit = Emit(b)
+        certain = isinstance(exp.bound, Const) and exp.bound.value.real > 0
+        if certain:
+            ends = [self.simple(emit, exp, reading, f) for f in found]
+        else:
+            with b.region() as some:
+                ends = [self.simple(emit, exp, reading, f) for f in found]
+            starts = [exp.inits[f.position] for f in found]
+            made = [Var(stm.vars[f.position].name, stm.vars[f.position].type) for f in found]
+            b.bind(made, If(emit("gt", exp.bound, 0), Body(tuple(some), tuple(ends)), Body((), tuple(starts))))
+            ends = list(made)
+        gone = {f.position for f in found}
+        left = [k for k in range(len(exp.params)) if k not in gone]
+        if left or reading.effects:
+            closed = {exp.params[k] for k in gone}
+            body = _without_uses(exp.body, closed, left)
+            new = replace(
+                exp,
+                params=tuple(exp.params[k] for k in left),
+                inits=tuple(exp.inits[k] for k in left),
+                body=body,
+            )
+            b.add(Stm(tuple(stm.vars[k] for k in left), new, stm.span))
+        for f, end in zip(found, ends, strict=True):
+            b.alias(stm.vars[f.position], end)
+            self.note(stm, exp, f, reading)
+        return b.stms
+
+    def simple(self, emit: Emit, exp: For, reading: _Reading, f: _Found) -> Atom:
+        param, start = exp.params[f.position], exp.inits[f.position]
+        dtype = param.type.dtype
+        trips = emit.convert(exp.bound, dtype)
+        own, more = f.coefficient(param), f.coefficient(None).rest
+        if own.is_one:
+            total = start if more is None else emit("add", start, emit("mul", trips, more))
+            slope = f.coefficient(reading.index)
+            if slope.whole or slope.rest is not None:
+                pairs = emit("mul", emit("mul", trips, emit("sub", trips, 1.0)), 0.5)
+                total = emit("add", total, emit("mul", pairs, reading.forms.total(slope, param)))
+            return total
+        # In two halves: the whole power may be out of range though the result is not.
+        base = reading.forms.total(own, param)
+        half = emit.convert(emit("floordiv", exp.bound, 2), dtype)
+        first, second = emit("pow", base, half), emit("pow", base, emit("sub", trips, half))
+        return emit("mul", emit("mul", start, first), second)
+
+    # -- systems
+
+    def gone(self, stm: Stm, exp: For, reading: _Reading, found: list[_Found]) -> list[Stm]:
+        """No loop at all, if there are enough trips."""
+        b = Builder(stm.span)
+        emit = Emit(b)
+        enough = FEW * len(found)
+        if isinstance(exp.bound, Const) and exp.bound.value.real <= enough:
+            return [stm]
+        with b.region() as stms:
+            for s in reading.constants:
+                b.add(s)
+            ends = self.at_once(b, exp, reading, found)
+        for f in found:
+            self.note(stm, exp, f, reading)
+        if isinstance(exp.bound, Const):
+            for v, end in zip(stm.vars, ends, strict=True):
+                with_alias = Builder(stm.span)
+                with_alias.alias(v, end)
+                stms += with_alias.stms
+            return stms
+        few = [Var(v.name, v.type) for v in stm.vars]
+        otherwise = Body((Stm(tuple(few), exp, stm.span),), tuple(few))
+        b.bind(stm.vars, If(emit("gt", exp.bound, enough), Body(tuple(stms), tuple(ends)), otherwise))
+        return b.stms
+
+    def at_once(self, b: Builder, exp: For, reading: _Reading, found: list[_Found]) -> list[Atom]:
+        params = [exp.params[f.position] for f in found]
+        matrix = [[f.coefficient(p) for p in params] for f in found]
+        zero = const(0.0, params[0].type.dtype)
+        shift = [reading.forms.total(f.coefficient(None), zero) for f in found]
+        return Powers(b, params[0].type).trips(matrix, shift, [exp.inits[f.position] for f in found], exp.bound)
+
+    def note(self, stm: Stm, exp: For, f: _Found, reading: _Reading) -> None:
+        name = stm.vars[f.position].name
+        param = exp.params[f.position]
+        own = f.coefficient(param)
+        if not reading.is_simple(f):
+            form, after = f"{name} = A**n {name} + ..., by doubling", 0
+        elif own.is_one:
+            form, after = f"{name} + n * step", 2
+        else:
+            form, after = f"{name} * factor**n", 2
+        self.report(Segment(stm.span, name, form, len(exp.body.stms), after))
+
+
+class _Reading:
+    """A loop's body in terms of its carried floats."""
+
+    def __init__(self, exp: For, carried: list[Var], stm: Stm) -> None:
+        self.exp = exp
+        b = Builder(stm.span)
+        self.index = self._float_index(exp)
+        symbols = carried if self.index is None else [*carried, self.index]
+        self.forms = Forms(Emit(b), symbols)
+        kept: list[Stm] = []
+        with b.region() as made:
+            for s in exp.body.stms:
+                if s.vars != (self.index,) and not self.forms.take(s):
+                    kept.append(s)
+        self.kept = kept
+        self.effects = any(is_effect(s.exp) for s in exp.body.stms)
+        changing = {exp.index, *exp.params, *(v for s in exp.body.stms for v in s.vars)}
+        self.constants: list[Stm] = []
+        for s in made:
+            if any(v in changing for v in free_in_exp(s.exp)):
+                changing.update(s.vars)
+            else:
+                self.constants.append(s)
+        self.changing = changing
+        self.found = self._recurrences(carried)
+
+    def _float_index(self, exp: For) -> Var | None:
+        for s in exp.body.stms:
+            match s.exp:
+                case Apply("convert", (i,)) if i is exp.index and s.vars[0].type.dtype in FLOATS:
+                    return s.vars[0]
+        return None
+
+    def _recurrences(self, carried: list[Var]) -> list[_Found]:
+        found: list[_Found] = []
+        for k, (p, r) in enumerate(zip(self.exp.params, self.exp.body.results, strict=True)):
+            if p not in carried:
+                continue
+            form = self.forms.of(r)
+            if form is None or any(c.rest in self.changing for c in form.values() if c.rest is not None):
+                continue
+            if self.index in form and not form.get(p, Coefficient(0)).is_one:
+                continue
+            found.append(_Found(k, form))
+        return self.independent([f for f in found if not self._is_looked_at(self.exp.params[f.position])])
+
+    def independent(self, found: list[_Found]) -> list[_Found]:
+        """Those that depend on none but themselves and each other, of one type, few enough."""
+        while True:
+            there = {self.exp.params[f.position] for f in found}
+            left = [f for f in found if all(s is None or s is self.index or s in there for s in f.form)]
+            if len(left) == len(found):
+                break
+            found = left
+        coupled = [f for f in found if not self.is_simple(f)]
+        types: set[Type] = {self.exp.params[f.position].type for f in found}
+        indexed = any(self.index in f.form for f in found)
+        if coupled and (len(found) > MOST or len(types) > 1 or indexed):
+            return [f for f in found if self.is_simple(f)]
+        return found
+
+    def is_simple(self, f: _Found) -> bool:
+        """A sum, or a power: of no other value."""
+        param = self.exp.params[f.position]
+        others = {s for s in f.form if s is not param and s is not None and s is not self.index}
+        own, more = f.coefficient(param), f.coefficient(None)
+        return not others and (own.is_one or (more.rest is None and not more.whole))
+
+    def _is_looked_at(self, param: Var) -> bool:
+        """Does a statement that is no part of a form, or that is needed besides, use the value?"""
+        seen: set[Var] = {param}
+        for s in self.exp.body.stms:
+            if any(v in seen for v in free_in_exp(s.exp)):
+                if any(v in self.forms.lost for v in s.vars) or not s.vars:
+                    return True
+                seen.update(s.vars)
+        return False
+
+
+def _without_uses(body: Body, closed: set[Var], left: list[int]) -> Body:
+    """Without statements that use these values, which only they themselves hang on."""
+    gone = set(closed)
+    stms: list[Stm] = []
+    for s in body.stms:
+        if any(a in gone for a in operands(s.exp)):
+            gone.update(s.vars)
+        else:
+            stms.append(s)
+    return Body(tuple(stms), tuple(body.results[k] for k in left))

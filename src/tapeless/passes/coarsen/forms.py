@@ -1,0 +1,143 @@
+"""Affine forms: scalars of a body as sums of symbols, each times something that does not depend on them.
+
+`Forms` takes statements one by one, and gives for each scalar that depends on the symbols its coefficients, whose
+arithmetic it emits. What depends on them in another way is lost.
+
+Note [One and a little]
+The coefficient of a value that is carried on is often 1 and something small: w becomes w - r * (a * w - b). Such a sum
+would be rounded, and a rounding of the coefficient counts anew in every trip. So a coefficient has two parts, a whole
+number and the rest, that are never added up here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tapeless.ir.core import Apply, Stm
+from tapeless.ir.types import Atom, Const, Var, const
+from tapeless.ir.walk import free_in_exp
+from tapeless.ops.emit import Emit
+from tapeless.ops.op import FLOATS
+from tapeless.ops.table import TABLE
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """`whole` + `rest`: Note [One and a little]."""
+
+    whole: float
+    rest: Atom | None = None
+
+    @property
+    def is_one(self) -> bool:
+        return self.whole == 1 and self.rest is None
+
+
+Form = Mapping[Var | None, Coefficient]  # by symbol; None has what stands by itself
+
+
+class Forms:
+    def __init__(self, emit: Emit, symbols: Iterable[Var]) -> None:
+        self.emit = emit
+        self.known: dict[Var, Form] = {s: {s: Coefficient(1)} for s in symbols}
+        self.lost: set[Var] = set()
+
+    def take(self, stm: Stm) -> bool:
+        """Whether the statement has to do with the symbols; if not, it is left to the caller."""
+        if not any(v in self.known or v in self.lost for v in free_in_exp(stm.exp)):
+            return False
+        form = self._form(stm.exp) if isinstance(stm.exp, Apply) and stm.vars[0].type.dtype in FLOATS else None
+        if form is None:
+            self.lost.update(stm.vars)
+        else:
+            self.known[stm.vars[0]] = form
+        return True
+
+    def of(self, a: Atom) -> Form | None:
+        if isinstance(a, Var) and a in self.lost:
+            return None
+        found = self.known.get(a) if isinstance(a, Var) else None
+        return found if found is not None else {None: Coefficient(0, a)}
+
+    def _form(self, exp: Apply) -> Form | None:
+        if any(a.type.dtype not in FLOATS for a in exp.args if exp.op != "select"):
+            return None
+        row = TABLE[exp.op]
+        match exp:
+            case Apply("select", (cond, x, y)):
+                return self._choice(cond, self.of(x), self.of(y))
+            case Apply("mul", (x, y)):
+                return self._product(self.of(x), self.of(y))
+            case Apply("div", (x, y)) if isinstance(y, Const) or not (y in self.known or y in self.lost):
+                return self._each(self.of(x), lambda c: Coefficient(0, self.emit("div", self.total(c, y), y)))
+            case _ if row.linear and row.arity == 2:
+                return self._sum(exp.op, self.of(exp.args[0]), self.of(exp.args[1]))
+            case _ if exp.op == "identity":
+                return self.of(exp.args[0])
+            case Apply("neg", (x,)):
+                return self._each(
+                    self.of(x), lambda c: Coefficient(-c.whole, None if c.rest is None else self.emit("neg", c.rest))
+                )
+        return None
+
+    def total(self, c: Coefficient, like: Atom) -> Atom:
+        """As one number, of the type of `like`."""
+        whole = const(c.whole, like.type.dtype)
+        if c.rest is None:
+            return whole
+        return c.rest if not c.whole else self.emit("add", whole, c.rest)
+
+    def _each(self, form: Form | None, change: object) -> Form | None:
+        assert callable(change)
+        return None if form is None else {s: change(c) for s, c in form.items()}
+
+    def _sum(self, op: str, x: Form | None, y: Form | None) -> Form | None:
+        if x is None or y is None:
+            return None
+        sign = 1.0 if op == "add" else -1.0
+        found: dict[Var | None, Coefficient] = dict(x)
+        for s, c in y.items():
+            before = found.get(s, Coefficient(0))
+            rest = before.rest
+            if c.rest is not None:
+                if rest is not None:
+                    rest = self.emit(op, rest, c.rest)
+                else:
+                    rest = c.rest if sign > 0 else self.emit("neg", c.rest)
+            found[s] = Coefficient(before.whole + sign * c.whole, rest)
+        return found
+
+    def _product(self, x: Form | None, y: Form | None) -> Form | None:
+        if x is None or y is None:
+            return None
+        if list(x) != [None]:
+            x, y = y, x
+        if list(x) != [None] or x[None].rest is None:
+            return None
+        factor = x[None].rest
+        assert not x[None].whole
+
+        def scaled(c: Coefficient) -> Coefficient:
+            if c.rest is None:
+                return Coefficient(0, self.emit("mul", factor, c.whole))
+            first = self.emit("mul", factor, c.rest)
+            return Coefficient(0, first if not c.whole else self.emit("add", self.emit("mul", factor, c.whole), first))
+
+        return self._each(y, scaled)
+
+    def _choice(self, cond: Atom, x: Form | None, y: Form | None) -> Form | None:
+        if x is None or y is None or (isinstance(cond, Var) and (cond in self.lost or cond in self.known)):
+            return None
+        like = next(c.rest for f in (x, y) for c in f.values() if c.rest is not None) if x != y else None
+        if like is None:
+            return x
+        found: dict[Var | None, Coefficient] = {}
+        for s in {**x, **y}:
+            a, b = x.get(s, Coefficient(0)), y.get(s, Coefficient(0))
+            rests = [const(0.0, like.type.dtype) if c.rest is None else c.rest for c in (a, b)]
+            if a.whole == b.whole:
+                found[s] = Coefficient(a.whole, self.emit("select", cond, *rests))
+            else:
+                found[s] = Coefficient(0, self.emit("select", cond, self.total(a, like), self.total(b, like)))
+        return found
