@@ -25,7 +25,7 @@ def f(x: f64, n: i64) -> f64
 
 
 def test_hints_are_read_back():
-    for wish, chosen, *flags in itertools.product(WISHES, CHOSEN, *[[False, True]] * 2):
+    for wish, chosen, *flags in itertools.product(WISHES, CHOSEN, *[[False, True]] * 3):
         hints = Hints(wish, chosen, *flags)
         assert read_hints(str(hints)) == hints
     assert str(NONE) == ""

@@ -56,6 +56,7 @@ class Hints:
     names of the values, also those that became closed forms and are not carried any more.
 
     parallel: the user says that its iterations are independent (`tp.prange`).
+    few:      it makes few trips: other code is there for many.
     alike:    it shall give the same bits as its other run: no vector forms of library functions.
     """
 
@@ -63,6 +64,7 @@ class Hints:
     chosen: tuple[tuple[str, Recovery], ...] = ()
     parallel: bool = False
     alike: bool = False
+    few: bool = False
 
     def __str__(self) -> str:
         wish = [str(self.wish)] if self.wish else []
@@ -71,7 +73,7 @@ class Hints:
 
 
 NONE = Hints()
-FLAGS = ("parallel", "alike")
+FLAGS = ("parallel", "alike", "few")
 _HINT = re.compile(rf'(?:(?P<name>{NAME}|"(?:[^"\\]|\\.)*"): )?(?P<word>[a-z]+(?::[0-9]+)?)(?:, |$)')
 
 

@@ -28,6 +28,9 @@ from tapeless.passes.bounds.comparisons import SETTLED, settle_comparisons
 from tapeless.passes.bounds.ranges import DECIDED, eliminate_checks
 from tapeless.passes.bounds.version import version_loops
 from tapeless.passes.check.verify import verify as check_function
+from tapeless.passes.coarsen.closed_loops import close_loops
+from tapeless.passes.coarsen.moments import sum_data_first
+from tapeless.passes.coarsen.segments import Segment
 from tapeless.passes.inline import inline
 from tapeless.passes.parallel.fuse import fuse
 from tapeless.passes.parallel.parallelise import parallelise_derivable, parallelise_marked
@@ -53,11 +56,12 @@ class Pass:
     """
 
     name: str
-    run: Callable[[Function], Function]
+    run: Callable[..., Function]
     targets: frozenset[Target] = frozenset(Target)
     whole: bool = False
     about: frozenset[Kind] | None = None
     otherwise: Pass | None = None
+    reports: bool = False  # what it did
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,8 @@ OWN_CELLS = Pass("own cells", own_cells, about=frozenset({WithAcc}))
 CHECKS = Pass("ranges", eliminate_checks, about=DECIDED)
 NO_CHECKS = Pass("unchecked", partial(eliminate_checks, unsafe=True), about=DECIDED)
 COMPARISONS = Pass("intervals", settle_comparisons, about=SETTLED)
+DATA_SUMS = Pass("data sums", sum_data_first, about=frozenset({For}), reports=True)
+CLOSED_LOOPS = Pass("closed loops", close_loops, about=frozenset({For}), reports=True)
 FUSE = Pass("fuse", fuse, about=SWEPT)
 PRODUCTS = Pass("recognise", recognise_products, about=frozenset({Sweep, For}))
 
@@ -103,6 +109,7 @@ PRODUCTS = Pass("recognise", recognise_products, about=frozenset({Sweep, For}))
 PREPARING: tuple[Step, ...] = (
     TIDY,
     COMPARISONS,
+    CLOSED_LOOPS,
     Pass("parallelise", parallelise_derivable, about=frozenset({For})),
     CHECKS,
     TIDY,
@@ -110,6 +117,9 @@ PREPARING: tuple[Step, ...] = (
     OWN_CELLS,
     TIDY,
     FUSE,
+    DATA_SUMS,
+    TIDY,
+    CLOSED_LOOPS,
     PRODUCTS,
     TIDY,
 )
@@ -121,6 +131,7 @@ FINISHING: tuple[Step, ...] = (
     INLINE_ALL,
     TIDY,
     COMPARISONS,
+    CLOSED_LOOPS,
     Pass("parallelise", parallelise_marked, about=frozenset({For})),
     CHECKS,
     TIDY,
@@ -130,6 +141,9 @@ FINISHING: tuple[Step, ...] = (
     Pass("gather", gather, about=frozenset({WithAcc})),
     TIDY,
     FUSE,
+    DATA_SUMS,
+    TIDY,
+    CLOSED_LOOPS,
     PRODUCTS,
     Pass("product sums", sum_products_first, about=frozenset({Library})),
     Pass("added rows", add_in_place, about=frozenset({UpdateAcc})),
@@ -149,6 +163,8 @@ class Pipeline:
     verify: bool = VERIFY
     left_alone: dict[tuple[Pass, str], Function] = field(default_factory=dict)  # what a pass had nothing to do with
     contents: dict[str, tuple[Function, set[Kind]]] = field(default_factory=dict)  # of the latest function of a name
+    coarsen: bool = True
+    segments: list[Segment] = field(default_factory=list)  # what coarsening replaced
 
     def run(self, steps: Sequence[Step], function: Function) -> Function:
         for step in steps:
@@ -164,7 +180,7 @@ class Pipeline:
         return function
 
     def _pass(self, step: Pass, program: Function) -> Function:
-        if self.target not in step.targets:
+        if self.target not in step.targets or (step.reports and not self.coarsen):
             return program
         calls = program.calls if step.whole else tuple(self._one(step, f) for f in program.calls)
         new = self._one(step, program)
@@ -182,7 +198,8 @@ class Pipeline:
             step = step.otherwise
         if self.left_alone.get((step, function.name)) is function:
             return function
-        new = self._timed(step.name, step.run, function)
+        run = partial(step.run, report=self.segments.append) if step.reports else step.run
+        new = self._timed(step.name, run, function)
         if new is function:
             self.left_alone[step, function.name] = function
         return new
@@ -207,8 +224,17 @@ def tidied(function: Function) -> Function:
 
 
 def finished(
-    function: Function, *, unsafe: bool = False, target: Target = Target.cpu, times: dict[str, float] | None = None
+    function: Function,
+    *,
+    unsafe: bool = False,
+    coarsen: bool = True,
+    target: Target = Target.cpu,
+    times: dict[str, float] | None = None,
+    segments: list[Segment] | None = None,
 ) -> Function:
-    """What the in-place check and lowering take. With `unsafe`, without tests of indices."""
+    """What the in-place check and lowering take. With `unsafe`, without tests of indices. `segments` gets what
+    coarsening replaced.
+    """
     steps = tuple(NO_CHECKS if step is CHECKS and unsafe else step for step in FINISHING)
-    return Pipeline({} if times is None else times, target).run(steps, function)
+    found = [] if segments is None else segments
+    return Pipeline({} if times is None else times, target, coarsen=coarsen, segments=found).run(steps, function)

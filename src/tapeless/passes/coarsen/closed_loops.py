@@ -74,14 +74,14 @@ class _Closer:
 
     def loop(self, stm: Stm, exp: For) -> list[Stm]:
         carried = [p for p in exp.params if p.type.is_scalar and p.type.dtype in FLOATS]
-        if not carried or exp.hints.wish is not None or len(exp.body.stms) > 20 * len(carried):
+        if not carried or exp.hints.wish is not None or exp.hints.few:
             return [stm]
         reading = _Reading(exp, carried, stm)
         found = reading.found
         if not found or any(stm.vars[f.position] in self.deciding for f in found):
             found = [f for f in found if stm.vars[f.position] not in self.deciding]
             found = reading.independent(found)
-        simple = [f for f in found if reading.is_simple(f)]
+        simple = reading.not_needed([f for f in found if reading.is_simple(f)])
         if len(found) == len(exp.params) and not reading.effects and len(simple) < len(found):
             return self.gone(stm, exp, reading, found)
         return self.without(stm, exp, reading, simple) if simple else [stm]
@@ -128,7 +128,7 @@ class _Closer:
         own, more = f.coefficient(param), f.coefficient(None).rest
         if own.is_one:
             total = start if more is None else emit("add", start, emit("mul", trips, more))
-            slope = f.coefficient(reading.index)
+            slope = Coefficient(0) if reading.index is None else f.coefficient(reading.index)
             if slope.whole or slope.rest is not None:
                 pairs = emit("mul", emit("mul", trips, emit("sub", trips, 1.0)), 0.5)
                 total = emit("add", total, emit("mul", pairs, reading.forms.total(slope, param)))
@@ -161,7 +161,8 @@ class _Closer:
                 stms += with_alias.stms
             return stms
         few = [Var(v.name, v.type) for v in stm.vars]
-        otherwise = Body((Stm(tuple(few), exp, stm.span),), tuple(few))
+        loop = replace(exp, hints=replace(exp.hints, few=True))
+        otherwise = Body((Stm(tuple(few), loop, stm.span),), tuple(few))
         b.bind(stm.vars, If(emit("gt", exp.bound, enough), Body(tuple(stms), tuple(ends)), otherwise))
         return b.stms
 
@@ -226,7 +227,7 @@ class _Reading:
             form = self.forms.of(r)
             if form is None or any(c.rest in self.changing for c in form.values() if c.rest is not None):
                 continue
-            if self.index in form and not form.get(p, Coefficient(0)).is_one:
+            if self.index is not None and self.index in form and not form.get(p, Coefficient(0)).is_one:
                 continue
             found.append(_Found(k, form))
         return self.independent([f for f in found if not self._is_looked_at(self.exp.params[f.position])])
@@ -241,7 +242,7 @@ class _Reading:
             found = left
         coupled = [f for f in found if not self.is_simple(f)]
         types: set[Type] = {self.exp.params[f.position].type for f in found}
-        indexed = any(self.index in f.form for f in found)
+        indexed = self.index is not None and any(self.index in f.form for f in found)
         if coupled and (len(found) > MOST or len(types) > 1 or indexed):
             return [f for f in found if self.is_simple(f)]
         return found
@@ -252,6 +253,17 @@ class _Reading:
         others = {s for s in f.form if s is not param and s is not None and s is not self.index}
         own, more = f.coefficient(param), f.coefficient(None)
         return not others and (own.is_one or (more.rest is None and not more.whole))
+
+    def not_needed(self, found: list[_Found]) -> list[_Found]:
+        """Those that nothing else that the loop carries is made of."""
+        while True:
+            closed = {self.exp.params[f.position] for f in found}
+            others = [r for p, r in zip(self.exp.params, self.exp.body.results, strict=True) if p not in closed]
+            used = {s for r in others for s in self.forms.of(r) or ()}
+            left = [f for f in found if self.exp.params[f.position] not in used]
+            if len(left) == len(found):
+                return found
+            found = left
 
     def _is_looked_at(self, param: Var) -> bool:
         """Does a statement that is no part of a form, or that is needed besides, use the value?"""

@@ -39,7 +39,7 @@ class _Graph:
     def stm(self, s: Stm) -> None:
         exp = s.exp
         match exp:
-            case Apply(op, args):
+            case Apply(args=args):
                 if _jumps(s, exp):
                     self.decide(args)
                 self.link(s.vars, args)

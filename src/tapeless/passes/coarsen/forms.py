@@ -113,16 +113,17 @@ class Forms:
             return None
         if list(x) != [None]:
             x, y = y, x
-        if list(x) != [None] or x[None].rest is None:
+        factor = x[None].rest if list(x) == [None] else None
+        if factor is None or x[None].whole:
             return None
-        factor = x[None].rest
-        assert not x[None].whole
+        by: Atom = factor
 
         def scaled(c: Coefficient) -> Coefficient:
-            if c.rest is None:
-                return Coefficient(0, self.emit("mul", factor, c.whole))
-            first = self.emit("mul", factor, c.rest)
-            return Coefficient(0, first if not c.whole else self.emit("add", self.emit("mul", factor, c.whole), first))
+            rest = None if c.rest is None else self.emit("mul", by, c.rest)
+            if not c.whole:
+                return Coefficient(0, rest)
+            whole = self.emit("mul", by, c.whole)
+            return Coefficient(0, whole if rest is None else self.emit("add", whole, rest))
 
         return self._each(y, scaled)
 

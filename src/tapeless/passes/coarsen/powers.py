@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Body, If, While
-from tapeless.ir.types import Atom, Type, Var, const
+from tapeless.ir.types import Atom, Const, Type, Var, const
 from tapeless.ops.emit import Emit
 from tapeless.passes.coarsen.forms import Coefficient
 
@@ -41,11 +41,14 @@ class Powers:
     ) -> list[Atom]:
         """The values after `count` trips, of which there is at least one."""
         size = len(start)
+        still = all(isinstance(s, Const) and s.value == 0 for s in shift)
+        kept = 0 if still else size  # shifts that change
         first = [[self.exact(c) for c in row] for row in matrix]
-        carried = [count, *start, *shift, *(x for row in first for p in row for x in (p.high, p.low))]
+        carried = [count, *start, *shift[:kept], *(x for row in first for p in row for x in (p.high, p.low))]
         params = [Var("x", a.type) for a in carried]
-        left, values, shifts = params[0], params[1 : 1 + size], params[1 + size : 1 + 2 * size]
-        powers = _matrix(params[1 + 2 * size :], size)
+        left, values = params[0], params[1 : 1 + size]
+        shifts = [*params[1 + size : 1 + size + kept], *shift[kept:]]
+        powers = _matrix(params[1 + size + kept :], size)
         with self.b.region() as asking:
             more = self.emit("gt", left, 1)
         with self.b.region() as stms:
@@ -56,13 +59,13 @@ class Powers:
             self.b.bind(now, If(odd, Body(tuple(applied), tuple(moved)), Body((), tuple(values))))
             squared = self.squared(powers)
             half = self.emit("shr", left, 1)
-            doubled = self.doubled(powers, shifts)
+            doubled = self.doubled(powers, shifts) if kept else []
             results = (half, *now, *doubled, *(x for row in squared for p in row for x in (p.high, p.low)))
         ends = [Var("x", a.type) for a in carried]
         loop = While(tuple(params), tuple(carried), Body(tuple(asking), (more,)), Body(tuple(stms), results))
         self.b.bind(ends, loop)
-        values, shifts = ends[1 : 1 + size], ends[1 + size : 1 + 2 * size]
-        return self.applied(_matrix(ends[1 + 2 * size :], size), shifts, values)
+        shifts = [*ends[1 + size : 1 + size + kept], *shift[kept:]]
+        return self.applied(_matrix(ends[1 + size + kept :], size), shifts, ends[1 : 1 + size])
 
     # -- matrices of two parts
 
@@ -128,5 +131,3 @@ class Powers:
 def _matrix(parts: Sequence[Atom], size: int) -> list[list[Pair]]:
     pairs = [Pair(*parts[k : k + 2]) for k in range(0, len(parts), 2)]
     return [pairs[k * size : (k + 1) * size] for k in range(size)]
-
-

@@ -1,0 +1,224 @@
+"""Sums over data inside a loop that hang on the loop's values in a linear way: the data are summed up once, before it.
+
+    for k in range(K):                                  a, b = sum(x * y), sum(x * x)
+        d = sum(x * (y - x * w))            becomes     for k in range(K):
+        w = w + r * d                                       d = a - b * w
+                                                            w = w + r * d
+
+Takes and gives verified Core: sums by sweeps and by loops, of terms that are affine in scalars of the loop around, with
+factors made of what does not change. Each trip of that loop then takes a few operations, and not one for each datum.
+
+Note [Digits of moments]
+A term a + b w is rounded to about the size of its parts, so the sum of terms is off by the roundings of the sums of all
+|a| and all |b w|, and so is what takes its place: no digits are lost that were there. This is not so for squares: the
+sum of (y - x w)**2 has all its digits, and sums of y**2, x y and x**2 have lost them where the residuals are small.
+So terms of a higher degree are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from tapeless.ir.builder import Builder
+from tapeless.ir.core import Apply, At, Body, For, Function, If, Index, Lambda, Stm, Sweep
+from tapeless.ir.types import Atom, Const, Type, Var, const, zero_of
+from tapeless.ir.walk import all_stms, free_in_exp, in_regions, map_function, with_stms
+from tapeless.ops.emit import Emit, sum_operator
+from tapeless.ops.op import FLOATS
+from tapeless.passes.coarsen.decisions import deciding
+from tapeless.passes.coarsen.forms import Coefficient, Form, Forms
+from tapeless.passes.coarsen.segments import Segment
+
+MOST = 3  # values of the loop that a term may hang on: each takes a sum of its own
+
+Report = Callable[[Segment], None]
+
+
+def sum_data_first(function: Function, report: Report = lambda segment: None) -> Function:
+    return map_function(function, _Sums(function, report).body)
+
+
+class _Sums:
+    def __init__(self, function: Function, report: Report) -> None:
+        self.function, self.report = function, report
+
+    @cached_property
+    def deciding(self) -> set[Var]:
+        return deciding(self.function.body)
+
+    def body(self, body: Body) -> Body:
+        stms: list[Stm] = []
+        for s in body.stms:
+            s = in_regions(s, self.body)
+            stms += self.loop(s, s.exp) if isinstance(s.exp, For) else [s]
+        return with_stms(body, stms)
+
+    def loop(self, stm: Stm, exp: For) -> list[Stm]:
+        """The sums of its body in front of it."""
+        if isinstance(exp.bound, Const) and exp.bound.value.real <= MOST:
+            return [stm]
+        inside = {exp.index, *exp.params, *(v for s in all_stms(exp.body) for v in s.vars)}
+        before = Builder(stm.span)
+        stms: list[Stm] = []
+        for s in exp.body.stms:
+            new = self.sum(s, inside, before) if isinstance(s.exp, Sweep | For) else None
+            stms += [s] if new is None else new
+        if not before.stms:
+            return [stm]
+        loop = replace(exp, body=Body(tuple(stms), exp.body.results))
+        return [*self.asked_for(exp.bound, before), Stm(stm.vars, loop, stm.span)]
+
+    def asked_for(self, bound: Atom, before: Builder) -> list[Stm]:
+        """Not if the loop makes no trip."""
+        if isinstance(bound, Const):
+            return before.stms
+        b = Builder(before.span)
+        made = [v for s in before.stms for v in s.vars]
+        renamed = [Var(v.name, v.type) for v in made]
+        some = Emit(b)("gt", bound, 0)
+        zeros = Body((), tuple(zero_of(v.type.dtype) for v in made))
+        names = dict(zip(made, renamed, strict=True))
+        stms = tuple(Stm(tuple(names[v] for v in s.vars), s.exp, s.span) for s in before.stms)
+        b.bind(made, If(some, Body(stms, tuple(renamed)), zeros))
+        return b.stms
+
+    def sum(self, stm: Stm, inside: set[Var], before: Builder) -> list[Stm] | None:
+        """A sum as one of what was summed up before."""
+        if any(v in self.deciding for v in stm.vars):
+            return None
+        moving = [v for v in free_in_exp(stm.exp) if v in inside]
+        terms = _terms(stm.exp) if isinstance(stm.exp, Sweep | For) else None
+        if terms is None or not 0 < len(moving) <= MOST or not all(_is_number(v.type) for v in moving):
+            return None
+        params, body, starts = terms
+        inner = Builder(stm.span)
+        forms = Forms(Emit(inner), moving)
+        with inner.region() as stms:
+            for s in body.stms:
+                if not _may_move(s):
+                    return None
+                if not forms.take(s):
+                    inner.add(s)
+        found: list[Form] = []
+        for r, start in zip(body.results, starts, strict=True):
+            form = forms.of(_added(r, start[0], body)) if start is not None else forms.of(r)
+            if form is None:
+                return None
+            found.append(form)
+        if any(s.exp.axes for s in stms if isinstance(s.exp, Index) and any(v in inside for v in free_in_exp(s.exp))):
+            return None
+        return self.written(stm, params, stms, found, starts, before)
+
+    def written(
+        self,
+        stm: Stm,
+        params: tuple[Var, ...],
+        stms: list[Stm],
+        found: Sequence[Form],
+        starts: Sequence[tuple[Var, Atom] | None],
+        before: Builder,
+    ) -> list[Stm]:
+        exp = stm.exp
+        with_totals = Builder(stm.span)
+        with with_totals.region() as made:
+            for s in stms:
+                with_totals.add(s)
+            emit = Emit(with_totals)
+            parts = [
+                (k, symbol, _number(emit, c, stm.vars[k].type))
+                for k, form in enumerate(found)
+                for symbol, c in form.items()
+            ]
+        types = [stm.vars[k].type for k, _, _ in parts]
+        totals = [Var("moment", t) for t in types]
+        if isinstance(exp, Sweep):
+            lam = Lambda(params, Body(tuple(made), tuple(a for _, _, a in parts)))
+            sums = tuple(sum_operator(t.dtype) for t in types)
+            before.bind(totals, replace(exp, lam=lam, reduces=sums))
+        else:
+            assert isinstance(exp, For)
+            so_far = [Var("moment", t) for t in types]
+            inner = Builder(stm.span)
+            for s in made:
+                inner.add(s)
+            more = [Emit(inner)("add", x, a) for x, (_, _, a) in zip(so_far, parts, strict=True)]
+            zeros = tuple(zero_of(t.dtype) for t in types)
+            loop = For(Var("i", params[0].type), exp.bound, tuple(so_far), zeros, Body(tuple(inner.stms), tuple(more)))
+            before.bind(totals, replace(loop, index=params[0]))
+        b = Builder(stm.span)
+        emit = Emit(b)
+        ends: list[Atom] = [
+            const(0.0, v.type.dtype) if s is None else s[1] for v, s in zip(stm.vars, starts, strict=True)
+        ]
+        for (k, symbol, _), total in zip(parts, totals, strict=True):
+            ends[k] = emit("add", ends[k], total if symbol is None else emit("mul", symbol, total))
+        for v, end in zip(stm.vars, ends, strict=True):
+            b.alias(v, end)
+            self.report(
+                Segment(stm.span, v.name, f"{v.name} by sums over the data, made once", len(stms), 2 * len(parts))
+            )
+        return b.stms
+
+
+Terms = tuple[tuple[Var, ...], Body, list[tuple[Var, Atom] | None]]
+
+
+def _terms(exp: Sweep | For) -> Terms | None:
+    """Of a sum: the parameters of a term, its body, and, for a loop, the values summed up and where they start."""
+    if isinstance(exp, Sweep):
+        sums = all(len(r.neutral) == 1 and _is_addition(r.op) and _is_zero(r.neutral[0]) for r in exp.reduces)
+        number = len(exp.reduces)
+        if exp.scans or not number or not sums or number != len(exp.lam.body.results):
+            return None
+        return exp.lam.params, exp.lam.body, [None] * number
+    if not exp.params or exp.hints.wish is not None or not all(_is_number(p.type) for p in exp.params):
+        return None
+    starts: list[tuple[Var, Atom] | None] = []
+    for p, init, r in zip(exp.params, exp.inits, exp.body.results, strict=True):
+        if _added(r, p, exp.body) is p:
+            return None
+        starts.append((p, init))
+    uses = [a for s in all_stms(exp.body) for a in free_in_exp(s.exp) if a in exp.params]
+    return ((exp.index,), exp.body, starts) if len(uses) == len(exp.params) else None
+
+
+def _added(result: Atom, param: Var, body: Body) -> Atom:
+    """What is added to a parameter to make the result; the parameter, if that is not how it is made."""
+    made = next((s.exp for s in body.stms if result in s.vars), None)
+    match made:
+        case Apply("add", (x, y)) if x is param and y is not param:
+            return y
+        case Apply("add", (x, y)) if y is param and x is not param:
+            return x
+    return param
+
+
+def _is_addition(op: Lambda) -> bool:
+    match op:
+        case Lambda((x, y), Body((Stm((t,), Apply("add", args)),), (r,))):
+            return r is t and set(args) == {x, y}
+    return False
+
+
+def _is_number(type: Type) -> bool:
+    return type.is_scalar and type.dtype in FLOATS
+
+
+def _is_zero(a: Atom) -> bool:
+    return isinstance(a, Const) and a.value == 0
+
+
+def _may_move(s: Stm) -> bool:
+    """Rows, and elements that are known to be there."""
+    if isinstance(s.exp, Index):
+        return all(isinstance(a, At) and not a.check for a in s.exp.axes)
+    return isinstance(s.exp, Apply)
+
+
+def _number(emit: Emit, c: Coefficient, type: Type) -> Atom:
+    whole = const(c.whole, type.dtype)
+    if c.rest is None:
+        return whole
+    return c.rest if not c.whole else emit("add", whole, c.rest)
