@@ -21,7 +21,9 @@ def prepared(lam: Lambda, functions: Functions | None = None) -> Lambda:
     f = _standing_alone(lam, functions)
     if pipeline.VERIFY:
         verify(f)
-    return Lambda(lam.params, Pipeline(verify=pipeline.VERIFY).run(PREPARING, f).body)
+    program = Functions() if functions is None else functions
+    run = Pipeline(verify=pipeline.VERIFY, coarsen=program.coarsen, segments=program.segments)
+    return Lambda(lam.params, run.run(PREPARING, f).body)
 
 
 def checked(stms: Sequence[Stm], functions: Functions) -> None:

@@ -88,7 +88,9 @@ class Function(Shareable, Generic[P, R]):
         functools.update_wrapper(self, python)
         self.python = python
         self.threads = threads if threads is not None else default_threads()
-        self.options = Options(check, unsafe, fastmath, debug_nans, memory, self.threads == 1)
+        self.options = Options(
+            check, unsafe, fastmath, debug_nans, memory, self.threads == 1, coarsen and not debug_nans
+        )
         self.cache = cache
         self._fast: dict[Any, tuple[_Short, ...]] = {}  # by types, ranks and flags
         self._hot: list[Callable[..., Any]] = []  # native entries of what is called often

@@ -56,6 +56,7 @@ from tapeless.frontend.state.surroundings import from_python, python_function, t
 from tapeless.frontend.state.values import Array, Cell, Scalar, Sequence_, Static, Value
 from tapeless.ir import pytree
 from tapeless.ir.core import Body, Function
+from tapeless.ir.segments import Segment
 from tapeless.ir.span import Span
 from tapeless.ir.types import FROM_NUMPY, LARGEST_SIZE, SCALAR, Dim, DType, Type, Var
 
@@ -117,6 +118,7 @@ class Traced:
     core: Function
     signature: Signature
     reads: Reads = field(default_factory=Reads)
+    segments: tuple[Segment, ...] = ()  # what was replaced before derivatives were taken
 
     @property
     def output(self) -> Output:
@@ -406,4 +408,4 @@ def _finish(
     signature = Signature(
         core.sizes, core.params, core.written, out, arguments, captured, watches, memory, tuple(apart)
     )
-    return Traced(core, signature, ctx.reads)
+    return Traced(core, signature, ctx.reads, tuple(ctx.b.functions.segments))

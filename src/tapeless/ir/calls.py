@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from tapeless.ir.core import Body, Call, Function, Lambda, Rule
 from tapeless.ir.quiet import quiet
+from tapeless.ir.segments import Segment
 from tapeless.ir.types import Atom, Type, Var
 from tapeless.ir.walk import Substitution, all_stms, apply_lambda, free_in_lambda, type_vars
 
@@ -24,6 +25,8 @@ class Functions:
     by_name: dict[str, Function] = field(default_factory=dict)
     derived: dict[Hashable, object] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)  # names
+    coarsen: bool = True  # before derivatives are taken
+    segments: list[Segment] = field(default_factory=list)  # what that replaced
 
     def __getitem__(self, name: str) -> Function:
         return self.by_name[name]

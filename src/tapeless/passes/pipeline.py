@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from tapeless.ir.contents import Kind, contents
 from tapeless.ir.core import For, Function, Hist, If, Library, Scatter, Sweep, UpdateAcc, While, WithAcc
+from tapeless.ir.segments import Segment
 from tapeless.ir.target import Target
 from tapeless.passes.accumulators.added_rows import add_in_place
 from tapeless.passes.accumulators.gather import gather
@@ -30,7 +31,6 @@ from tapeless.passes.bounds.version import version_loops
 from tapeless.passes.check.verify import verify as check_function
 from tapeless.passes.coarsen.closed_loops import close_loops
 from tapeless.passes.coarsen.moments import sum_data_first
-from tapeless.passes.coarsen.segments import Segment
 from tapeless.passes.inline import inline
 from tapeless.passes.parallel.fuse import fuse
 from tapeless.passes.parallel.parallelise import parallelise_derivable, parallelise_marked

@@ -21,6 +21,7 @@ from tapeless.frontend.state.context import Options
 from tapeless.ir.core import Function
 from tapeless.ir.digest import digest
 from tapeless.ir.printer import print_function
+from tapeless.ir.segments import Segment
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Var
@@ -62,7 +63,17 @@ class Compiled:
 
     @cached_property
     def optimized(self) -> Function:
-        return finished(self.traced.core, unsafe=self.options.unsafe)
+        return self._finished()
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """What coarsening replaced, by place: first for derivatives, then in the whole."""
+        found = list(self.traced.segments)
+        self._finished(segments=found)
+        return list(dict.fromkeys(found))
+
+    def _finished(self, **more: Any) -> Function:
+        return finished(self.traced.core, unsafe=self.options.unsafe, coarsen=self.options.coarsen, **more)
 
     @cached_property
     def in_place(self) -> Function:
@@ -90,7 +101,7 @@ class Compiled:
             case "ptx":
                 from tapeless.backends.llvm.ptx import ptx  # starts faster
 
-                core = finished(self.traced.core, unsafe=self.options.unsafe, target=Target.ptx)
+                core = self._finished(target=Target.ptx)
                 return ptx(lower(check_in_place(core)[0], target=Target.ptx, fastmath=self.options.fastmath).program)[0]
         raise ValueError(f"unknown stage {stage!r}: use core, optimized, loops, llvm, asm or ptx")
 
@@ -269,7 +280,7 @@ class _Source:
     def _lowered(self, work: Work, core: Function) -> _Lowered:
         options = self.options
         with work.at("passes", record=False):
-            core = finished(core, unsafe=options.unsafe, times=work.times)
+            core = finished(core, unsafe=options.unsafe, coarsen=options.coarsen, times=work.times)
         with work.at("in place"):
             core, copies = check_in_place(core)
         with work.at("lower"):

@@ -81,7 +81,7 @@ def _make_report(compiled: Compiled, values: Mapping[Var, Any], measure: Measure
     peak = footprint(outline(compiled.lowered), values, threads).peak if plans else None
     return Report(
         core.name, lines, loops, copies, dict(compiled.times), compiled.from_cache, total,
-        plans=plans, peak_bytes=peak, measure=measure,
+        segments=compiled.segments, plans=plans, peak_bytes=peak, measure=measure,
     )  # fmt: skip
 
 

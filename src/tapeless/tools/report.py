@@ -19,6 +19,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from tapeless.ir.segments import Segment
 from tapeless.tools.plots import Measure, plot_plans
 from tapeless.tools.recovery import Recovered, recovery_lines, size_text
 
@@ -105,7 +106,7 @@ class Report:
     times: dict[str, float]
     from_cache: bool = False
     memory_bytes: int | None = None
-    segments: list[Any] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
     kernels: list[Any] = field(default_factory=list)
     plans: list[Recovered] = field(default_factory=list)
     peak_bytes: int | None = None
@@ -261,10 +262,16 @@ def _plain(report: Report) -> str:
     if report.plans:
         out += ["", f"backward pass ({kept_text(report)})"]
         out += [line for plan in report.plans for line in recovery_lines(plan)]
+    if report.segments:
+        out += ["", "closed forms", *(x for s in report.segments for x in _wrapped(str(s)))]
     copies = copy_texts(report)
-    wrapped = [x for c in copies for x in textwrap.wrap(f"  {c}", WIDTH, subsequent_indent="    ")]
+    wrapped = [x for c in copies for x in _wrapped(c)]
     out += ["", "copies", *wrapped] if copies else ["", "copies: none"]
     return "\n".join(out) + "\n"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(f"  {text}", WIDTH, subsequent_indent="    ")
 
 
 def _plain_line(line: Line, indent: int) -> str:
@@ -324,6 +331,8 @@ def _rich(report: Report) -> Group:
     if report.plans:
         parts += ["", Text(f"backward pass ({kept_text(report)})", style="bold")]
         parts += [Text(line) for plan in report.plans for line in recovery_lines(plan)]
+    if report.segments:
+        parts += ["", Text("closed forms", style="bold"), *(Text(str(s)) for s in report.segments)]
     notes = [f"copy, {c}" for c in copy_texts(report)] or ["no copies inserted"]
     parts += ["", *(Text(n, style="magenta" if report.copies else "dim") for n in notes)]
     parts.append(Text(_times_text(report), style="dim"))
@@ -366,6 +375,7 @@ body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 72em;
 CONTENT = """<div class="tapeless"><h1>{title}</h1><p>{summary}</p>
 {tables}
 {plans}
+{segments}
 <h2>Copies</h2>{copies}
 <h2>Compile time</h2><p>{times}</p></div>
 """
@@ -389,9 +399,11 @@ def _content(report: Report) -> str:
         tables.append(f"<table><tr>{heads}</tr>\n" + "\n".join(rows) + "\n</table>")
     copies = "".join(f"<li>{_e(c)}</li>" for c in copy_texts(report))
     plans = "\n".join(line for plan in report.plans for line in recovery_lines(plan))
+    segments = "".join(f"<li>{_e(str(s))}</li>" for s in report.segments)
     title = f"Backward pass ({kept_text(report)})"
     return CONTENT.format(
         plans=f"<h2>{_e(title)}</h2><pre>{_e(plans)}</pre>" if plans else "",
+        segments=f"<h2>Closed forms</h2><ul>{segments}</ul>" if segments else "",
         title=_e(report.function),
         summary=_e(_summary(report)),
         tables="\n".join(tables),

@@ -100,6 +100,7 @@ class Options:
     debug_nans: bool = False
     memory: str | None = None  # for backward sweeps
     alone: bool = False  # runs on one thread
+    coarsen: bool = True
 
 
 @dataclass(eq=False)
@@ -168,6 +169,9 @@ class Context:
     reversing: int = 0  # reversible functions whose own way backwards is being traced
     numbers: Iterator[int] = field(default_factory=itertools.count)
     sources: dict[str, Source] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.b.functions.coarsen = self.options.coarsen
 
     # -- memory
 

@@ -23,17 +23,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tapeless.ir.builder import Builder
-from tapeless.ir.core import Apply, Body, For, Function, If, Stm
+from tapeless.ir.core import Apply, Body, For, Function, If, Stm, While
 from tapeless.ir.effects import is_effect
 from tapeless.ir.operands import operands
-from tapeless.ir.types import Atom, Const, Type, Var, const
+from tapeless.ir.segments import Segment
+from tapeless.ir.types import Atom, Const, Type, Var
 from tapeless.ir.walk import free_in_exp, in_regions, map_function, with_stms
 from tapeless.ops.emit import Emit
 from tapeless.ops.op import FLOATS
 from tapeless.passes.coarsen.decisions import deciding
-from tapeless.passes.coarsen.forms import Coefficient, Form, Forms
+from tapeless.passes.coarsen.forms import Coefficient, Form, Forms, total
 from tapeless.passes.coarsen.powers import Powers
-from tapeless.passes.coarsen.segments import Segment
+from tapeless.passes.coarsen.wording import Words
 
 FEW = 64  # trips for each value that doubling takes longer than
 MOST = 3  # values that depend on each other
@@ -78,9 +79,10 @@ class _Closer:
             return [stm]
         reading = _Reading(exp, carried, stm)
         found = reading.found
-        if not found or any(stm.vars[f.position] in self.deciding for f in found):
-            found = [f for f in found if stm.vars[f.position] not in self.deciding]
-            found = reading.independent(found)
+        decide = [f for f in found if stm.vars[f.position] in self.deciding]
+        if decide:
+            self.left(stm, reading, decide, "a branch or a test hangs on its last bit")
+            found = reading.independent([f for f in found if f not in decide])
         simple = reading.not_needed([f for f in found if reading.is_simple(f)])
         if len(found) == len(exp.params) and not reading.effects and len(simple) < len(found):
             return self.gone(stm, exp, reading, found)
@@ -118,7 +120,7 @@ class _Closer:
             b.add(Stm(tuple(stm.vars[k] for k in left), new, stm.span))
         for f, end in zip(found, ends, strict=True):
             b.alias(stm.vars[f.position], end)
-            self.note(stm, exp, f, reading)
+            self.note(stm, reading, f, 3 if f.coefficient(exp.params[f.position]).is_one else 6)
         return b.stms
 
     def simple(self, emit: Emit, exp: For, reading: _Reading, f: _Found) -> Atom:
@@ -127,14 +129,14 @@ class _Closer:
         trips = emit.convert(exp.bound, dtype)
         own, more = f.coefficient(param), f.coefficient(None).rest
         if own.is_one:
-            total = start if more is None else emit("add", start, emit("mul", trips, more))
+            end = start if more is None else emit("add", start, emit("mul", trips, more))
             slope = Coefficient(0) if reading.index is None else f.coefficient(reading.index)
             if slope.whole or slope.rest is not None:
                 pairs = emit("mul", emit("mul", trips, emit("sub", trips, 1.0)), 0.5)
-                total = emit("add", total, emit("mul", pairs, reading.forms.total(slope, param)))
-            return total
+                end = emit("add", end, emit("mul", pairs, total(emit, slope, dtype)))
+            return end
         # In two halves: the whole power may be out of range though the result is not.
-        base = reading.forms.total(own, param)
+        base = total(emit, own, dtype)
         half = emit.convert(emit("floordiv", exp.bound, 2), dtype)
         first, second = emit("pow", base, half), emit("pow", base, emit("sub", trips, half))
         return emit("mul", emit("mul", start, first), second)
@@ -147,13 +149,16 @@ class _Closer:
         emit = Emit(b)
         enough = FEW * len(found)
         if isinstance(exp.bound, Const) and exp.bound.value.real <= enough:
+            self.left(stm, reading, found, f"with {exp.bound.value.real} trips the loop is faster")
             return [stm]
         with b.region() as stms:
             for s in reading.constants:
                 b.add(s)
             ends = self.at_once(b, exp, reading, found)
         for f in found:
-            self.note(stm, exp, f, reading)
+            self.note(
+                stm, reading, f, len(b.stms) + sum(len(x.exp.body.stms) for x in stms if isinstance(x.exp, While))
+            )
         if isinstance(exp.bound, Const):
             for v, end in zip(stm.vars, ends, strict=True):
                 with_alias = Builder(stm.span)
@@ -169,21 +174,16 @@ class _Closer:
     def at_once(self, b: Builder, exp: For, reading: _Reading, found: list[_Found]) -> list[Atom]:
         params = [exp.params[f.position] for f in found]
         matrix = [[f.coefficient(p) for p in params] for f in found]
-        zero = const(0.0, params[0].type.dtype)
-        shift = [reading.forms.total(f.coefficient(None), zero) for f in found]
+        shift = [total(Emit(b), f.coefficient(None), params[0].type.dtype) for f in found]
         return Powers(b, params[0].type).trips(matrix, shift, [exp.inits[f.position] for f in found], exp.bound)
 
-    def note(self, stm: Stm, exp: For, f: _Found, reading: _Reading) -> None:
-        name = stm.vars[f.position].name
-        param = exp.params[f.position]
-        own = f.coefficient(param)
-        if not reading.is_simple(f):
-            form, after = f"{name} = A**n {name} + ..., by doubling", 0
-        elif own.is_one:
-            form, after = f"{name} + n * step", 2
-        else:
-            form, after = f"{name} * factor**n", 2
-        self.report(Segment(stm.span, name, form, len(exp.body.stms), after))
+    def note(self, stm: Stm, reading: _Reading, f: _Found, after: int) -> None:
+        form, before = reading.text(f), len(reading.exp.body.stms)
+        self.report(Segment(stm.span, stm.vars[f.position].name, before, after, form))
+
+    def left(self, stm: Stm, reading: _Reading, found: list[_Found], why: str) -> None:
+        for f in found:
+            self.report(Segment(stm.span, stm.vars[f.position].name, len(reading.exp.body.stms), 0, None, why))
 
 
 class _Reading:
@@ -210,6 +210,7 @@ class _Reading:
             else:
                 self.constants.append(s)
         self.changing = changing
+        self.words = Words(self.constants)
         self.found = self._recurrences(carried)
 
     def _float_index(self, exp: For) -> Var | None:
@@ -246,6 +247,27 @@ class _Reading:
         if coupled and (len(found) > MOST or len(types) > 1 or indexed):
             return [f for f in found if self.is_simple(f)]
         return found
+
+    def text(self, f: _Found) -> str:
+        """The value after the loop."""
+        param, start = self.exp.params[f.position], self.words.of(self.exp.inits[f.position])
+        n, own, more = self.words.of(self.exp.bound), f.coefficient(param), f.coefficient(None).rest
+        if len(self.found) > 1 and not self.is_simple(f):
+            return f"A**{n} ({', '.join(self.exp.params[g.position].name for g in self.found)}) + ..., by doubling"
+        factor = self.words.of(own.whole if own.rest is None else own.rest)
+        if own.whole and own.rest is not None:
+            factor = f"({own.whole:g} + {factor})"
+        if own.is_one:
+            steps = [] if more is None else [f"{n} * {self.words.of(more)}"]
+            slope = self.index is not None and f.form.get(self.index)
+            if slope:
+                by = "" if slope.rest is None else f" * {self.words.of(slope.rest)}"
+                steps.append(f"{n} * ({n} - 1) / 2{by}")
+            return " + ".join([start, *steps])
+        power = f"{factor}**{n} * {start}"
+        return (
+            power if more is None else f"{power} + {self.words.of(more)} * (1 + ... + {factor}**({n} - 1)), by doubling"
+        )
 
     def is_simple(self, f: _Found) -> bool:
         """A sum, or a power: of no other value."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tapeless.ir.core import Apply, Stm
-from tapeless.ir.types import Atom, Const, Var, const
+from tapeless.ir.types import Atom, Const, DType, Var, const
 from tapeless.ir.walk import free_in_exp
 from tapeless.ops.emit import Emit
 from tapeless.ops.op import FLOATS
@@ -35,6 +35,14 @@ class Coefficient:
 
 
 Form = Mapping[Var | None, Coefficient]  # by symbol; None has what stands by itself
+
+
+def total(emit: Emit, c: Coefficient, dtype: DType) -> Atom:
+    """As one number."""
+    whole = const(c.whole, dtype)
+    if c.rest is None:
+        return whole
+    return c.rest if not c.whole else emit("add", whole, c.rest)
 
 
 class Forms:
@@ -70,7 +78,9 @@ class Forms:
             case Apply("mul", (x, y)):
                 return self._product(self.of(x), self.of(y))
             case Apply("div", (x, y)) if isinstance(y, Const) or not (y in self.known or y in self.lost):
-                return self._each(self.of(x), lambda c: Coefficient(0, self.emit("div", self.total(c, y), y)))
+                return self._each(
+                    self.of(x), lambda c: Coefficient(0, self.emit("div", total(self.emit, c, y.type.dtype), y))
+                )
             case _ if row.linear and row.arity == 2:
                 return self._sum(exp.op, self.of(exp.args[0]), self.of(exp.args[1]))
             case _ if exp.op == "identity":
@@ -80,13 +90,6 @@ class Forms:
                     self.of(x), lambda c: Coefficient(-c.whole, None if c.rest is None else self.emit("neg", c.rest))
                 )
         return None
-
-    def total(self, c: Coefficient, like: Atom) -> Atom:
-        """As one number, of the type of `like`."""
-        whole = const(c.whole, like.type.dtype)
-        if c.rest is None:
-            return whole
-        return c.rest if not c.whole else self.emit("add", whole, c.rest)
 
     def _each(self, form: Form | None, change: object) -> Form | None:
         assert callable(change)
@@ -140,5 +143,7 @@ class Forms:
             if a.whole == b.whole:
                 found[s] = Coefficient(a.whole, self.emit("select", cond, *rests))
             else:
-                found[s] = Coefficient(0, self.emit("select", cond, self.total(a, like), self.total(b, like)))
+                found[s] = Coefficient(
+                    0, self.emit("select", cond, *(total(self.emit, c, like.type.dtype) for c in (a, b)))
+                )
         return found

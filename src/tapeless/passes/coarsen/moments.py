@@ -23,13 +23,14 @@ from functools import cached_property
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, At, Body, For, Function, If, Index, Lambda, Stm, Sweep
+from tapeless.ir.segments import Segment
 from tapeless.ir.types import Atom, Const, Type, Var, const, zero_of
 from tapeless.ir.walk import all_stms, free_in_exp, in_regions, map_function, with_stms
 from tapeless.ops.emit import Emit, sum_operator
 from tapeless.ops.op import FLOATS
 from tapeless.passes.coarsen.decisions import deciding
-from tapeless.passes.coarsen.forms import Coefficient, Form, Forms
-from tapeless.passes.coarsen.segments import Segment
+from tapeless.passes.coarsen.forms import Form, Forms, total
+from tapeless.passes.coarsen.wording import Words
 
 MOST = 3  # values of the loop that a term may hang on: each takes a sum of its own
 
@@ -95,8 +96,11 @@ class _Sums:
         params, body, starts = terms
         inner = Builder(stm.span)
         forms = Forms(Emit(inner), moving)
+        summed = {start[0] for start in starts if start is not None}
         with inner.region() as stms:
             for s in body.stms:
+                if any(v in summed for v in free_in_exp(s.exp)):
+                    continue  # it adds a term
                 if not _may_move(s):
                     return None
                 if not forms.take(s):
@@ -127,12 +131,13 @@ class _Sums:
                 with_totals.add(s)
             emit = Emit(with_totals)
             parts = [
-                (k, symbol, _number(emit, c, stm.vars[k].type))
+                (k, symbol, total(emit, c, stm.vars[k].type.dtype))
                 for k, form in enumerate(found)
                 for symbol, c in form.items()
             ]
         types = [stm.vars[k].type for k, _, _ in parts]
-        totals = [Var("moment", t) for t in types]
+        names = [f"{stm.vars[k].name}_{0 if symbol is None else symbol.name}" for k, symbol, _ in parts]
+        totals = [Var(name, t) for name, t in zip(names, types, strict=True)]
         if isinstance(exp, Sweep):
             lam = Lambda(params, Body(tuple(made), tuple(a for _, _, a in parts)))
             sums = tuple(sum_operator(t.dtype) for t in types)
@@ -152,13 +157,15 @@ class _Sums:
         ends: list[Atom] = [
             const(0.0, v.type.dtype) if s is None else s[1] for v, s in zip(stm.vars, starts, strict=True)
         ]
-        for (k, symbol, _), total in zip(parts, totals, strict=True):
-            ends[k] = emit("add", ends[k], total if symbol is None else emit("mul", symbol, total))
+        for (k, symbol, _), summed in zip(parts, totals, strict=True):
+            ends[k] = emit("add", ends[k], summed if symbol is None else emit("mul", symbol, summed))
         for v, end in zip(stm.vars, ends, strict=True):
             b.alias(v, end)
-            self.report(
-                Segment(stm.span, v.name, f"{v.name} by sums over the data, made once", len(stms), 2 * len(parts))
-            )
+        words = Words(made)
+        for k, v in enumerate(stm.vars):
+            mine = [(symbol, words.plain(a)) for j, symbol, a in parts if j == k]
+            form = " + ".join(f"sum({a})" if s is None else f"{s.name} * sum({a})" for s, a in mine)
+            self.report(Segment(stm.span, v.name, len(stms), 2 * len(mine), form))
         return b.stms
 
 
@@ -215,10 +222,3 @@ def _may_move(s: Stm) -> bool:
     if isinstance(s.exp, Index):
         return all(isinstance(a, At) and not a.check for a in s.exp.axes)
     return isinstance(s.exp, Apply)
-
-
-def _number(emit: Emit, c: Coefficient, type: Type) -> Atom:
-    whole = const(c.whole, type.dtype)
-    if c.rest is None:
-        return whole
-    return c.rest if not c.whole else emit("add", whole, c.rest)
