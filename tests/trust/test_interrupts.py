@@ -106,7 +106,7 @@ def rotation(x, n):
     y = 0.5
     for i in range(n):
         x = x + 0.001 * y
-        y = y - 0.001 * x
+        y = y - 0.001 * np.sin(x)
     return x * y
 
 

@@ -16,13 +16,15 @@ from tapeless.passes.check.verify import verify
 from tapeless.passes.pipeline import PREPARING, Pipeline
 
 
-def prepared(lam: Lambda, functions: Functions | None = None) -> Lambda:
-    """The same, in the form that derivatives are taken of. `functions` are those of the program."""
+def prepared(lam: Lambda, functions: Functions | None = None, coarsen: bool = True) -> Lambda:
+    """The same, in the form that derivatives are taken of. `functions` are those of the program, which may forbid to
+    `coarsen` too.
+    """
     f = _standing_alone(lam, functions)
     if pipeline.VERIFY:
         verify(f)
     program = Functions() if functions is None else functions
-    run = Pipeline(verify=pipeline.VERIFY, coarsen=program.coarsen, segments=program.segments)
+    run = Pipeline(verify=pipeline.VERIFY, coarsen=coarsen and program.coarsen, segments=program.segments)
     return Lambda(lam.params, run.run(PREPARING, f).body)
 
 

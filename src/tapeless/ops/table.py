@@ -231,8 +231,8 @@ ARITHMETIC = (
     _binary(
         "times", INEXACT, np.multiply, Instruction("", "fmul"), monotone=True, unit=ONE, singular_at=OF_SLOPES
     ),  # Note [Products of slopes]
-    _binary("mul_rounded", FLOATS, np.multiply, Special("mul_rounded"), monotone=True, word="*"),  # Note [Two parts]
-    _binary("mul_error", FLOATS, mul_error, Special("mul_error"), word="rounding error"),
+    _binary("mul_rounded", FLOATS, np.multiply, Special("mul_rounded"), monotone=True, commutative=True, word="*"),  # Note [Two parts]
+    _binary("mul_error", FLOATS, mul_error, Special("mul_error"), commutative=True, word="rounding error"),
     _binary(
         "div", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE, symbol="/",
         monotone=True, unit=LAST_ONE, singular_at=BY_ZERO, inverse=(Inverse("mul", rounded=INEXACT), None),

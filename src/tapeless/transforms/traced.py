@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tapeless.ad.forward import jvp_body
-from tapeless.ad.policy import DEFAULT, NoRecovery, Policy
+from tapeless.ad.policy import AS_IT_COMES, DEFAULT, NoRecovery, Policy
 from tapeless.ad.reverse import vjp_body
 from tapeless.ad.transform import checked, prepared
 from tapeless.frontend.data.arguments import numeric
@@ -132,7 +132,8 @@ def trace(
     functions = ctx.b.functions
     one_budget = policy.memory is not None  # for all loops together
     body = inline_here(Body(tuple(stms), tuple(atoms)), functions, everything=one_budget)
-    lam = prepared(Lambda(tuple(params), body), functions)
+    as_wished = policy.recover != AS_IT_COMES  # of loops, which must be there then
+    lam = prepared(Lambda(tuple(params), body), functions, coarsen=not as_wished)
     return Traced(ctx, lam, params, inputs, result, leaves, policy)
 
 

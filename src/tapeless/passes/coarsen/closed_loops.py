@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tapeless.ir.builder import Builder
-from tapeless.ir.core import Apply, Body, For, Function, If, Stm, While
+from tapeless.ir.core import Apply, Body, For, Function, If, Progress, Stm, While
 from tapeless.ir.effects import is_effect
 from tapeless.ir.operands import operands
 from tapeless.ir.segments import Segment
@@ -75,7 +75,8 @@ class _Closer:
 
     def loop(self, stm: Stm, exp: For) -> list[Stm]:
         carried = [p for p in exp.params if p.type.is_scalar and p.type.dtype in FLOATS]
-        if not carried or exp.hints.wish is not None or exp.hints.few:
+        shown = any(isinstance(s.exp, Progress) for s in exp.body.stms)
+        if not carried or shown or exp.hints.wish is not None or exp.hints.few:
             return [stm]
         reading = _Reading(exp, carried, stm)
         found = reading.found

@@ -55,7 +55,7 @@ class Forms:
         """Whether the statement has to do with the symbols; if not, it is left to the caller."""
         if not any(v in self.known or v in self.lost for v in free_in_exp(stm.exp)):
             return False
-        form = self._form(stm.exp) if isinstance(stm.exp, Apply) and stm.vars[0].type.dtype in FLOATS else None
+        form = self._form(stm.exp, stm.vars[0].type.dtype) if isinstance(stm.exp, Apply) else None
         if form is None:
             self.lost.update(stm.vars)
         else:
@@ -68,13 +68,13 @@ class Forms:
         found = self.known.get(a) if isinstance(a, Var) else None
         return found if found is not None else {None: Coefficient(0, a)}
 
-    def _form(self, exp: Apply) -> Form | None:
-        if any(a.type.dtype not in FLOATS for a in exp.args if exp.op != "select"):
+    def _form(self, exp: Apply, dtype: DType) -> Form | None:
+        if dtype not in FLOATS or any(a.type.dtype not in FLOATS for a in exp.args if exp.op != "select"):
             return None
         row = TABLE[exp.op]
         match exp:
             case Apply("select", (cond, x, y)):
-                return self._choice(cond, self.of(x), self.of(y))
+                return self._choice(cond, self.of(x), self.of(y), dtype)
             case Apply("mul", (x, y)):
                 return self._product(self.of(x), self.of(y))
             case Apply("div", (x, y)) if isinstance(y, Const) or not (y in self.known or y in self.lost):
@@ -130,20 +130,15 @@ class Forms:
 
         return self._each(y, scaled)
 
-    def _choice(self, cond: Atom, x: Form | None, y: Form | None) -> Form | None:
+    def _choice(self, cond: Atom, x: Form | None, y: Form | None, dtype: DType) -> Form | None:
         if x is None or y is None or (isinstance(cond, Var) and (cond in self.lost or cond in self.known)):
             return None
-        like = next(c.rest for f in (x, y) for c in f.values() if c.rest is not None) if x != y else None
-        if like is None:
-            return x
         found: dict[Var | None, Coefficient] = {}
         for s in {**x, **y}:
             a, b = x.get(s, Coefficient(0)), y.get(s, Coefficient(0))
-            rests = [const(0.0, like.type.dtype) if c.rest is None else c.rest for c in (a, b)]
+            rests = [const(0.0, dtype) if c.rest is None else c.rest for c in (a, b)]
             if a.whole == b.whole:
                 found[s] = Coefficient(a.whole, self.emit("select", cond, *rests))
             else:
-                found[s] = Coefficient(
-                    0, self.emit("select", cond, *(total(self.emit, c, like.type.dtype) for c in (a, b)))
-                )
+                found[s] = Coefficient(0, self.emit("select", cond, *(total(self.emit, c, dtype) for c in (a, b))))
         return found
