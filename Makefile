@@ -10,7 +10,7 @@ TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-each test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls bench-reversible format clean help
+.PHONY: demo test test-each test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls bench-reversible bench-coarsening format clean help
 
 demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
@@ -51,6 +51,9 @@ bench-calls: $(BENCH) ## the cost of a call, beside Numba and plain Python
 
 bench-reversible: $(DEV) ## reversible functions beside plain ones: forward, inverse, gradient, memory
 	@$(BIN)/python -m benchmarks.reversible
+
+bench-coarsening: $(DEV) ## time gradients with closed forms and without, beside C, and JAX, PyTorch and CasADi where installed
+	@$(BIN)/python -m benchmarks.coarsening
 
 format: $(DEV) ## format the code and mend what the linter can mend
 	@$(BIN)/ruff check --fix-only .

@@ -18,18 +18,24 @@ class Case:
 
 
 def cases() -> list[Case]:
-    found = [Case(f"descent {n} records, 1000 steps", programs.descent, (0.05, *records(n), 1000)) for n in (200, 1000, 2000)]
+    found = [
+        Case(f"descent {n} records, 1000 steps", programs.descent, (0.05, *records(n), 1000)) for n in (200, 1000, 2000)
+    ]
     found.append(Case("descent 1000 records, stops", programs.stopping_descent, (0.05, *records(1000), 1000)))
     found += [Case(f"brachistochrone {n} points", programs.brachistochrone, (wire(n), 4.0)) for n in (200, 400, 1000)]
     found += [
-        Case(f"cart-pole {n} steps", programs.cart_pole, (np.linspace(-0.1, 0.1, n), 0.1, 0.2, 0.05, 0.1)) for n in (6, 8, 10)
+        Case(f"cart-pole {n} steps", programs.cart_pole, (np.linspace(-0.1, 0.1, n), 0.1, 0.2, 0.05, 0.1))
+        for n in (6, 8, 10)
     ]
     found += [
         Case(f"HMC {rows} x {columns}", programs.posterior, (np.full(columns, 0.3), *regression(rows, columns)))
         for rows, columns in ((100, 1), (1000, 2), (800, 3))
     ]
     found += [Case(f"springs {n} vertices", programs.springs, net(n), (0, 1)) for n in (10, 20, 40)]
-    found += [Case(f"walker {n} steps", programs.walker, (np.full((n, 4), 0.7) * np.sin(np.arange(4.0 * n)).reshape(n, 4), n)) for n in (50,)]
+    found += [
+        Case(f"walker {n} steps", programs.walker, (np.full((n, 4), 0.7) * np.sin(np.arange(4.0 * n)).reshape(n, 4), n))
+        for n in (50,)
+    ]
     return found
 
 

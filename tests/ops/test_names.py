@@ -19,6 +19,7 @@ ALLOWED = {
     "frontend/numpy/ufuncs.py": "functions of NumPy",
     "lower/ir/interp/plain.py": "rows on Python's integers",
     "passes/tidy/algebra.py": "a rule of each row",
+    "passes/tidy/scales.py": "a rule of each row that hands factors on",
     "passes/bounds/numbers.py": "rows on affine forms",
     "symbolic/formulas": "a formula of each row, and how it is written",
 }

@@ -41,6 +41,7 @@ from tapeless.passes.tidy.cse import cse
 from tapeless.passes.tidy.dce import dce
 from tapeless.passes.tidy.hoist import hoist
 from tapeless.passes.tidy.quotients import settle_quotients
+from tapeless.passes.tidy.scales import lift_scales
 from tapeless.passes.tidy.simplify import simplify
 
 CPU = frozenset({Target.cpu})
@@ -148,6 +149,8 @@ FINISHING: tuple[Step, ...] = (
     Pass("product sums", sum_products_first, about=frozenset({Library})),
     Pass("added rows", add_in_place, about=frozenset({UpdateAcc})),
     Pass("version", version_loops, about=frozenset({For})),
+    TIDY_FINALLY,
+    Pass("scales", lift_scales, about=frozenset({"mul", "neg"})),
     TIDY_FINALLY,
     Pass("quotients", settle_quotients, about=frozenset({"quotient"})),
     Pass("tiles", write_tiles, CPU, about=frozenset({WithAcc})),

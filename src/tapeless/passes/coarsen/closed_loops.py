@@ -255,20 +255,20 @@ class _Reading:
         n, own, more = self.words.of(self.exp.bound), f.coefficient(param), f.coefficient(None).rest
         if len(self.found) > 1 and not self.is_simple(f):
             return f"A**{n} ({', '.join(self.exp.params[g.position].name for g in self.found)}) + ..., by doubling"
-        factor = self.words.of(own.whole if own.rest is None else own.rest)
-        if own.whole and own.rest is not None:
-            factor = f"({own.whole:g} + {factor})"
+        words = self.words
         if own.is_one:
-            steps = [] if more is None else [f"{n} * {self.words.of(more)}"]
+            steps = [] if more is None else [f"{n} * {words.factor(more)}"]
             slope = self.index is not None and f.form.get(self.index)
             if slope:
-                by = "" if slope.rest is None else f" * {self.words.of(slope.rest)}"
+                by = "" if slope.rest is None else f" * {words.factor(slope.rest)}"
                 steps.append(f"{n} * ({n} - 1) / 2{by}")
             return " + ".join([start, *steps])
-        power = f"{factor}**{n} * {start}"
-        return (
-            power if more is None else f"{power} + {self.words.of(more)} * (1 + ... + {factor}**({n} - 1)), by doubling"
-        )
+        factor = words.of(own.whole if own.rest is None else own.rest)
+        if own.whole and own.rest is not None:
+            factor = f"({own.whole:g} + {words.factor(own.rest)})"
+        power = [] if start == "0" else [f"{factor}**{n} * {start}"]
+        more_of = [] if more is None else [f"{words.factor(more)} * (1 + ... + {factor}**({n} - 1))"]
+        return " + ".join([*power, *more_of]) + (", by doubling" if more_of else "")
 
     def is_simple(self, f: _Found) -> bool:
         """A sum, or a power: of no other value."""

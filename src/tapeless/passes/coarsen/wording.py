@@ -36,6 +36,11 @@ class Words:
             return f"({args[0]} {row.symbol} {args[1]})"
         return f"({row.symbol}{args[0]})" if row.symbol else f"{row.name}({', '.join(args)})"
 
+    def factor(self, a: Atom | float) -> str:
+        """To be multiplied: a product needs no parentheses."""
+        product = isinstance(a, Var) and a in self.defs and self.defs[a].op == "mul"
+        return self.plain(a) if product else self.of(a)
+
     def plain(self, a: Atom | float) -> str:
         """Without parentheses around it."""
         text = self.of(a)
