@@ -48,19 +48,19 @@ class Measured:
 
 @dataclass(frozen=True)
 class Check:
-    """A case whose answers are compared. A gradient whose entries are below `zero` is nothing but rounding errors."""
+    """What is right for a case. Gradients are compared by their largest entries, or by `least` if those are smaller."""
 
     case: Case
     value: float
     slopes: tuple[Any, ...]
-    zero: float = 0.0
+    least: float = 0.0
 
     def agree(self, label: str, answer: Any) -> None:
-        """Raises AssertionError unless gradients agree, by their largest entries, and values where they are given."""
+        """Raises AssertionError unless the answer is right; `tp.grad` gives no value."""
         value, slopes = (self.value, as_tuple(answer)) if label == COARSENED else answer
         np.testing.assert_allclose(value, self.value, rtol=RTOL, err_msg="value")
         for one, other in zip(slopes, self.slopes, strict=True):
-            largest = max(float(np.max(np.abs(other))), self.zero)
+            largest = max(float(np.max(np.abs(other))), self.least)
             np.testing.assert_allclose(one, other, rtol=RTOL, atol=RTOL * largest, err_msg="gradient")
 
 
@@ -69,22 +69,21 @@ def gradient(case: Case, **options: bool) -> Callable[..., Any]:
     return made
 
 
-def primal(case: Case) -> Callable[..., Any]:
-    made: Callable[..., Any] = tp.function(case.program, threads=1)
-    return made
+def references(case: Case) -> list[Runner]:
+    plain, primal = gradient(case, coarsen=False), tp.function(case.program, threads=1)
+    return [Runner(PLAIN, 1, plain), Runner(PRIMAL, 1, primal)]
 
 
-def checks(case: Case) -> list[Check]:
+def checks(case: Case, plain: Runner, primal: Runner) -> list[Check]:
     """The case itself; a descent also after few steps, as after many the rate does not matter any more."""
 
     def check(case: Case) -> Check:
-        slopes = as_tuple(gradient(case, coarsen=False)(*case.args))
-        return Check(case, primal(case)(*case.args), slopes)
+        return Check(case, primal.run(case.args), as_tuple(plain.run(case.args)))
 
     whole = check(case)
     if case.program not in (programs.descent, programs.stopping_descent):
         return [whole]
-    return [replace(whole, zero=abs(whole.value)), check(replace(case, args=(*case.args[:-1], FEW)))]
+    return [replace(whole, least=abs(whole.value)), check(replace(case, args=(*case.args[:-1], FEW)))]
 
 
 MAKERS: dict[str, Callable[[Case], Callable[..., Any]]] = {
@@ -124,11 +123,12 @@ def labels(case: Case) -> list[str]:
 
 def measure(case: Case, effort: Effort, failures: Failures) -> Measured:
     attempt = partial(failures.attempt, place=case.name)
-    runners: list[Runner] = []
-    if known := attempt("reference", action=partial(checks, case)):
-        runners += [Runner(PLAIN, 1, gradient(case, coarsen=False)), Runner(PRIMAL, 1, primal(case))]
+    runners = references(case)
+    if known := attempt("reference", action=partial(checks, case, *runners)):
         found = (attempt(label, action=partial(entrant, label, known)) for label in labels(case))
         runners += [one for one in found if one]
+    else:
+        runners = []
     race(runners, case.args, rounds=effort.rounds, budget=effort.budget)
     for one in runners:
         one.close()

@@ -46,12 +46,11 @@ def gradient(case: Case) -> Callable[..., Any]:
     arrays = [np.array(case.args[k], float).ravel(order="F") for k in inputs]
     made = [np.empty(one.numel()) for one in (value, *slopes)]
     for place, array in enumerate(arrays):
-        buffer.set_arg(place, memoryview(array))
+        buffer.set_arg(place, array.data)
     for place, array in enumerate(made):
-        buffer.set_res(place, memoryview(array))
+        buffer.set_res(place, array.data)
     shapes = [np.shape(case.args[k]) for k in as_tuple(case.argnums)]
     answer = made[0].reshape(()), tuple(a.reshape(s, order="F") for a, s in zip(made[1:], shapes, strict=True))
-
     return Evaluation(run, answer, (function, buffer, arrays))
 
 
