@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import tapeless as tp
+from benchmarks.coarsening.cases import cases
 from benchmarks.gradbench.protocol import EVALS
 from benchmarks.gradients import GRADIENTS
 from benchmarks.memory_programs import PROGRAMS
@@ -22,7 +23,7 @@ from benchmarks.workloads import WORKLOADS
 from tapeless.frontend.entry import trace
 from tapeless.ir.core import Function
 from tapeless.ir.target import Target
-from tapeless.passes.pipeline import FINISHING, PREPARING, Pass, Pipeline, Repeated, Step, finished
+from tapeless.passes.pipeline import FINISHING, PREPARING, Pass, Pipeline, Step, finished, passes_in
 from tests.passes.textbook import TEXTBOOK
 from tests.recovery.gallery import loop
 
@@ -40,6 +41,8 @@ def collection() -> Iterator[tuple[str, Any, Sequence[Any]]]:
         yield f"{gradient.name}'", derived.python, gradient.make_inputs(small=True)
     for loss, program in {p.loss: p for p in PROGRAMS}.items():
         yield f"memory_{program.name}'", tp.grad(loss, program.argnums).python, program.inputs(program.small)
+    for case in {case.program: case for case in cases()}.values():
+        yield f"coarsening_{case.program.__name__}'", tp.grad(case.program, case.argnums).python, case.args
     for name in EVALS:
         module = import_module(f"benchmarks.gradbench.{name}")
         for what, task in module.TASKS.items():
@@ -52,10 +55,7 @@ def collection() -> Iterator[tuple[str, Any, Sequence[Any]]]:
 
 def passes_of(steps: Sequence[Step]) -> Iterator[Pass]:
     """Those that run for the CPU."""
-    for step in steps:
-        for each in step.passes if isinstance(step, Repeated) else (step,):
-            if Target.cpu in each.targets:
-                yield each
+    return (each for each in passes_in(steps) if Target.cpu in each.targets)
 
 
 def named_by(step: Pass) -> Sequence[str] | None:

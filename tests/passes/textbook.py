@@ -180,6 +180,15 @@ def some(*shape):
     return np.random.default_rng(0).random(shape)
 
 
+def line_by_descent(x, y, rate, steps):
+    """A straight line through points, by gradient descent."""
+    slope, start = 0.0, 0.0
+    for _ in range(steps):
+        off = y - slope * x - start
+        slope, start = slope + rate * np.mean(off * x), start + rate * np.mean(off)
+    return slope, start
+
+
 START, NEIGHBOUR = np.array([0, 2, 5, 6, 9]), np.array([1, 2, 0, 2, 3, 1, 0, 1, 2])  # rows of different lengths
 
 TEXTBOOK = (
@@ -202,5 +211,6 @@ TEXTBOOK = (
     (matrix_vector, (some(3, 4), some(4))),
     (gram, (some(6, 3),)),
     (batched, (some(2, 3, 4), some(2, 4, 5))),
+    (line_by_descent, (some(9), some(9), 0.1, 20)),
     (tp.grad(jacobi, (0, 1)).python, (some(4, 4) + 4.0 * np.eye(4), some(4), 3)),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_not
@@ -41,7 +41,7 @@ from tapeless.passes.tidy.cse import cse
 from tapeless.passes.tidy.dce import dce
 from tapeless.passes.tidy.hoist import hoist
 from tapeless.passes.tidy.quotients import settle_quotients
-from tapeless.passes.tidy.scales import lift_scales
+from tapeless.passes.tidy.scales import HANDING_ON, lift_scales
 from tapeless.passes.tidy.simplify import simplify
 
 CPU = frozenset({Target.cpu})
@@ -73,8 +73,27 @@ class Repeated:
     passes: tuple[Pass, ...]
 
 
+@dataclass(frozen=True)
+class Followed:
+    """A pass, and those that come after it where it changes something."""
+
+    first: Pass
+    passes: tuple[Pass | Repeated, ...]
+
+
+Step = Pass | Repeated | Followed
+
+
+def passes_in(steps: Sequence[Step]) -> Iterator[Pass]:
+    """One by one, in order."""
+    for step in steps:
+        if isinstance(step, Pass):
+            yield step
+        else:
+            yield from passes_in((step.first, *step.passes) if isinstance(step, Followed) else step.passes)
+
+
 log = logging.getLogger("tapeless")
-Step = Pass | Repeated
 Result = TypeVar("Result")
 
 LOOPS = frozenset({For, While, Sweep, Hist, Scatter})
@@ -101,8 +120,11 @@ OWN_CELLS = Pass("own cells", own_cells, about=frozenset({WithAcc}))
 CHECKS = Pass("ranges", eliminate_checks, about=DECIDED)
 NO_CHECKS = Pass("unchecked", partial(eliminate_checks, unsafe=True), about=DECIDED)
 COMPARISONS = Pass("intervals", settle_comparisons, about=SETTLED)
-DATA_SUMS = Pass("data sums", sum_data_first, about=frozenset({For}), reports=True)
 CLOSED_LOOPS = Pass("closed loops", close_loops, about=frozenset({For}), reports=True)
+DATA_SUMS = Followed(
+    Pass("data sums", sum_data_first, about=frozenset({For}), reports=True), (TIDY, CLOSED_LOOPS, TIDY)
+)
+SCALES = Followed(Pass("scales", lift_scales, about=HANDING_ON), (_SELECT,))
 FUSE = Pass("fuse", fuse, about=SWEPT)
 PRODUCTS = Pass("recognise", recognise_products, about=frozenset({Sweep, For}))
 
@@ -119,8 +141,6 @@ PREPARING: tuple[Step, ...] = (
     TIDY,
     FUSE,
     DATA_SUMS,
-    TIDY,
-    CLOSED_LOOPS,
     PRODUCTS,
     TIDY,
 )
@@ -143,15 +163,12 @@ FINISHING: tuple[Step, ...] = (
     TIDY,
     FUSE,
     DATA_SUMS,
-    TIDY,
-    CLOSED_LOOPS,
     PRODUCTS,
     Pass("product sums", sum_products_first, about=frozenset({Library})),
     Pass("added rows", add_in_place, about=frozenset({UpdateAcc})),
     Pass("version", version_loops, about=frozenset({For})),
     TIDY_FINALLY,
-    Pass("scales", lift_scales, about=frozenset({"mul", "neg"})),
-    TIDY_FINALLY,
+    SCALES,
     Pass("quotients", settle_quotients, about=frozenset({"quotient"})),
     Pass("tiles", write_tiles, CPU, about=frozenset({WithAcc})),
 )
@@ -171,7 +188,14 @@ class Pipeline:
 
     def run(self, steps: Sequence[Step], function: Function) -> Function:
         for step in steps:
-            function = self._pass(step, function) if isinstance(step, Pass) else self._repeated(step, function)
+            match step:
+                case Pass():
+                    function = self._pass(step, function)
+                case Repeated():
+                    function = self._repeated(step, function)
+                case Followed(first, passes):
+                    before, function = function, self._pass(first, function)
+                    function = function if function is before else self.run(passes, function)
         return function
 
     def _repeated(self, repeated: Repeated, function: Function) -> Function:

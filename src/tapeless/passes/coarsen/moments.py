@@ -32,6 +32,7 @@ from tapeless.passes.coarsen.decisions import deciding
 from tapeless.passes.coarsen.forms import Form, Forms, total
 from tapeless.passes.coarsen.wording import Words
 
+PROGRAMS = ("coarsening_descent'", "textbook_line_by_descent")  # models that are linear, fitted step by step
 MOST = 3  # values of the loop that a term may hang on: each takes a sum of its own
 
 Report = Callable[[Segment], None]

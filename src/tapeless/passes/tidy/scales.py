@@ -166,3 +166,4 @@ RULES: dict[str, Callable[..., bool]] = {
     "mul": _Lifted.product, "div": _Lifted.quotient, "quotient": _Lifted.quotient, "reciprocal": _Lifted.inverse,
     "square": _Lifted.squared, "neg": _Lifted.negative, "add": _Lifted.total, "sub": _Lifted.difference,
 }  # fmt: skip
+HANDING_ON = frozenset(RULES)  # rows
