@@ -34,8 +34,6 @@ NOTES = (
     "C is written by hand in reverse mode, for the descents by tangents, as the rate is their one input; so is JAX, which is "
     "jitted, in double precision. JAX and PyTorch run in processes of their own. CasADi evaluates expressions of scalars "
     "(SX); a `-` is what it cannot express, or only by millions of them.",
-    "After 1000 steps of a descent nothing but rounding errors is left of its gradient: it must be zero to 1e-7 of the value, "
-    f"and gradients are compared after {by.FEW} steps too.",
     "`best peer` is the fastest library. Compile times are the first call less a later one, in fresh processes without cache.",
     f"Bars: `not coarsened / coarsened` at least {CLOSED_BAR:g} for the descents that always make all their steps, "
     f"{OTHER_BAR:g} for the others.",

@@ -39,7 +39,7 @@ def descent(lib: Library, rate: Any, x: Any, y: Any, steps: int) -> Any:
 def stopping_descent(lib: Library, rate: Any, x: Any, y: Any, steps: int) -> Any:
     def going(state: Any) -> Any:
         k, _, d = state
-        return (k < steps) & (lib.xp.abs(d) >= 1e-9)
+        return (k < steps) & (lib.xp.abs(d) >= 0.1)
 
     def loss(rate: Any) -> Any:
         def step(state: Any) -> Any:

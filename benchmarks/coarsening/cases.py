@@ -19,9 +19,9 @@ class Case:
 
 def cases() -> list[Case]:
     found = [
-        Case(f"descent {n} records, 1000 steps", programs.descent, (0.05, *records(n), 1000)) for n in (200, 1000, 2000)
+        Case(f"descent {n} records, 1000 steps", programs.descent, (5e-4, *records(n), 1000)) for n in (200, 1000, 2000)
     ]
-    found.append(Case("descent 1000 records, stops", programs.stopping_descent, (0.05, *records(1000), 1000)))
+    found.append(Case("descent 1000 records, stops", programs.stopping_descent, (0.01, *records(1000), 1000)))
     found += [Case(f"brachistochrone {n} points", programs.brachistochrone, (wire(n), 4.0)) for n in (200, 400, 1000)]
     found += [
         Case(f"cart-pole {n} steps", programs.cart_pole, (np.linspace(-0.1, 0.1, n), 0.1, 0.2, 0.05, 0.1))

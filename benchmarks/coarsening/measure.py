@@ -3,8 +3,8 @@
 `measure` gives seconds by label, the fastest of many calls in turns.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import tapeless as tp
-from benchmarks.coarsening import compile_time, programs, with_c, with_casadi
+from benchmarks.coarsening import compile_time, with_c, with_casadi
 from benchmarks.coarsening.cases import Case
 from benchmarks.contest import Effort, Failures, quotient
 from benchmarks.libraries import LIBRARIES
@@ -23,7 +23,7 @@ from benchmarks.workloads import as_tuple
 COARSENED, PLAIN, PRIMAL, C = "coarsened", "not coarsened", "primal", "C"
 PEERS = {"JAX": "jax", "PyTorch": "torch", "CasADi": "casadi"}  # their packages
 LOSSES = "benchmarks.coarsening.array_losses"
-RTOL, FEW = 1e-7, 20
+RTOL = 1e-7
 
 
 @dataclass
@@ -48,19 +48,18 @@ class Measured:
 
 @dataclass(frozen=True)
 class Check:
-    """What is right for a case. Gradients are compared by their largest entries, or by `least` if those are smaller."""
+    """What is right for a case. Gradients are compared by their largest entries."""
 
     case: Case
     value: float
     slopes: tuple[Any, ...]
-    least: float = 0.0
 
     def agree(self, label: str, answer: Any) -> None:
         """Raises AssertionError unless the answer is right; `tp.grad` gives no value."""
         value, slopes = (self.value, as_tuple(answer)) if label == COARSENED else answer
         np.testing.assert_allclose(value, self.value, rtol=RTOL, err_msg="value")
         for one, other in zip(slopes, self.slopes, strict=True):
-            largest = max(float(np.max(np.abs(other))), self.least)
+            largest = float(np.max(np.abs(other)))
             np.testing.assert_allclose(one, other, rtol=RTOL, atol=RTOL * largest, err_msg="gradient")
 
 
@@ -74,16 +73,8 @@ def references(case: Case) -> list[Runner]:
     return [Runner(PLAIN, 1, plain), Runner(PRIMAL, 1, primal)]
 
 
-def checks(case: Case, plain: Runner, primal: Runner) -> list[Check]:
-    """The case itself; a descent also after few steps, as after many the rate does not matter any more."""
-
-    def check(case: Case) -> Check:
-        return Check(case, primal.run(case.args), as_tuple(plain.run(case.args)))
-
-    whole = check(case)
-    if case.program not in (programs.descent, programs.stopping_descent):
-        return [whole]
-    return [replace(whole, least=abs(whole.value)), check(replace(case, args=(*case.args[:-1], FEW)))]
+def right_answer(case: Case, plain: Runner, primal: Runner) -> Check:
+    return Check(case, primal.run(case.args), as_tuple(plain.run(case.args)))
 
 
 MAKERS: dict[str, Callable[[Case], Callable[..., Any]]] = {
@@ -108,13 +99,6 @@ def right(label: str, check: Check) -> Runner:
     return found
 
 
-def entrant(label: str, known: Sequence[Check]) -> Runner:
-    """The runner of the first check, if it is right in all of them."""
-    for check in known[1:]:
-        right(label, check).close()
-    return right(label, known[0])
-
-
 def labels(case: Case) -> list[str]:
     """Whose gradients are compared and timed: those installed that can express it."""
     found = [COARSENED, C, *(label for label, package in PEERS.items() if find_spec(package))]
@@ -124,8 +108,8 @@ def labels(case: Case) -> list[str]:
 def measure(case: Case, effort: Effort, failures: Failures) -> Measured:
     attempt = partial(failures.attempt, place=case.name)
     runners = references(case)
-    if known := attempt("reference", action=partial(checks, case, *runners)):
-        found = (attempt(label, action=partial(entrant, label, known)) for label in labels(case))
+    if known := attempt("reference", action=partial(right_answer, case, *runners)):
+        found = (attempt(label, action=partial(right, label, known)) for label in labels(case))
         runners += [one for one in found if one]
     else:
         runners = []

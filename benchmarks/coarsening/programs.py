@@ -25,14 +25,14 @@ def descent(rate: float, x: np.ndarray, y: np.ndarray, steps: int) -> float:
 
 
 def stopping_descent(rate: float, x: np.ndarray, y: np.ndarray, steps: int) -> float:
-    """The same, but it stops where nothing moves any more: a sum over the data decides."""
+    """The same, but it stops where little moves any more: a sum over the data decides."""
     count = len(x)
     w = 0.0
     for _ in range(steps):
         d = 0.0
         for j in range(count):
             d += 2.0 * x[j] * (y[j] - x[j] * w) / count
-        if abs(d) < 1e-9:
+        if abs(d) < 0.1:
             break
         w = w + rate * d
     e = 0.0

@@ -43,5 +43,5 @@ double descent(double rate, int64_t count, const double *restrict x, const doubl
 double stopping_descent(double rate, int64_t count, const double *restrict x, const double *restrict y, int64_t steps,
                         double *restrict slope)
 {
-    return run(rate, count, x, y, steps, 1e-9, slope);
+    return run(rate, count, x, y, steps, 0.1, slope);
 }
