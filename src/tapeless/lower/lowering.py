@@ -21,10 +21,10 @@ from tapeless.ir.walk import all_stms
 from tapeless.lower.core.code import Loc
 from tapeless.lower.core.lowerer import Lowerer, Note
 from tapeless.lower.core.schedule import schedule_of
+from tapeless.lower.device_parts import apart
 from tapeless.lower.ir.loopir import Buffer, Give, Program, Return, Site, Space
 from tapeless.lower.kernels import outlined
 from tapeless.lower.memory import place_allocations
-from tapeless.lower.placement import placed
 from tapeless.lower.rules import RULES
 from tapeless.ops.table import TABLE
 
@@ -91,7 +91,7 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     functions = tuple(replace(callee.program, sites=tuple(sites)) for callee in known.values())
     entry.program = outlined(replace(entry.program, sites=tuple(sites), functions=functions), schedule.launched)
     if schedule.apart:
-        entry.program = placed(entry.program)
+        entry.program = apart(entry.program)
     for callee in known.values():
         entry.notes.extend(callee.notes)
     return entry

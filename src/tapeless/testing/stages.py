@@ -24,6 +24,7 @@ from tapeless.frontend.state.context import Options
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.ir.core import Function
+from tapeless.ir.target import Target
 from tapeless.lower.ir.interp import LoopError, run_program
 from tapeless.lower.ir.verify import verify_program
 from tapeless.lower.lowering import Lowered, lower
@@ -76,6 +77,15 @@ def outcomes(
     for count in threads:
         caller = Caller(compiled, specs, count)
         yield f"native, threads={count}", _call(partial(_called, caller), arguments)
+
+
+def on_device(function: Callable[..., Any], arguments: Arguments, seed: int = 0) -> tuple[Outcome, Lowered]:
+    """The program for a GPU, host and kernels, by the interpreter of Loop IR; kernels run in the order of a `seed`."""
+    traced = trace(function, arguments())
+    core, _ = check_in_place(finished(traced.core, target=Target.ptx))
+    lowered = lower(core, target=Target.ptx)
+    verify_program(lowered.program)
+    return by_loops(traced, lowered, arguments, seed), lowered
 
 
 def _called(caller: Caller, args: Any) -> Any:

@@ -58,7 +58,7 @@ class Tag(enum.Enum):
 class Space(enum.Enum):
     param = "param"  # the caller's memory, contiguous; read-only unless the parameter is written
     heap = "heap"  # allocated and freed by the program
-    device = "device"  # allocated and freed by the program, in the memory of a GPU: only kernels look into it
+    device = "device"  # allocated and freed by the program, in the memory of a GPU: the host copies single elements
     stack = "stack"  # constant size, becomes registers where LLVM can
     shared = "shared"  # of a GPU block
 

@@ -403,8 +403,6 @@ class _Verifier:
     def _cell(self, buffer: Buffer, index: Atom, end: bool = False) -> None:
         """An element of a buffer; a pointer may also stand just behind the last one."""
         self._buffer(buffer)
-        on_host = Tag.grid not in self._tags
-        self._require(not (on_host and buffer.space is Space.device), "the host looks into {} of the device", buffer)
         self._atom(index, DType.i64)
         if isinstance(index, Const) and buffer.size is not None and not self._dead:
             self._require(0 <= index.value.real < buffer.size + end, f"index {index.value} is outside of {{}}", buffer)

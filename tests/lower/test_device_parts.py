@@ -1,0 +1,111 @@
+"""Programs for a GPU, host and kernels, by the interpreter of Loop IR: the same answers, and a host that goes through no array."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+import tapeless as tp
+from benchmarks.gradients import GRADIENTS
+from benchmarks.workloads import WORKLOADS
+from tapeless.lower.ir.loopir import Atomic, For, Launch, Load, Program, Space, Stm, Store, While
+from tapeless.lower.ir.walk import buffers, walk
+from tapeless.testing.compare import Returned, compare, refused
+from tapeless.testing.programs import Program as GeneratedProgram
+from tapeless.testing.programs import programs
+from tapeless.testing.stages import by_python, on_device
+
+PROGRAMS = {w.name: (w.tapeless(), w.make_inputs(small=True)) for w in WORKLOADS}
+PROGRAMS |= {
+    f"{g.name}'": (tp.value_and_grad(g.loss(), g.argnums).python, g.make_inputs(small=True)) for g in GRADIENTS
+}
+
+
+def of_host(program: Program) -> list[Stm]:
+    launches = {id(s) for s in walk(program.body) if isinstance(s, Launch)}
+    return list(walk(program.body, closed=launches))
+
+
+def assert_alike(got: Any, want: Any) -> None:
+    if isinstance(want, Sequence):
+        for x, y in zip(got, want, strict=True):
+            assert_alike(x, y)
+    else:
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_of_the_benchmarks(name: str) -> None:
+    function, args = PROGRAMS[name]
+    python = getattr(function, "python", function)
+    outcome, lowered = on_device(python, lambda: copy.deepcopy(list(args)), seed=1)
+    assert isinstance(outcome, Returned)
+    assert_alike(outcome.result, tp.function(python)(*copy.deepcopy(list(args))))
+    for s in of_host(lowered.program):
+        if isinstance(s, For | While):  # around launches, or without arrays
+            inside = list(walk((s,)))
+            touched = any(isinstance(x, Load | Store | Atomic) for x in inside)
+            assert not touched or any(isinstance(x, Launch) for x in inside)
+        assert not any(b.space is Space.heap for b in buffers(s))
+
+
+def carried(x: np.ndarray, n: int) -> tuple[float, float, np.ndarray]:
+    """Scalars that change in parts, and between them."""
+    s, t = 0.0, 1.0
+    for k in range(n):
+        for i in range(len(x)):
+            s += x[i] * t
+        y = np.sqrt(np.abs(x) + s)
+        t = y[0] + k
+        if t > 3.0:
+            x[1] = t
+            s = s - 1.0
+    return s, t, x
+
+
+def until(x: np.ndarray, least: float) -> int:
+    """The end is decided by what is in an array."""
+    rounds = 0
+    while x[0] > least:
+        x = x * 0.5
+        rounds += 1
+    return rounds
+
+
+def small(x: np.ndarray) -> float:
+    """An array of constant size, written by the host's part and read by a kernel."""
+    w = np.zeros(3)
+    for i in range(3):
+        w[i] = x[i] + i
+    y = np.zeros(len(x))
+    for i in tp.prange(len(x)):
+        y[i] = w[0] * x[i] + w[1] - w[2]
+    return np.sum(y)
+
+
+@pytest.mark.parametrize(
+    "f, args", [(carried, (np.arange(1.0, 6.0), 4)), (until, (np.ones(4), 0.01)), (small, (np.arange(5.0),))]
+)
+def test_scalars_cross_between_host_and_parts(f: Any, args: tuple[Any, ...]) -> None:
+    outcome, _ = on_device(f, lambda: copy.deepcopy(list(args)))
+    want = by_python(f, lambda: copy.deepcopy(list(args)))
+    assert isinstance(outcome, Returned) and isinstance(want, Returned)
+    assert_alike(outcome.result, want.result)
+    assert_alike(outcome.arguments, want.arguments)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_generated_programs(program: GeneratedProgram) -> None:
+    function = program.load()
+    try:
+        outcome, _ = on_device(function, program.arguments)
+    except tp.TapelessError:
+        assume(False)
+    want = by_python(function, program.arguments)
+    assert refused(outcome, want) or not compare(outcome, want, kinds=False, any_error=True, empty=False)
