@@ -36,6 +36,7 @@ _jit: Any = None
 _room = 0  # objects that it still takes
 _guards: dict[str, int] = {}  # addresses of products that are loaded
 NONE: Mapping[str, bytes] = {}
+NOWHERE: Mapping[str, int] = {}
 
 VECTOR = "_ZGV"  # names of libmvec
 PLAIN = "plain_"  # before a name of BLAS: Note [Tiny factors] in products.py
@@ -91,8 +92,13 @@ def load(objects: Sequence[bytes], name: str, externals: tuple[str, ...], helper
 
 @uninterrupted
 def load_all(
-    objects: Sequence[bytes], names: tuple[str, ...], externals: tuple[str, ...], helpers: Mapping[str, bytes] = NONE
+    objects: Sequence[bytes],
+    names: tuple[str, ...],
+    externals: tuple[str, ...],
+    helpers: Mapping[str, bytes] = NONE,
+    addresses: Mapping[str, int] = NOWHERE,
 ) -> dict[str, int]:
+    """`addresses`: of external names that are known already."""
     _start()
     builder = llvm.JITLibraryBuilder().add_current_process()
     for data in objects:
@@ -100,7 +106,7 @@ def load_all(
     for name in names:
         builder.export_symbol(name)
     for external in sorted(externals, key=lambda name: name not in helpers):  # others may need those with objects
-        found = resolve(external, helpers.get(external))
+        found = addresses.get(external) or resolve(external, helpers.get(external))
         if found is not None:
             builder.import_symbol(external, found)
     with _lock:

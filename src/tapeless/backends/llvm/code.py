@@ -130,6 +130,13 @@ class Code:
         if self.shared.program.fastmath:
             self.control = flushing.begin(self.w)
 
+    def end(self) -> None:
+        """After the last statement."""
+
+    @classmethod
+    def prepare(cls, module: Module) -> None:
+        """Before the first function is written."""
+
     # --- atoms and memory ---
 
     def value(self, atom: Atom) -> Value:
@@ -164,7 +171,7 @@ class Code:
         pointer = self.pointers.get(buffer)
         if pointer is not None:
             return pointer
-        if buffer.space is Space.heap:
+        if buffer.space in (Space.heap, Space.device):
             return self.w.let(f"load ptr, ptr {self.heap_slot(buffer)}, align 8", buffer.name)
         if buffer.space is Space.stack:
             components = (buffer.size or 0) * (2 if buffer.dtype.is_complex else 1)
@@ -177,7 +184,7 @@ class Code:
     def heap_slot(self, buffer: Buffer) -> str:
         slot = self.heap.get(buffer) or self.borrowed.get(buffer)
         if slot is None:
-            if buffer in self.pointers or buffer.space is not Space.heap:
+            if buffer in self.pointers or buffer.space not in (Space.heap, Space.device):
                 raise ValueError(f"buffer {buffer.name} belongs to the code around this region, or is not on the heap")
             slot = self.heap[buffer] = self.w.alloca("ptr", buffer.name + ".slot")
             self.w.allocas.append(f"  store ptr null, ptr {slot}, align 8")

@@ -39,14 +39,17 @@ class Emitted:
     large: bool = False  # Note [Pieces]
 
 
-def emit(program: Program, target: Machine, numbers: Mapping[int, int] | None = None) -> Emitted:
-    """`numbers`: of loops, by id, for marks that come back in optimised code."""
+def emit(
+    program: Program, target: Machine, numbers: Mapping[int, int] | None = None, code: type[Code] = HostCode
+) -> Emitted:
+    """`numbers`: of loops, by id, for marks that come back in optimised code. `code`: what writes functions."""
     module = Module(target)
+    code.prepare(module)
     large = False
     program = outlined(program, Tag.threads)
     for function in (*program.functions, program):
         shared = Shared(function, module, numbers, function is program)
-        _write(HostCode(shared, Writer(module, shared.flags), err="%err"), function is not program)
+        _write(code(shared, Writer(module, shared.flags), err="%err"), function is not program)
         large |= shared.pieces.large
     return Emitted(str(module), units(module), tuple(sorted(module.externals)), large)
 
@@ -73,6 +76,7 @@ def _write(code: Code, internal: bool) -> None:
     for k in range(len(program.given_results)):
         w.do(f"store ptr null, ptr {w.slot('%results', given + k)}, align 8")
     code.block(program.body)
+    code.end()
     stopping.finish(code, given, len(program.given_results))
     params += ["i64 %threads", "ptr noalias %results", "ptr %err"]
     name = symbol(program.name)

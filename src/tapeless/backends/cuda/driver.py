@@ -1,0 +1,134 @@
+"""The CUDA driver, by ctypes: what is needed to load kernels and to move memory.
+
+`driver()` gives it with the primary context of the first device, which other libraries of the process share; it raises
+DeviceError where there is none. The host program calls the driver itself, by `address`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from tapeless.errors import DeviceError
+
+LIBRARY = "libcuda.so.1"
+OUT_OF_MEMORY = 2
+MAJOR, MINOR = 75, 76  # attributes of a device: its compute capability
+# What the host program calls, and under which name the driver has it.
+CALLED = {
+    "cuLaunchKernel": "cuLaunchKernel",
+    "cuMemAllocAsync": "cuMemAllocAsync",
+    "cuMemFreeAsync": "cuMemFreeAsync",
+    "cuMemcpyDtoH": "cuMemcpyDtoH_v2",
+    "cuMemcpyHtoD": "cuMemcpyHtoD_v2",
+}
+
+
+class Driver:
+    def __init__(self, library: Any, context: ctypes.c_void_p, device: ctypes.c_int) -> None:
+        self.library, self.context, self.device = library, context, device
+
+    def call(self, name: str, *args: Any) -> None:
+        code = getattr(self.library, name)(*args)
+        if code:
+            raise DeviceError(f"the GPU driver says: {self.text(code)} ({name})")
+
+    def text(self, code: int) -> str:
+        found = ctypes.c_char_p()
+        self.library.cuGetErrorString(code, ctypes.byref(found))
+        return (found.value or b"unknown error").decode()
+
+    def enter(self) -> None:
+        """The context is a thread's own."""
+        self.call("cuCtxSetCurrent", self.context)
+
+    @functools.cached_property
+    def arch(self) -> str:
+        parts = []
+        for attribute in (MAJOR, MINOR):
+            found = ctypes.c_int()
+            self.call("cuDeviceGetAttribute", ctypes.byref(found), attribute, self.device)
+            parts.append(str(found.value))
+        return "sm_" + "".join(parts)
+
+    @functools.cached_property
+    def name(self) -> str:
+        text = ctypes.create_string_buffer(256)
+        self.call("cuDeviceGetName", text, 256, self.device)
+        return text.value.decode()
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes that are free, and all."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value, total.value
+
+    def functions(self, ptx: str, names: list[str]) -> tuple[Any, Any]:
+        """The module of a text, and the handles of its kernels as an array."""
+        module = ctypes.c_void_p()
+        log = ctypes.create_string_buffer(4096)
+        options = (ctypes.c_int * 2)(5, 6)  # where errors are written, and how much there is room for
+        values = (ctypes.c_void_p * 2)(ctypes.cast(log, ctypes.c_void_p), 4096)
+        code = self.library.cuModuleLoadDataEx(ctypes.byref(module), ptx.encode(), 2, options, values)
+        if code:
+            raise DeviceError(f"the GPU driver says: {self.text(code)} (cuModuleLoadDataEx)\n{log.value.decode()}")
+        handles = (ctypes.c_void_p * max(1, len(names)))()
+        for k, name in enumerate(names):
+            found = ctypes.c_void_p()
+            self.call("cuModuleGetFunction", ctypes.byref(found), module, name.encode())
+            handles[k] = found.value
+        return module, handles
+
+    def allocate(self, size: int) -> int:
+        found = ctypes.c_uint64()
+        code = self.library.cuMemAllocAsync(ctypes.byref(found), ctypes.c_size_t(max(size, 8)), None)
+        if code == OUT_OF_MEMORY:
+            free, total = self.memory()
+            raise MemoryError(f"the GPU has no memory for {size} bytes: {free} of {total} are free")
+        if code:
+            raise DeviceError(f"the GPU driver says: {self.text(code)} (cuMemAllocAsync)")
+        return found.value
+
+    def free(self, pointer: int) -> None:
+        self.library.cuMemFreeAsync(ctypes.c_uint64(pointer), None)
+
+    def to_device(self, pointer: int, address: int, size: int) -> None:
+        if size:
+            self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(pointer), ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+    def from_device(self, address: int, pointer: int, size: int) -> None:
+        if size:
+            self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(address), ctypes.c_uint64(pointer), ctypes.c_size_t(size))
+
+    def clear(self, pointer: int, size: int) -> None:
+        self.call("cuMemsetD8Async", ctypes.c_uint64(pointer), ctypes.c_ubyte(0), ctypes.c_size_t(size), None)
+
+    def address(self, name: str) -> int:
+        found = ctypes.cast(getattr(self.library, CALLED[name]), ctypes.c_void_p).value
+        assert found is not None
+        return found
+
+
+@functools.cache
+def driver() -> Driver:
+    try:
+        library = ctypes.CDLL(LIBRARY)
+    except OSError:
+        raise DeviceError(f"there is no GPU driver: {LIBRARY} was not found") from None
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    if library.cuInit(0) or library.cuDeviceGet(ctypes.byref(device), 0):
+        raise DeviceError("the GPU driver finds no device")
+    if library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device):
+        raise DeviceError("the GPU driver gives no context")
+    found = Driver(library, context, device)
+    found.enter()
+    return found
+
+
+def available() -> bool:
+    try:
+        driver()
+    except DeviceError:
+        return False
+    return True
