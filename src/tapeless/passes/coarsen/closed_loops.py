@@ -5,7 +5,6 @@ are computed at once, and loops that carry nothing else are gone:
 
     s = s + x             s + n x
     s = s + c i + x       s + n x + c n (n - 1) / 2
-    s = a s               s a ** n
     s = A s + b           by doubling (`powers`), for one value or a few that depend on each other
 
 Values that other statements of the loop look at stay, and values that decide something (`decisions`) keep their bits.
@@ -13,7 +12,12 @@ Relies on `tidy` having moved out what does not change.
 
 Note [Few trips]
 Doubling takes longer than a few trips of the loop, and forms of it are code too. Where the number of trips is not
-known, both are there. Sums and powers take less than two trips.
+known, both are there. Sums take less than two trips.
+
+Note [Out of range]
+The power of a factor may be out of range though the values of the loop are not: 0 times 10, a thousand times. So the
+forms by doubling are tried first, on numbers that derivatives do not look at; where something is not finite in the end,
+the loop runs.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from tapeless.ir.core import Apply, Body, For, Function, If, Progress, Stm, Whil
 from tapeless.ir.effects import is_effect
 from tapeless.ir.operands import operands
 from tapeless.ir.segments import Segment
-from tapeless.ir.types import Atom, Const, Type, Var
+from tapeless.ir.types import Atom, Const, DType, Type, Var
 from tapeless.ir.walk import free_in_exp, in_regions, map_function, with_stms
 from tapeless.ops.emit import Emit
 from tapeless.ops.op import FLOATS
@@ -36,7 +40,7 @@ from tapeless.passes.coarsen.forms import Coefficient, Form, Forms, total
 from tapeless.passes.coarsen.powers import Powers
 from tapeless.passes.coarsen.wording import Words
 
-FEW = 64  # trips for each value that doubling takes longer than
+FEW = 128  # trips for each value that doubling takes longer than
 MOST = 3  # values that depend on each other
 
 Report = Callable[[Segment], None]
@@ -121,62 +125,71 @@ class _Closer:
             b.add(Stm(tuple(stm.vars[k] for k in left), new, stm.span))
         for f, end in zip(found, ends, strict=True):
             b.alias(stm.vars[f.position], end)
-            self.note(stm, reading, f, 3 if f.coefficient(exp.params[f.position]).is_one else 6)
+            self.note(stm, reading, f, 5 if reading.index is None else 9)
         return b.stms
 
     def simple(self, emit: Emit, exp: For, reading: _Reading, f: _Found) -> Atom:
-        param, start = exp.params[f.position], exp.inits[f.position]
-        dtype = param.type.dtype
-        trips = emit.convert(exp.bound, dtype)
-        own, more = f.coefficient(param), f.coefficient(None).rest
-        if own.is_one:
-            end = start if more is None else emit("add", start, emit("mul", trips, more))
-            slope = Coefficient(0) if reading.index is None else f.coefficient(reading.index)
-            if slope.whole or slope.rest is not None:
-                pairs = emit("mul", emit("mul", trips, emit("sub", trips, 1.0)), 0.5)
-                end = emit("add", end, emit("mul", pairs, total(emit, slope, dtype)))
-            return end
-        # In two halves: the whole power may be out of range though the result is not.
-        base = total(emit, own, dtype)
-        half = emit.convert(emit("floordiv", exp.bound, 2), dtype)
-        first, second = emit("pow", base, half), emit("pow", base, emit("sub", trips, half))
-        return emit("mul", emit("mul", start, first), second)
+        """In two halves: the product with all trips may be out of range though the sum is not."""
+        param = exp.params[f.position]
+        start, more = emit.convert(exp.inits[f.position], DType.f64), f.coefficient(None).rest
+        trips = emit.convert(exp.bound, DType.f64)
+        half = emit("mul", trips, 0.5)
+        steps: list[Atom] = []
+        if more is not None:
+            steps.append(emit("mul", half, emit.convert(more, DType.f64)))
+        slope = Coefficient(0) if reading.index is None else f.coefficient(reading.index)
+        if slope.whole or slope.rest is not None:
+            each = emit.convert(total(emit, slope, param.type.dtype), DType.f64)
+            steps.append(emit("mul", emit("mul", half, emit("mul", emit("sub", trips, 1.0), 0.5)), each))
+        end = start
+        for step in (*steps, *steps):
+            end = emit("add", end, step)
+        return emit.convert(end, param.type.dtype)
 
-    # -- systems
+    # -- powers and systems
 
     def gone(self, stm: Stm, exp: For, reading: _Reading, found: list[_Found]) -> list[Stm]:
-        """No loop at all, if there are enough trips."""
+        """No loop at all, if there are enough trips and all goes well: Note [Out of range]."""
         b = Builder(stm.span)
         emit = Emit(b)
         enough = FEW * len(found)
         if isinstance(exp.bound, Const) and exp.bound.value.real <= enough:
             self.left(stm, reading, found, f"with {exp.bound.value.real} trips the loop is faster")
             return [stm]
+        for s in reading.constants:
+            b.add(s)
+        with b.region() as trying:
+            tried = self.at_once(b, exp, reading, found, lambda a: emit("stop_gradient", a))
+            good = emit("isfinite", tried[0])
+            for end in tried[1:]:
+                good = emit("and", good, emit("isfinite", end))
+        tested = Var("good", Type(DType.bool))
+        never = Body((), (Const(False, DType.bool),))
+        b.bind([tested], If(emit("gt", exp.bound, enough), Body(tuple(trying), (good,)), never))
         with b.region() as stms:
-            for s in reading.constants:
-                b.add(s)
-            ends = self.at_once(b, exp, reading, found)
-        for f in found:
-            self.note(
-                stm, reading, f, len(b.stms) + sum(len(x.exp.body.stms) for x in stms if isinstance(x.exp, While))
-            )
-        if isinstance(exp.bound, Const):
-            for v, end in zip(stm.vars, ends, strict=True):
-                with_alias = Builder(stm.span)
-                with_alias.alias(v, end)
-                stms += with_alias.stms
-            return stms
+            ends = self.at_once(b, exp, reading, found, lambda a: a)
         few = [Var(v.name, v.type) for v in stm.vars]
         loop = replace(exp, hints=replace(exp.hints, few=True))
         otherwise = Body((Stm(tuple(few), loop, stm.span),), tuple(few))
-        b.bind(stm.vars, If(emit("gt", exp.bound, enough), Body(tuple(stms), tuple(ends)), otherwise))
+        b.bind(stm.vars, If(tested, Body(tuple(stms), tuple(ends)), otherwise))
+        for f in found:
+            steps = sum(len(x.exp.body.stms) for x in stms if isinstance(x.exp, While))
+            self.note(stm, reading, f, len(stms) + steps)
         return b.stms
 
-    def at_once(self, b: Builder, exp: For, reading: _Reading, found: list[_Found]) -> list[Atom]:
+    def at_once(
+        self, b: Builder, exp: For, reading: _Reading, found: list[_Found], taken: Callable[[Atom], Atom]
+    ) -> list[Atom]:
+        """`taken`: how numbers of outside come in."""
+
+        def part(c: Coefficient) -> Coefficient:
+            return c if c.rest is None or isinstance(c.rest, Const) else Coefficient(c.whole, taken(c.rest))
+
         params = [exp.params[f.position] for f in found]
-        matrix = [[f.coefficient(p) for p in params] for f in found]
-        shift = [total(Emit(b), f.coefficient(None), params[0].type.dtype) for f in found]
-        return Powers(b, params[0].type).trips(matrix, shift, [exp.inits[f.position] for f in found], exp.bound)
+        matrix = [[part(f.coefficient(p)) for p in params] for f in found]
+        shift = [total(Emit(b), part(f.coefficient(None)), params[0].type.dtype) for f in found]
+        starts = [a if isinstance(a, Const) else taken(a) for a in (exp.inits[f.position] for f in found)]
+        return Powers(b, params[0].type).trips(matrix, shift, starts, exp.bound)
 
     def note(self, stm: Stm, reading: _Reading, f: _Found, after: int) -> None:
         form, before = reading.text(f), len(reading.exp.body.stms)
@@ -268,14 +281,13 @@ class _Reading:
             factor = f"({own.whole:g} + {words.factor(own.rest)})"
         power = [] if start == "0" else [f"{factor}**{n} * {start}"]
         more_of = [] if more is None else [f"{words.factor(more)} * (1 + ... + {factor}**({n} - 1))"]
-        return " + ".join([*power, *more_of]) + (", by doubling" if more_of else "")
+        return " + ".join([*power, *more_of]) + ", by doubling"
 
     def is_simple(self, f: _Found) -> bool:
-        """A sum, or a power: of no other value."""
+        """A sum, of no other value."""
         param = self.exp.params[f.position]
         others = {s for s in f.form if s is not param and s is not None and s is not self.index}
-        own, more = f.coefficient(param), f.coefficient(None)
-        return not others and (own.is_one or (more.rest is None and not more.whole))
+        return not others and f.coefficient(param).is_one
 
     def not_needed(self, found: list[_Found]) -> list[_Found]:
         """Those that nothing else that the loop carries is made of."""

@@ -9,10 +9,10 @@ Takes and gives verified Core: sums by sweeps and by loops, of terms that are af
 factors made of what does not change. Each trip of that loop then takes a few operations, and not one for each datum.
 
 Note [Digits of moments]
-A term a + b w is rounded to about the size of its parts, so the sum of terms is off by the roundings of the sums of all
-|a| and all |b w|, and so is what takes its place: no digits are lost that were there. This is not so for squares: the
-sum of (y - x w)**2 has all its digits, and sums of y**2, x y and x**2 have lost them where the residuals are small.
-So terms of a higher degree are left alone.
+The sum of x - c has all its digits where x and c are close, and the sum of x less n times c has lost them. That does no
+harm where the sum only moves c: it is off by roundings of c itself then, which the next trips make good. So sums are
+taken apart only if what hangs on them is the next value of what they hang on, linearly: not if they are squared, looked
+at after the loop, or added up. Where such a value is infinite, the sum may be NaN instead of infinite.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class _Sums:
         before = Builder(stm.span)
         stms: list[Stm] = []
         for s in exp.body.stms:
-            new = self.sum(s, inside, before) if isinstance(s.exp, Sweep | For) else None
+            may = isinstance(s.exp, Sweep | For) and _only_drives(s, exp)
+            new = self.sum(s, inside, before) if may else None
             stms += [s] if new is None else new
         if not before.stms:
             return [stm]
@@ -101,7 +102,8 @@ class _Sums:
         with inner.region() as stms:
             for s in body.stms:
                 if any(v in summed for v in free_in_exp(s.exp)):
-                    continue  # it adds a term
+                    forms.lost.update(s.vars)  # it adds a term
+                    continue
                 if not _may_move(s):
                     return None
                 if not forms.take(s):
@@ -201,6 +203,27 @@ def _added(result: Atom, param: Var, body: Body) -> Atom:
         case Apply("add", (x, y)) if y is param and x is not param:
             return x
     return param
+
+
+def _only_drives(stm: Stm, loop: For) -> bool:
+    """Do the sums only move the values of the loop that they hang on, linearly? Note [Digits of moments]"""
+    if not all(_is_number(v.type) for v in stm.vars):
+        return False
+    moving, reached = set(free_in_exp(stm.exp)), set(stm.vars)
+    forms = Forms(Emit(Builder()), [*stm.vars, *(p for p in loop.params if _is_number(p.type))])
+    for s in loop.body.stms:
+        if s is stm:
+            continue
+        forms.take(s)
+        if any(v in reached for v in free_in_exp(s.exp)):
+            reached.update(s.vars)
+            if not s.vars or any(v in forms.lost for v in s.vars):
+                return False
+    for p, r in zip(loop.params, loop.body.results, strict=True):
+        form = forms.of(r) or {}
+        if any(v in form for v in stm.vars) and not (p in moving and p in form):
+            return False
+    return True
 
 
 def _is_addition(op: Lambda) -> bool:

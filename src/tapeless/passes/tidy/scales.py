@@ -5,8 +5,8 @@ is left in the gradient. Takes and gives verified Core, region by region; the sa
 
 Note [Scaled values]
 A value may be another one times a power of 2, of either sign, which is not multiplied until somebody needs it as it is.
-Products, quotients and sums of values scaled alike hand the factor on. That is exact, so all bits stay: only numbers at
-the ends of the range could tell.
+Products, quotients and sums of values scaled alike hand the factor on, sums only if it makes them greater. That is
+exact, so all bits stay: only numbers within a factor of 4 of the ends of the range could tell.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tapeless.ir.types import Atom, Const, Var, const
 from tapeless.ir.walk import free_in_exp, in_regions, map_function
 from tapeless.ops.op import FLOATS
 
-MOST = 2.0**32  # or its reciprocal: factors do not pile up further
+MOST = 4.0  # or its reciprocal: what is scaled further may be scaled to stay in range
 
 
 def lift_scales(function: Function) -> Function:
@@ -139,11 +139,11 @@ class _Lifted:
     def sum(self, s: Stm, x: Atom, y: Atom, sign: float) -> bool:
         (a, f), (b, g) = self.scaled(x), self.scaled(y)
         g *= sign
-        if a is b and isinstance(a, Var) and f == g:
+        if a is b and isinstance(a, Var) and f == g and f > 0:
             return self.again(s, a, 2 * f)
-        if f == g > 0:  # the sum of negative ones may be a zero of the other sign
+        if f == g >= 1:  # the sum of negative ones may be a zero of the other sign
             return self.put(s, Apply("add", (a, b)), f)
-        if f == -g:
+        if f == -g and abs(f) >= 1:
             return self.put(s, Apply("sub", (a, b) if f > 0 else (b, a)), abs(f))
         if f == -1 and sign > 0:
             return self.put(s, Apply("sub", (self.needed(y), a)), 1.0)
