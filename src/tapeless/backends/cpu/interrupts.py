@@ -37,6 +37,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tapeless.backends.llvm import flushing, host, optimize
+from tapeless.backends.llvm.polls import CONVENTION
 from tapeless.lower.ir.loopir import INTERRUPT
 
 PERIOD = 100_000  # microseconds between two looks at signals
@@ -59,7 +60,7 @@ define ptr @rt_watched(ptr %err) nounwind {
 }
 
 ; Whether to stop.
-define preserve_allcc i64 @rt_poll(ptr %err) nounwind {
+define CONVENTION i64 @rt_poll(ptr %err) nounwind {
 entry:
   %id = alloca i64
   %signals = alloca [16 x i64], align 16
@@ -183,7 +184,7 @@ def _text() -> str:
     target, machine, text = host.host(), platform.machine(), RUNTIME
     for name in ("SAVE", "RESET", "RESTORE", "DECLARED"):
         text = text.replace(f"  {name}\n", f"  {getattr(flushing, name)[machine]}\n")
-    text = text.replace("DECLARED", flushing.DECLARED[machine])
+    text = text.replace("DECLARED", flushing.DECLARED[machine]).replace("CONVENTION", CONVENTION)
     numbers = {"FUTEX": FUTEX[machine], "WAIT": WAIT, "WAKE": WAKE, "PERIOD": PERIOD}
     for name, number in (numbers | {"INTERRUPT": INTERRUPT, "CODE": INTERRUPTED}).items():
         text = text.replace(name, str(number))

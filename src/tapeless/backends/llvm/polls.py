@@ -21,6 +21,7 @@ A stop means that the function is left with its results half made; the error rec
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -43,7 +44,10 @@ PHI = re.compile(r"^  (%[\w.$-]+) = phi ")
 INCOMING = re.compile(r'\[ ([^\[\]]+), %([\w.$-]+|"[^"]*") \]')
 TEST = re.compile(r"^  (%[\w.$-]+) = icmp (?:samesign )?(eq|ne) (i\d+) (%[\w.$-]+), (%[\w.$-]+|-?\d+)$")
 STEP = re.compile(r"^  (%[\w.$-]+) = add (?:nuw |nsw )*i\d+ (%[\w.$-]+), (-?\d+)$")
-DECLARED = "declare preserve_allcc i64 @rt_poll(ptr) nounwind cold\ndeclare ptr @rt_watched(ptr) nounwind\n"
+# How the runtime is called, so that loops keep their registers. On x86 it saves those of integers alone: with
+# `preserve_allcc`, LLVM 22 takes vector registers for saved that are not, and a poll that called changed results.
+CONVENTION = {"aarch64": "preserve_allcc", "x86_64": "preserve_mostcc"}.get(platform.machine(), "ccc")
+DECLARED = f"declare {CONVENTION} i64 @rt_poll(ptr) nounwind cold\ndeclare ptr @rt_watched(ptr) nounwind\n"
 METADATA = re.compile(r"^!(\d+) = ", re.MULTILINE)
 
 
@@ -242,7 +246,7 @@ class _Function:
         """Ends `block` with a call of the runtime."""
         error, sound = f"%{self._name('error')}", f"%{self._name('sound')}"
         block.lines += [
-            f"  {error} = call preserve_allcc i64 @rt_poll(ptr {self.err})",
+            f"  {error} = call {CONVENTION} i64 @rt_poll(ptr {self.err})",
             f"  {sound} = icmp eq i64 {error}, 0",
             f"  br i1 {sound}, label %{following}, label %{self.stopped}{self.likely}",
         ]
