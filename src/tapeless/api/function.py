@@ -21,6 +21,7 @@ import numpy as np
 from tapeless.api.operators import Vmapped
 from tapeless.api.shared import Shareable, shared
 from tapeless.backends.cpu.threads import MAX_THREADS
+from tapeless.backends.cuda.driver import driver
 from tapeless.backends.llvm.at_once import cores
 from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
@@ -30,6 +31,8 @@ from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.compile import Call, Compiled, compile_specs
 from tapeless.runtime.deep import with_room
+from tapeless.runtime.device_arrays import is_on_device, view_of
+from tapeless.runtime.device_calls import DeviceCaller
 from tapeless.runtime.fastcall import fast_call
 from tapeless.runtime.forks import steady
 from tapeless.runtime.native_entry import MISFIT, PLAIN, native_entry
@@ -89,7 +92,7 @@ class Function(Shareable, Generic[P, R]):
         self.python = python
         self.threads = threads if threads is not None else default_threads()
         self.options = Options(
-            check, unsafe, fastmath, debug_nans, memory, self.threads == 1, coarsen and not debug_nans
+            check, unsafe, fastmath, debug_nans, memory, self.threads == 1, coarsen and not debug_nans, device
         )
         self.cache = cache
         self._fast: dict[Any, tuple[_Short, ...]] = {}  # by types, ranks and flags
@@ -137,6 +140,8 @@ class Function(Shareable, Generic[P, R]):
     def _slow_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         with steady:
             caller, leaves = self._caller(args, kwargs)
+            if caller.compiled.device is not None:
+                return caller(leaves)  # type: ignore[no-any-return]
             given, key = _in_a_row(args, kwargs) if kwargs else (args, _fast_key(args))
             if key is not None:
                 self._shorten(key, caller, _all_plain(given), self._again_with(len(args), kwargs))
@@ -174,8 +179,11 @@ class Function(Shareable, Generic[P, R]):
             leaves, tree = pytree.flatten((args, dict(sorted(kwargs.items()))))
         except RecursionError:
             raise ArgumentError("an argument is nested too deeply, or contains itself") from None
-        specs = specs_of(leaves, self.python, tree)
-        key = (tree, tuple(_loose(s) for s in specs))
+        options, shown = self.options, leaves
+        if any(map(is_on_device, leaves)):
+            options, shown = replace(options, device="cuda"), [view_of(x) if is_on_device(x) else x for x in leaves]
+        specs = specs_of(shown, self.python, tree)
+        key = (tree, tuple(_loose(s) for s in specs), options.device)
         with steady, self._lock:
             versions = self._versions.setdefault(key, [])
             labels = [s.labels if isinstance(s, ArraySpec) else () for s in specs]
@@ -186,8 +194,8 @@ class Function(Shareable, Generic[P, R]):
             self._forget()
             if versions:  # only what held for an earlier call too is assumed
                 specs = _weaken(specs, versions[-1][0])
-            compiled = _compile(self.python, specs, tree, self.options, self.cache, Call(leaves, self.threads))
-            caller = Caller(compiled, specs, self.threads)
+            compiled = _compile(self.python, specs, tree, options, self.cache, Call(leaves, self.threads))
+            caller = (Caller if compiled.device is None else DeviceCaller)(compiled, specs, self.threads)
             versions.append((tuple(s.labels if isinstance(s, ArraySpec) else () for s in specs), caller))
             return caller, leaves
 
@@ -343,8 +351,13 @@ def wrong_options(made_by: str, options: Mapping[str, Any], others: Iterable[str
         fits, wanted = OPTIONS[name]
         if not fits(value):
             return ValueError(f"tp.{made_by}: {name} must be {wanted}, not {value!r}")
-    if options.get("device", "cpu") != "cpu":
-        return DeviceError(f"device {options['device']!r} is not available: only 'cpu' is supported so far")
+    if options.get("device", "cpu") not in ("cpu", "cuda"):
+        return DeviceError(f"device {options['device']!r} is not known: use 'cpu' or 'cuda'")
+    if options.get("device") == "cuda":
+        try:
+            driver()
+        except DeviceError as problem:
+            return DeviceError(f"device 'cuda' is not available: {problem}")
     return None
 
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tapeless.backends.cpu.compile import compile_program, load
+from tapeless.backends.cuda.driver import driver
 from tapeless.errors import RecoveryError
 from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
 from tapeless.frontend.state.context import Options
@@ -43,6 +44,9 @@ from tapeless.runtime.kept import Binary, ForCall, SizeOf
 from tapeless.runtime.numbers import numbers_of
 from tapeless.runtime.work import Work
 
+if TYPE_CHECKING:
+    from tapeless.backends.cuda.compile import Loaded
+
 
 @dataclass
 class Compiled:
@@ -56,6 +60,7 @@ class Compiled:
     times: dict[str, float] = field(default_factory=dict)
     from_cache: bool = False
     budget: Budget | None = None
+    device: Loaded | None = None
 
     @cached_property
     def traced(self) -> Traced:
@@ -148,7 +153,9 @@ class _Source:
         self, function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool, level: int
     ) -> None:
         self.function, self.specs, self.tree, self.options = function, specs, tree, options
-        self.use_cache, self.level = use_cache, level
+        self.use_cache, self.level = use_cache and options.device == "cpu", level
+        self.target = Target.cpu if options.device == "cpu" else Target.ptx
+        use_cache = self.use_cache
         self.place = recall.key_of(function, specs, tree, options) if use_cache else None
 
     @cached_property
@@ -170,8 +177,24 @@ class _Source:
             recall.remember(self.place, self.function, self.specs, self.tree, traced, key)
         if found is not None:
             return Compiled(traced.signature, self.options, *found, lambda: traced, work.times, True)
+        if self.options.device != "cpu":
+            return self._on_device(work, self._lowered(work, traced.core))
         binary, address = self._native(work, self._lowered(work, traced.core), key)
         return Compiled(traced.signature, self.options, binary, address, lambda: traced, work.times)
+
+    def _on_device(self, work: Work, made: _Lowered) -> Compiled:
+        from tapeless.backends.cuda.compile import Loaded, compile_program  # starts faster
+
+        traced, program = self.traced, made.lowered.program
+        graphics = driver()
+        with work.at("native"):
+            native = compile_program(program, graphics.arch)
+        binary = self._binary(made, native.name, (native.object,), native.externals, {})
+        with work.at("load"):
+            loaded = Loaded(native, graphics)
+        return Compiled(
+            traced.signature, self.options, binary, loaded.address, lambda: traced, work.times, device=loaded
+        )
 
     def _recalled(self, work: Work, call: Call | None) -> Compiled | None:
         """From the cache, without a trace."""
@@ -280,11 +303,11 @@ class _Source:
     def _lowered(self, work: Work, core: Function) -> _Lowered:
         options = self.options
         with work.at("passes", record=False):
-            core = finished(core, unsafe=options.unsafe, coarsen=options.coarsen, times=work.times)
+            core = finished(core, unsafe=options.unsafe, coarsen=options.coarsen, target=self.target, times=work.times)
         with work.at("in place"):
             core, copies = check_in_place(core)
         with work.at("lower"):
-            lowered = lower(core, fastmath=options.fastmath, alone=options.alone)
+            lowered = lower(core, self.target, fastmath=options.fastmath, alone=options.alone)
         if VERIFY:
             verify(core)
             verify_program(lowered.program)
@@ -295,13 +318,29 @@ class _Source:
         with work.at("native", record=False):
             native = compile_program(program, self.level, work)
             work.times.update(native.times)
+        binary = self._binary(made, native.name, native.objects, native.externals, native.helpers)
+        with work.at("load"):
+            address = load(binary.objects, binary.name, binary.externals, binary.helpers)
+        if key:
+            cache.store(key, binary)
+        return binary, address
+
+    def _binary(
+        self,
+        made: _Lowered,
+        name: str,
+        objects: tuple[bytes, ...],
+        externals: tuple[str, ...],
+        helpers: dict[str, bytes],
+    ) -> Binary:
+        program = made.lowered.program
         sizes = {v: SizeOf(k) for k, v in enumerate(made.core.sizes)}
         arrays = {k: _convention(r, sizes) for k, r in made.lowered.array_results.items()}
-        binary = Binary(
-            native.name,
-            native.objects,
-            native.externals,
-            native.helpers,
+        return Binary(
+            name,
+            objects,
+            externals,
+            helpers,
             program.scalar_results,
             made.lowered.scalar_results,
             arrays,
@@ -311,11 +350,6 @@ class _Source:
             None if self.traced.signature.memory is None else _outlined(made),
             made.core.name if shows_progress(program) else "",
         )
-        with work.at("load"):
-            address = load(binary.objects, binary.name, binary.externals, binary.helpers)
-        if key:
-            cache.store(key, binary)
-        return binary, address
 
 
 def _outlined(made: _Lowered) -> tuple[Outline, tuple[Var, ...]]:

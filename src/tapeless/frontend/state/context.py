@@ -101,6 +101,7 @@ class Options:
     memory: str | None = None  # for backward sweeps
     alone: bool = False  # runs on one thread
     coarsen: bool = True
+    device: str = "cpu"
 
 
 @dataclass(eq=False)

@@ -1,0 +1,115 @@
+"""Arrays in the memory of a GPU, of whatever library: CuPy, PyTorch, or any other with the CUDA array interface.
+
+`view_of` shows one to those who ask for types and shapes only; `library_of` says whose it is; `Memory` is memory of our
+own, which its last user gives back.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tapeless.backends.cuda.driver import Driver
+from tapeless.errors import DeviceError
+
+INTERFACE = "__cuda_array_interface__"
+
+
+def is_on_device(value: Any) -> bool:
+    return (
+        not isinstance(value, np.ndarray | np.generic | int | float | complex)
+        and hasattr(type(value), INTERFACE)
+        and _has(value)
+    )
+
+
+def _has(value: Any) -> bool:
+    """PyTorch's tensors have the attribute, and raise where they are not on a GPU."""
+    try:
+        return hasattr(value, INTERFACE)
+    except (TypeError, RuntimeError):
+        return False
+
+
+class _Seen:
+    def __init__(self, value: Any) -> None:
+        given = getattr(value, INTERFACE)
+        self.value = value
+        self.__array_interface__ = {
+            "data": (given["data"][0] or 8, False),
+            "shape": tuple(given["shape"]),
+            "typestr": given["typestr"],
+            "strides": given.get("strides"),
+            "version": 3,
+        }
+
+
+def view_of(value: Any) -> np.ndarray[Any, Any]:
+    """An array of NumPy with this shape, type and address. Nobody may look into it."""
+    return np.asarray(_Seen(value))
+
+
+class Memory:
+    """Memory of the device, as an array in a row."""
+
+    def __init__(self, driver: Driver, pointer: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.driver, self.pointer, self.shape, self.dtype = driver, pointer, shape, dtype
+        self.__cuda_array_interface__ = {
+            "data": (pointer, False), "shape": shape, "typestr": dtype.str, "strides": None, "version": 3,
+        }  # fmt: skip
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+    def __del__(self) -> None:
+        if self.pointer:
+            self.driver.enter()
+            self.driver.free(self.pointer)
+
+
+def allocated(driver: Driver, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Memory:
+    return Memory(driver, driver.allocate(prod(shape) * dtype.itemsize), shape, dtype)
+
+
+def uploaded(driver: Driver, array: np.ndarray[Any, Any]) -> Memory:
+    memory = allocated(driver, array.shape, array.dtype)
+    driver.to_device(memory.pointer, array.ctypes.data, array.nbytes)
+    return memory
+
+
+def downloaded(memory: Memory) -> np.ndarray[Any, Any]:
+    found = np.empty(memory.shape, memory.dtype)
+    memory.driver.from_device(found.ctypes.data, memory.pointer, found.nbytes)
+    return found
+
+
+def _of_torch(memory: Memory) -> Any:
+    return importlib.import_module("torch").as_tensor(memory, device="cuda")
+
+
+def _of_cupy(memory: Memory) -> Any:
+    return importlib.import_module("cupy").asarray(memory)
+
+
+LIBRARIES: dict[str, Callable[[Memory], Any]] = {"torch": _of_torch, "cupy": _of_cupy, "numpy": downloaded}
+
+
+def library_of(value: Any) -> str:
+    name = type(value).__module__.partition(".")[0]
+    if name not in LIBRARIES:
+        raise DeviceError(f"arrays of {name} on a GPU are not known: pass arrays of CuPy or PyTorch")
+    return name
+
+
+def in_a_row(value: Any) -> Any:
+    """The same array with its elements in order: itself, or a copy."""
+    strides = getattr(value, INTERFACE).get("strides")
+    if strides is None or view_of(value).flags.c_contiguous:
+        return value
+    library = library_of(value)
+    return value.contiguous() if library == "torch" else importlib.import_module("cupy").ascontiguousarray(value)
