@@ -91,6 +91,13 @@ def test_numbers_come_back() -> None:
     np.testing.assert_allclose(tp.grad(total, device="cuda")(x), 2 * x)
 
 
+def test_what_does_not_run_there_says_so() -> None:
+    with pytest.raises(tp.DeviceError, match="does not run on a GPU yet"):
+        tp.function(lambda a, b: a @ b, device="cuda")(np.ones((3, 3)), np.ones((3, 3)))
+    with pytest.raises(tp.DeviceError, match="memory= does not hold on a GPU yet"):
+        tp.grad(total, device="cuda", memory="1MB")(np.ones(3))
+
+
 def test_errors_have_their_line_and_the_next_call_works() -> None:
     f = tp.function(outside, device="cuda")
     with pytest.raises(IndexError):

@@ -13,7 +13,10 @@ from hypothesis import HealthCheck, assume, given, settings
 import tapeless as tp
 from benchmarks.gradients import GRADIENTS
 from benchmarks.workloads import WORKLOADS
-from tapeless.lower.ir.loopir import Atomic, For, Launch, Load, Program, Space, Stm, Store, While
+from tapeless.ir.types import F64, I64, Const, DType, Var, i64
+from tapeless.lower.ir.interp import run_program
+from tapeless.lower.ir.loopir import Atomic, Buffer, For, Launch, Let, Load, Program, Space, Stm, Store, Tag, While
+from tapeless.lower.ir.verify import LoopIRError
 from tapeless.lower.ir.walk import buffers, walk
 from tapeless.testing.compare import Returned, compare, refused
 from tapeless.testing.programs import Program as GeneratedProgram
@@ -52,6 +55,23 @@ def test_programs_of_the_benchmarks(name: str) -> None:
             touched = any(isinstance(x, Load | Store | Atomic) for x in inside)
             assert not touched or any(isinstance(x, Launch) for x in inside)
         assert not any(b.space is Space.heap for b in buffers(s))
+
+
+@pytest.mark.parametrize("combining", [False, True])
+def test_iterations_that_meet_in_a_cell(combining: bool) -> None:
+    i, e, more = Var("i", I64), Var("e", F64), Var("more", F64)
+    y = Buffer("y", DType.f64, Space.param)
+    one = Const(1.0, DType.f64)
+    added = (Load(e, y, i64(0)), Let(more, "add", (e, one)), Store(y, i64(0), more))
+    body = (Atomic("add", y, i64(0), one),) if combining else added
+    program = Program("f", (y,), Var("threads", I64), (), (), (For(i, i64(0), i64(3), body, tag=Tag.grid),))
+    cell = np.zeros(1)
+    if combining:
+        run_program(program, [cell])
+        assert cell[0] == 3.0
+    else:
+        with pytest.raises(LoopIRError, match="at the same time"):
+            run_program(program, [cell])
 
 
 def carried(x: np.ndarray, n: int) -> tuple[float, float, np.ndarray]:

@@ -349,7 +349,7 @@ def test_barrier_in_nested_blocks_and_a_loop():
         Store(y, at, out),
     )
     inner = For(v, i64(0), i64(3), thread, tag=Tag.block)
-    p = program([y], For(b, i64(0), i64(2), (For(u, i64(0), i64(2), (inner,), tag=Tag.block),), tag=Tag.grid))
+    p = program([y], For(b, i64(0), i64(1), (For(u, i64(0), i64(2), (inner,), tag=Tag.block),), tag=Tag.grid))
     for seed in (None, 0, 1):
         y_out = np.zeros(6, np.int64)
         run(p, y_out, shuffle=seed)

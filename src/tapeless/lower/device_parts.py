@@ -4,7 +4,7 @@
 through arrays in order becomes a kernel of one thread. All arrays that kernels take are in the memory of the device
 (`Space.device`). A load or store of the host there copies one element, and waits for what was launched before.
 
-Note [Parts]
+Note [Parts of the host]
 A part is a run of statements of one block, the longest that can be in a kernel: nothing that is launched, allocated,
 freed, exchanged, printed or handed to the caller. It becomes a kernel if it goes through an array in a loop, or touches
 more than one element. The scalars that it takes are handed over; those of its own that are used after it, and those of
@@ -93,7 +93,7 @@ class _Parts:
                 return stm
 
     def part(self, run: list[Stm]) -> list[Stm]:
-        """Note [Parts]"""
+        """Note [Parts of the host]"""
         first = next((k for k, s in enumerate(run) if _touches(s)), len(run))
         last = next((k for k in range(len(run), first, -1) if _touches(run[k - 1])), first)
         before, part, after = run[:first], tuple(run[first:last]), run[last:]

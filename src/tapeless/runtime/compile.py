@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapeless.backends.cpu.compile import compile_program, load
 from tapeless.backends.cuda.driver import driver
-from tapeless.errors import RecoveryError
+from tapeless.errors import DeviceError, RecoveryError
 from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
 from tapeless.frontend.state.context import Options
 from tapeless.ir.core import Function
@@ -27,9 +27,10 @@ from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Var
 from tapeless.lower.footprint import Outline, outline
+from tapeless.lower.ir.loopir import Call as LibraryCall
 from tapeless.lower.ir.printer import print_program
 from tapeless.lower.ir.verify import verify_program
-from tapeless.lower.ir.walk import shows_progress
+from tapeless.lower.ir.walk import shows_progress, walk
 from tapeless.lower.lowering import ArrayResult, Lowered, lower
 from tapeless.passes.check.consumption import Inserted, check_in_place
 from tapeless.passes.check.verify import verify
@@ -170,6 +171,8 @@ class _Source:
                 return known
         with work.at("trace"):
             traced = self.traced
+        if traced.signature.memory is not None and self.options.device != "cpu":
+            raise DeviceError("memory= does not hold on a GPU yet: leave it out, or use device='cpu'")
         if traced.signature.memory is not None:
             return self._within_budget(work, call)
         key, found = self._known(work, traced.core)
@@ -187,8 +190,14 @@ class _Source:
 
         traced, program = self.traced, made.lowered.program
         graphics = driver()
-        with work.at("native"):
-            native = compile_program(program, graphics.arch)
+        routines = sorted({s.name for s in walk(program.body) if isinstance(s, LibraryCall)})
+        if routines:
+            raise DeviceError(f"{', '.join(routines)} does not run on a GPU yet: use device='cpu'")
+        try:
+            with work.at("native"):
+                native = compile_program(program, graphics.arch)
+        except NotImplementedError as problem:
+            raise DeviceError(f"this does not run on a GPU yet: {problem}") from None
         binary = self._binary(made, native.name, (native.object,), native.externals, {})
         with work.at("load"):
             loaded = Loaded(native, graphics)

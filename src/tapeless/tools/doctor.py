@@ -21,7 +21,10 @@ from rich.table import Table
 
 from tapeless.api.function import default_threads, function
 from tapeless.backends.cpu import libraries, threads
+from tapeless.backends.cuda.driver import driver
 from tapeless.backends.llvm import host
+from tapeless.backends.llvm.ptx import libdevice
+from tapeless.errors import DeviceError
 from tapeless.runtime import cache
 from tapeless.tools.report import duration, make_console
 from tapeless.version import VERSION
@@ -110,6 +113,18 @@ def _fortran(what: str, routine: str, serves: str) -> Callable[[], Row]:
     return look
 
 
+def _gpu() -> Row:
+    try:
+        found = driver()
+    except DeviceError as problem:
+        return Row("GPU", "none", MISSING, f"device='cuda' is not available: {problem.args[0]}")
+    free, total = found.memory()
+    kernels = (
+        "functions like exp are libdevice's" if libdevice() else "without libdevice: no exp, sin and the like there"
+    )
+    return Row("GPU", f"{found.name}, {found.arch}", OK, f"{free >> 20} of {total >> 20} MiB free; {kernels}")
+
+
 def _cache() -> Row:
     distrust = cache.distrust()
     if distrust is not None:
@@ -170,6 +185,7 @@ CHECKS: tuple[tuple[str, Callable[[], Row]], ...] = (
     ("threads", _threads),
     ("BLAS", _fortran("BLAS", "dgemm", "matrix products")),
     ("LAPACK", _fortran("LAPACK", "dgetrf", "solve, inv, det and cholesky")),
+    ("GPU", _gpu),
     ("cache", _cache),
     ("self test", _self_test),
 )

@@ -9,7 +9,7 @@ from tapeless.ir.types import DType, i64
 from tapeless.lower.core.arrays import write
 from tapeless.lower.core.code import Loc
 from tapeless.lower.core.lowerer import Acc, Lowerer, lowers, view
-from tapeless.lower.ir.loopir import Tag
+from tapeless.lower.ir.loopir import Atomic, Tag
 from tapeless.lower.parallel.work import PARALLEL_WORK, share
 
 PRIVATE_CELL = 16  # scalar operations that pay for a cell of a private copy: to clear it and to add it up, from memory
@@ -87,6 +87,9 @@ def lower_update_acc(lo: Lowerer, vars: tuple[Var, ...], exp: UpdateAcc) -> None
 
     def combine(index: list[Atom]) -> None:
         new = code.load(source, index) if source is not None else lo.atom(value)
+        if lo.schedule.each:  # elements of other threads may be here too
+            code.emit(Atomic(acc.op, target.buffer, code.address(target, index), new))
+            return
         old = code.load(target, index)
         code.store(target, index, code.let(acc.op, target.dtype, old, new, label="sum"))
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from tapeless.lower.ir.interp.machine import LoopError, Machine, Scope, executes
+from tapeless.lower.ir.interp.races import Races
 from tapeless.lower.ir.loopir import Barrier, For, If, Stm, Tag, While
 
 
@@ -44,11 +45,17 @@ def loop(machine: Machine, stm: For, scope: Scope) -> None:
 def parallel(machine: Machine, stm: For, scope: Scope) -> None:
     """A failing check ends its iteration; the first one ends the loop once all iterations have run."""
     first: LoopError | None = None
+    outer = machine.races
+    if stm.tag == Tag.grid:
+        machine.races = Races()
     for i in indices(machine, stm, scope):
+        if stm.tag == Tag.grid and machine.races is not None:
+            machine.races.iteration = i
         try:
             machine.block(stm.body, {**scope, stm.var: np.int64(i)})
         except LoopError as error:
             first = first or error
+    machine.races = outer
     if first is not None:
         raise first
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Const, Var
 from tapeless.lower.ir.interp.blocks import local_buffers, with_barriers
+from tapeless.lower.ir.interp.races import Races
 from tapeless.lower.ir.loopir import Alloc, Atom, Buffer, DType, Program, Stm
 from tapeless.lower.ir.verify import Blame
 
@@ -86,6 +87,7 @@ class Machine:
         self.heap: dict[int, tuple[Memory, Alloc]] = {}  # all that is allocated, by id
         self.scalars: dict[int, Scalar] = {}
         self.given: dict[int, Array] = {}
+        self.races: Races | None = None  # of the launch that runs
 
     def of(self, callee: Program) -> Machine:
         """One that runs a function of this program."""

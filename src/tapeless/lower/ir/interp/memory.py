@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tapeless.lower.ir.interp.machine import Machine, Memory, Scalar, Scope, executes
+from tapeless.lower.ir.interp.races import Access
 from tapeless.lower.ir.loopir import Alloc, Atomic, Free, Give, Load, Store, Swap
 from tapeless.ops.table import TABLE
 
@@ -11,27 +12,31 @@ from tapeless.ops.table import TABLE
 
 @executes(Load)
 def load(machine: Machine, stm: Load, scope: Scope) -> None:
-    scope[stm.var] = read(machine, stm, *cell(machine, stm, scope))
+    scope[stm.var] = read(machine, stm, *cell(machine, stm, scope, Access.read))
 
 
 @executes(Store)
 def store(machine: Machine, stm: Store, scope: Scope) -> None:
-    memory, i = cell(machine, stm, scope)
+    memory, i = cell(machine, stm, scope, Access.write)
     write(machine, stm, memory, i, machine.value(stm, stm.value, scope))
 
 
 @executes(Atomic)
 def atomic(machine: Machine, stm: Atomic, scope: Scope) -> None:
-    memory, i = cell(machine, stm, scope)
+    memory, i = cell(machine, stm, scope, Access.combine)
     old = read(machine, stm, memory, i)
     write(machine, stm, memory, i, TABLE[stm.op].numpy(old, machine.value(stm, stm.value, scope)))
 
 
-def cell(machine: Machine, stm: Load | Store | Atomic, scope: Scope) -> tuple[Memory, int]:
+def cell(machine: Machine, stm: Load | Store | Atomic, scope: Scope, access: Access) -> tuple[Memory, int]:
     memory = machine.live(stm, stm.buffer, scope)
     i, size = int(machine.value(stm, stm.index, scope)), len(memory.data)
     if not 0 <= i < size:
         raise machine.fault(stm, f"index {i} is outside of {machine.name(stm.buffer)}, which has {size} elements")
+    if machine.races is not None and machine.races.meets(memory, i, access):
+        raise machine.fault(
+            stm, f"another iteration touches element {i} of {machine.name(stm.buffer)} at the same time"
+        )
     return memory, i
 
 
