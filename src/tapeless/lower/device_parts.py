@@ -144,8 +144,8 @@ def _touches(stm: Stm) -> bool:
 
 
 def _accesses(stm: Stm) -> int:
-    """Of elements, those in a loop twice."""
-    count = sum(bool(buffers(s)) for s in walk((stm,)))
+    """Of elements, those in a loop twice; what combines reads and writes."""
+    count = sum((1 + isinstance(s, Atomic)) * bool(buffers(s)) for s in walk((stm,)))
     return 2 * count if isinstance(stm, For | While) else count
 
 

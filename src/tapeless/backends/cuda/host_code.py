@@ -19,7 +19,7 @@ from tapeless.backends.llvm.heap import HELPER, OUT_OF_MEMORY
 from tapeless.backends.llvm.ptx import is_blocked
 from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY, Module
-from tapeless.lower.ir.loopir import CHECK_RECORD, Buffer, Check, Kernel, Launch, Load, Program, Space, Store
+from tapeless.lower.ir.loopir import CHECK_RECORD, Atomic, Buffer, Check, Kernel, Launch, Load, Program, Space, Store
 from tapeless.lower.ir.walk import walk
 
 DRIVER_FAILED = -3  # an error code: the driver refused, with its own code
@@ -156,7 +156,11 @@ def _store(code: DeviceHost, stm: Store) -> None:
         code.tested(w.let(f"call i32 {copy}(ptr {address}, ptr {slot}, i64 {dtype.real.bytes})"))
 
 
-DeviceHost.rules = ChainMap({Launch: _launch, Load: _load, Store: _store}, RULES)
+def _combine(code: DeviceHost, stm: Atomic) -> None:
+    raise AssertionError(f"the host combines in {stm.buffer.name} of the device")
+
+
+DeviceHost.rules = ChainMap({Launch: _launch, Load: _load, Store: _store, Atomic: _combine}, RULES)
 
 
 def _allocate_helper(module: Module) -> str:

@@ -19,7 +19,8 @@ from tapeless.ir.core import (
     Sweep,
     Var,
 )
-from tapeless.ir.walk import free_in_lambda, refresh_lambda
+from tapeless.ir.types import DType, i64
+from tapeless.ir.walk import all_stms, free_in_lambda, refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.control import assign_together
 from tapeless.lower.core.lowerer import Lowerer, lowers
@@ -113,6 +114,12 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         if lo.schedule.each and not lo.parallel and not exp.reduces and not exp.scans:
             _each(lo, exp, n, outs)
             return
+        if lo.schedule.pieces and not lo.parallel and not exp.scans and _has_no_arrays(exp):
+            totals = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
+            most = lo.code.let("min", DType.i64, n, i64(lo.schedule.pieces), label="pieces")
+            _cut(lo, exp, n, lo.code.let("max", DType.i64, most, ONE, label="pieces"), totals, chunk, exp.lam, [])
+            _bind(lo, vars[:reduced], totals)
+            return
         totals = whole(exp.lam)
         _bind(lo, vars[:reduced], totals)
         return
@@ -144,6 +151,12 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         at += len(r.neutral)
     _cut(lo, exp, n, pieces, totals, chunk, exp.lam, [])
     _bind(lo, vars[:reduced], totals)
+
+
+def _has_no_arrays(exp: Sweep) -> bool:
+    """Kernels have no memory to make them in."""
+    made = [v for s in all_stms(exp.lam.body) for v in s.vars]
+    return all(not v.type.shape for v in made) and all(not ne.type.shape for r in exp.reduces for ne in r.neutral)
 
 
 def _set_aside(lo: Lowerer, exp: Sweep, outs: Sequence[Loc]) -> None:
