@@ -100,7 +100,13 @@ def run(text: str, folder: Path) -> None:
     program = folder / "forking.py"
     program.write_text(START + text, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "TAPELESS_CACHE_DIR": str(folder / "cache")}
-    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", program],  # Python 3.12 warns of what is tested here
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     assert not done.stderr
 

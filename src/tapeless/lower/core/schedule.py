@@ -31,7 +31,7 @@ class Schedule:
 
 THREADS = Schedule(Tag.threads, chunks=True, each=False)
 ONE_THREAD = Schedule(Tag.threads, chunks=False, each=False)
-GRID = Schedule(Tag.grid, chunks=False, each=True, apart=True, pieces=4096)
+GRID = Schedule(Tag.grid, chunks=False, each=True, apart=True, pieces=16384)
 
 
 def schedule_of(target: Target, alone: bool = False) -> Schedule:
