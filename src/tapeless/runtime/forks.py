@@ -8,6 +8,7 @@ forks.
 
 from __future__ import annotations
 
+import concurrent.futures.thread
 import logging
 import os
 import threading
@@ -18,7 +19,8 @@ from typing import Any
 from llvmlite.binding import ffi
 
 PATIENCE = 60.0  # seconds: a compilation may wait for a module that the forking thread imports
-HANDLERS = (logging,)  # has handlers of forks: one that is added while a fork waits is only run after it
+# These have handlers of forks: what is imported while a fork waits would have only those run that come after it.
+HANDLERS = (logging, concurrent.futures.thread)
 
 
 class _Steady:
