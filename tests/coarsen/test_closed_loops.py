@@ -61,6 +61,7 @@ def chosen(c: bool, a: float, x: float, n: int) -> float:
 COUNTS = [0, 1, 2, 3, 128, 129, 130, 257, 1000, -4]
 
 
+@pytest.mark.sampled(3, each="f")
 @pytest.mark.parametrize("n", COUNTS)
 @pytest.mark.parametrize(
     "f, args",
@@ -171,6 +172,7 @@ STEPS = ["s = s + {c}", "s = s - {c} * x", "s = {c} * s", "s = s * 0.5 + x", "t 
          "u = max(u, s)", "t = t if t > s else s", "s = s + i * {c}", "u = u + math.sin(s)"]  # fmt: skip
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(
     steps=st.lists(

@@ -42,6 +42,7 @@ def assert_alike(got: Any, want: Any) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_of_the_benchmarks(name: str) -> None:
     function, args = PROGRAMS[name]
@@ -119,6 +120,7 @@ def test_scalars_cross_between_host_and_parts(f: Any, args: tuple[Any, ...]) -> 
     assert_alike(outcome.arguments, want.arguments)
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_generated_programs(program: GeneratedProgram) -> None:

@@ -56,7 +56,7 @@ def operands(draw: st.DrawFn, count: int, dtype: DType) -> list[tuple[tuple[floa
 
 @pytest.mark.parametrize("dtype", [DType.f32, DType.f64], ids=str)
 @pytest.mark.parametrize("name", ROWS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_results_are_inside(name: str, dtype: DType, data: st.DataObject) -> None:
     row = TABLE[name]
@@ -104,7 +104,7 @@ STEEP = [name for name in ROWS if TABLE[name].singular_at and name != "times"]
 
 
 @pytest.mark.parametrize("name", STEEP)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_bounded_slopes_are_numbers(name: str, data: st.DataObject) -> None:
     """The rule for slopes, on numbers, where it was said to be bounded on intervals."""

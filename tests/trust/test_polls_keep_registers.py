@@ -50,7 +50,7 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 
 
 @pytest.mark.parametrize("function, args", PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_the_first_call_after_a_while(function: Callable[..., Any], args: tuple[Any, ...], threads: int) -> None:
     compiled = tp.function(function, threads=threads)
     want = function(*copy.deepcopy(args))
