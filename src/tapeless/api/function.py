@@ -140,10 +140,8 @@ class Function(Shareable, Generic[P, R]):
     def _slow_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         with steady:
             caller, leaves = self._caller(args, kwargs)
-            if caller.compiled.device is not None:
-                return caller(leaves)  # type: ignore[no-any-return]
             given, key = _in_a_row(args, kwargs) if kwargs else (args, _fast_key(args))
-            if key is not None:
+            if key is not None and caller.compiled.device is None:
                 self._shorten(key, caller, _all_plain(given), self._again_with(len(args), kwargs))
         return caller(leaves)  # type: ignore[no-any-return]
 
@@ -357,7 +355,7 @@ def wrong_options(made_by: str, options: Mapping[str, Any], others: Iterable[str
         try:
             driver()
         except DeviceError as problem:
-            return DeviceError(f"device 'cuda' is not available: {problem}")
+            return DeviceError(f"device 'cuda' is not available: {problem.args[0]}")
     return None
 
 

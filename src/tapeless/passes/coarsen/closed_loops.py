@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Body, For, Function, If, Progress, Stm, While
@@ -32,10 +31,10 @@ from tapeless.ir.effects import is_effect
 from tapeless.ir.operands import operands
 from tapeless.ir.segments import Segment
 from tapeless.ir.types import Atom, Const, DType, Type, Var
-from tapeless.ir.walk import free_in_exp, in_regions, map_function, with_stms
+from tapeless.ir.walk import free_in_exp
 from tapeless.ops.emit import Emit
 from tapeless.ops.op import FLOATS
-from tapeless.passes.coarsen.decisions import deciding
+from tapeless.passes.coarsen.by_loops import ByLoops, Report
 from tapeless.passes.coarsen.forms import Coefficient, Form, Forms, total
 from tapeless.passes.coarsen.powers import Powers
 from tapeless.passes.coarsen.wording import Words
@@ -43,12 +42,9 @@ from tapeless.passes.coarsen.wording import Words
 FEW = 128  # trips for each value that doubling takes longer than
 MOST = 3  # values that depend on each other
 
-Report = Callable[[Segment], None]
-
 
 def close_loops(function: Function, report: Report = lambda segment: None) -> Function:
-    closer = _Closer(function, report)
-    return map_function(function, closer.body)
+    return _Closer(function, report).changed()
 
 
 @dataclass(frozen=True)
@@ -62,21 +58,7 @@ class _Found:
         return self.form.get(of, Coefficient(0))
 
 
-class _Closer:
-    def __init__(self, function: Function, report: Report) -> None:
-        self.function, self.report = function, report
-
-    @cached_property
-    def deciding(self) -> set[Var]:
-        return deciding(self.function.body)
-
-    def body(self, body: Body) -> Body:
-        stms: list[Stm] = []
-        for s in body.stms:
-            s = in_regions(s, self.body)
-            stms += self.loop(s, s.exp) if isinstance(s.exp, For) else [s]
-        return with_stms(body, stms)
-
+class _Closer(ByLoops):
     def loop(self, stm: Stm, exp: For) -> list[Stm]:
         carried = [p for p in exp.params if p.type.is_scalar and p.type.dtype in FLOATS]
         shown = any(isinstance(s.exp, Progress) for s in exp.body.stms)

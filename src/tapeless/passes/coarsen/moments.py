@@ -17,46 +17,29 @@ at after the loop, or added up. Where such a value is infinite, the sum may be N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, At, Body, For, Function, If, Index, Lambda, Stm, Sweep
 from tapeless.ir.segments import Segment
 from tapeless.ir.types import Atom, Const, Type, Var, const, zero_of
-from tapeless.ir.walk import all_stms, free_in_exp, in_regions, map_function, with_stms
+from tapeless.ir.walk import all_stms, free_in_exp
 from tapeless.ops.emit import Emit, sum_operator
 from tapeless.ops.op import FLOATS
-from tapeless.passes.coarsen.decisions import deciding
+from tapeless.passes.coarsen.by_loops import ByLoops, Report
 from tapeless.passes.coarsen.forms import Form, Forms, total
 from tapeless.passes.coarsen.wording import Words
 
 PROGRAMS = ("coarsening_descent'", "textbook_line_by_descent")  # models that are linear, fitted step by step
 MOST = 3  # values of the loop that a term may hang on: each takes a sum of its own
 
-Report = Callable[[Segment], None]
-
 
 def sum_data_first(function: Function, report: Report = lambda segment: None) -> Function:
-    return map_function(function, _Sums(function, report).body)
+    return _Sums(function, report).changed()
 
 
-class _Sums:
-    def __init__(self, function: Function, report: Report) -> None:
-        self.function, self.report = function, report
-
-    @cached_property
-    def deciding(self) -> set[Var]:
-        return deciding(self.function.body)
-
-    def body(self, body: Body) -> Body:
-        stms: list[Stm] = []
-        for s in body.stms:
-            s = in_regions(s, self.body)
-            stms += self.loop(s, s.exp) if isinstance(s.exp, For) else [s]
-        return with_stms(body, stms)
-
+class _Sums(ByLoops):
     def loop(self, stm: Stm, exp: For) -> list[Stm]:
         """The sums of its body in front of it."""
         if isinstance(exp.bound, Const) and exp.bound.value.real <= MOST:
