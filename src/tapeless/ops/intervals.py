@@ -89,10 +89,11 @@ def _corners(row: Op, args: Sequence[Interval], dtype: DType) -> Interval:
     """Of a row that rises or falls with each operand: its values at the ends."""
     if row.singular_at and row.arity == 2 and args[1][0] <= 0.0 <= args[1][1]:  # a divisor on both sides of 0
         return ALL
-    number = dtype.numpy.type
-    ends = [(x, y) for x in args[0] for y in args[1]] if row.arity == 2 else [(x,) for x in _with_zeros(args[0])]
-    with np.errstate(all="ignore"):
-        found = [float(row.numpy(*map(number, pair))) for pair in ends]
+    if row.linear and row.arity == 2 and ALL in args:
+        return ALL
+    (a, b), (c, d) = args if row.arity == 2 else (args[0], (0.0, 0.0))
+    ends = ((a, a, b, b), (c, d, c, d)) if row.arity == 2 else (_with_zeros(args[0]),)
+    found = _values(row, ends, dtype)
     numbers = [x for x in found if not math.isnan(x)]
     if not numbers or (row.arity == 1 and len(numbers) < len(found)):
         return ALL
@@ -102,6 +103,12 @@ def _corners(row: Op, args: Sequence[Interval], dtype: DType) -> Interval:
         off = 4 * EPSILON[dtype] * size
         return low - off, high + off
     return _apart((low, high))
+
+
+def _values(row: Op, columns: Sequence[Sequence[float]], dtype: DType) -> list[float]:
+    """Of several calls at once."""
+    found: list[float] = row.numpy(*[np.array(column, dtype.numpy) for column in columns]).tolist()
+    return found
 
 
 def _with_zeros(x: Interval) -> Interval | tuple[float, float, float, float]:
@@ -115,9 +122,8 @@ def _has_end(x: Interval) -> bool:
 
 def _cancels(row: Op, args: Sequence[Interval]) -> bool:
     """Can a sum or difference be less than its terms?"""
-    first, second = args
-    a, b = row.numpy(first[0], 0.0), row.numpy(first[1], 0.0)
-    c, d = sorted((row.numpy(0.0, second[0]), row.numpy(0.0, second[1])))
+    a, b, c, d = _values(row, ((*args[0], 0.0, 0.0), (0.0, 0.0, *args[1])), DType.f64)
+    c, d = min(c, d), max(c, d)
     return not (a >= 0 and c >= 0) and not (b <= 0 and d <= 0)
 
 
