@@ -21,10 +21,12 @@ from tapeless.ir.walk import all_stms
 from tapeless.lower.core.code import Loc
 from tapeless.lower.core.lowerer import Lowerer, Note
 from tapeless.lower.core.schedule import schedule_of
+from tapeless.lower.device_memory import outside
 from tapeless.lower.device_parts import apart
 from tapeless.lower.ir.loopir import Buffer, Give, Program, Return, Site, Space
 from tapeless.lower.kernels import outlined
 from tapeless.lower.memory import place_allocations
+from tapeless.lower.routines_by_loops import inside_kernels
 from tapeless.lower.rules import RULES
 from tapeless.ops.table import TABLE
 
@@ -89,9 +91,11 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     lo = Lowerer(function, schedule, RULES, known, sites)
     entry = _lowered(lo, name, set(function.sizes), fastmath, strict)
     functions = tuple(replace(callee.program, sites=tuple(sites)) for callee in known.values())
-    entry.program = outlined(replace(entry.program, sites=tuple(sites), functions=functions), schedule.launched)
+    program = replace(entry.program, sites=tuple(sites), functions=functions)
     if schedule.apart:
-        entry.program = apart(entry.program)
+        program = outside(inside_kernels(program))
+    program = outlined(program, schedule.launched)
+    entry.program = apart(program) if schedule.apart else program
     for callee in known.values():
         entry.notes.extend(callee.notes)
     return entry

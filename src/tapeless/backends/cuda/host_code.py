@@ -19,11 +19,23 @@ from tapeless.backends.llvm.heap import HELPER, OUT_OF_MEMORY
 from tapeless.backends.llvm.ptx import is_blocked
 from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY, Module
-from tapeless.lower.ir.loopir import CHECK_RECORD, Atomic, Buffer, Check, Kernel, Launch, Load, Program, Space, Store
+from tapeless.lower.ir.loopir import (
+    BLOCK_THREADS,
+    CHECK_RECORD,
+    Atomic,
+    Buffer,
+    Check,
+    Kernel,
+    Launch,
+    Load,
+    Program,
+    Space,
+    Store,
+)
 from tapeless.lower.ir.walk import walk
 
 DRIVER_FAILED = -3  # an error code: the driver refused, with its own code
-THREADS = 128  # in a block
+THREADS = 128  # in a block, where they have nothing to do with each other
 
 
 class DeviceHost(Code):
@@ -90,8 +102,9 @@ def _launch(code: DeviceHost, stm: Launch) -> None:
     table = w.alloca(f"[{len(slots)} x ptr]", "arguments")
     for k, slot in enumerate(slots):
         w.do(f"store ptr {slot}, ptr {w.gep('ptr', table, str(k))}, align 8")
-    blocks = count
+    blocks, threads = count, BLOCK_THREADS
     if not is_blocked(kernel):
+        threads = THREADS
         more = w.let(f"add nsw i64 {count}, {THREADS - 1}")
         blocks = w.let(f"sdiv i64 {more}, {THREADS}")
     grid = w.let(f"trunc i64 {blocks} to i32")
@@ -99,7 +112,7 @@ def _launch(code: DeviceHost, stm: Launch) -> None:
         "cuLaunchKernel", "i32 @(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr) nounwind"
     )
     handle = code.handle(1 + _number(code, kernel))
-    sizes = f"i32 {grid}, i32 1, i32 1, i32 {THREADS}, i32 1, i32 1, i32 0"
+    sizes = f"i32 {grid}, i32 1, i32 1, i32 {threads}, i32 1, i32 1, i32 0"
     code.tested(w.let(f"call i32 {launch}(ptr {handle}, {sizes}, ptr null, ptr {table}, ptr null)"))
     w.jump(done)
     w.open(done)

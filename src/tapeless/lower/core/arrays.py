@@ -109,7 +109,7 @@ def lower_shape(lo: Lowerer, vars: tuple[Var, ...], exp: Arranging) -> None:
             lo.arrays[var] = target
         case Iota():
             target = lo.place(var)
-            code.each(target.shape, lambda i: code.store(target, i, i[0]))
+            code.spread(target.shape, lambda i: code.store(target, i, i[0]))
             lo.arrays[var] = target
         case ArrayLit(items=items):
             target = lo.place(var)

@@ -36,6 +36,7 @@ from tapeless.ops.table import op as row
 
 ZERO, ONE = i64(0), i64(1)
 LINE = 128  # bytes: processors fetch lines of 64 in pairs
+FEW = 32  # elements that are not worth a kernel
 STACK_LIMIT = 1024  # elements of constant size up to which an array lives on the stack
 
 
@@ -70,6 +71,8 @@ class Code:
         self.sites: dict[Site, int] = {} if sites is None else sites  # with their numbers
         self.span: Span = NOWHERE
         self.reassoc = False
+        self.parallel = False  # inside a parallel region
+        self.launched: Tag | None = None  # how loops over all elements of an array run, outside of such regions
 
     # -- statements
 
@@ -256,6 +259,26 @@ class Code:
 
         level([])
 
+    def spread(self, shape: Sequence[Atom], body: Callable[[list[Atom]], None]) -> None:
+        """The same for elements that have nothing to do with each other: a kernel where the target has them."""
+        count = self.size(shape)
+        if self.launched is None or self.parallel or (isinstance(count, Const) and count.value.real <= FEW):
+            self.each(shape, body)
+            return
+        self.parallel = True
+        with self.loop(count, tag=self.launched) as t:
+            body(self.unravelled(t, shape))
+        self.parallel = False
+
+    def unravelled(self, at: Atom, shape: Sequence[Atom]) -> list[Atom]:
+        """The indices of an element, given its number."""
+        indices: list[Atom] = []
+        for d in reversed(shape[1:]):
+            rest = self.let("floordiv", DType.i64, at, d, label="rest")
+            indices.append(self.sub(at, self.mul(rest, d)))
+            at = rest
+        return [at, *reversed(indices)][: len(shape)]
+
     def copy(self, source: Loc, target: Loc) -> None:
         if source.same_place(target):
             return
@@ -264,9 +287,9 @@ class Code:
             flat = (ONE,)
             source = Loc(source.buffer, source.dtype, (total,), flat, source.offset)
             target = Loc(target.buffer, target.dtype, (total,), flat, target.offset)
-        self.each(target.shape, lambda i: self.store(target, i, self.load(source, i)))
+        self.spread(target.shape, lambda i: self.store(target, i, self.load(source, i)))
 
     def fill(self, target: Loc, value: Atom) -> None:
         if target.ordered and target.rank != 1:
             target = Loc(target.buffer, target.dtype, (self.size(target.shape),), (ONE,), target.offset)
-        self.each(target.shape, lambda i: self.store(target, i, value))
+        self.spread(target.shape, lambda i: self.store(target, i, value))

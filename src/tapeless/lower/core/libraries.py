@@ -294,4 +294,4 @@ def _cholesky(lo: Lowerer, var: Var, exp: Library) -> None:
         value = code.load(factor, index)
         code.store(out, index, code.let("select", a.dtype, below, value, const(0, a.dtype), label="l"))
 
-    code.each(a.shape, put)
+    code.spread(a.shape, put)

@@ -104,6 +104,7 @@ class Lowerer:
     ) -> None:
         self.function, self.schedule, self.rules, self.callees = function, schedule, rules, callees
         self.code = Code(sites)
+        self.code.launched = schedule.launched if schedule.each else None
         self.scalars: dict[Var, Atom] = {}
         self.arrays: dict[Var, Loc] = {}
         self.accs: dict[Var, Acc] = {}
@@ -111,7 +112,6 @@ class Lowerer:
         self.tests: dict[Var, tuple[Var, Const]] = {}  # the size that a condition compares with a number
         self.wanted: dict[Var, Loc] = {}
         self.threads = Var("threads", Type(DType.i64))
-        self.parallel = False  # inside a parallel region
         self.blas = ""
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]
@@ -139,7 +139,7 @@ class Lowerer:
 
     def note_blas(self, inside: bool = False) -> None:
         """BLAS is called here; `inside`: of a parallel region."""
-        self.blas = "inside" if inside or self.parallel or self.blas == "inside" else "outside"
+        self.blas = "inside" if inside or self.code.parallel or self.blas == "inside" else "outside"
 
     # -- memory
 

@@ -35,7 +35,7 @@ def lower_check(lo: Lowerer, vars: tuple[Var, ...], exp: Check) -> None:
 @lowers(Progress)
 def lower_progress(lo: Lowerer, vars: tuple[Var, ...], exp: Progress) -> None:
     """Nothing where many are at work at once."""
-    if not lo.parallel and not lo.schedule.apart:
+    if not lo.code.parallel and not lo.schedule.apart:
         lo.code.emit(loopir.Progress(lo.atom(exp.done), lo.atom(exp.total), exp.backward))
 
 

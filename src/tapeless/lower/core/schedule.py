@@ -17,21 +17,19 @@ class Schedule:
     """
     launched: the tag of loops that become kernels
     chunks:   sweeps, histograms and sums of private copies are cut into one chunk per thread, where that is worth it at run time
-    each:     the elements of a map run each by itself in a kernel
+    each:     the elements of a map run each by itself in a kernel, and reductions by blocks of threads
     apart:    kernels have memory of their own, which the host cannot read
-    pieces:   sweeps that reduce are cut into so many, where that is not 0
     """
 
     launched: Tag
     chunks: bool
     each: bool
     apart: bool = False
-    pieces: int = 0
 
 
 THREADS = Schedule(Tag.threads, chunks=True, each=False)
 ONE_THREAD = Schedule(Tag.threads, chunks=False, each=False)
-GRID = Schedule(Tag.grid, chunks=False, each=True, apart=True, pieces=16384)
+GRID = Schedule(Tag.grid, chunks=False, each=True, apart=True)
 
 
 def schedule_of(target: Target, alone: bool = False) -> Schedule:

@@ -17,7 +17,7 @@ def lower_sort(lo: Lowerer, var: Var, exp: Library) -> None:
     positions = exp.name == "argsort"
     dtype = DType.i64 if positions else source.dtype
     here, there = code.allocate(dtype, (n,), "sorted"), code.allocate(dtype, (n,), "merged")
-    code.each([n], lambda i: code.store(here, i, i[0] if positions else code.load(source, i)))
+    code.spread([n], lambda i: code.store(here, i, i[0] if positions else code.load(source, i)))
     last = code.let("max", DType.i64, code.sub(n, ONE), ZERO, label="last")
     width = code.declare(ONE, "width")
 

@@ -160,4 +160,4 @@ def _lower_part(lo: Lowerer, source: Loc, out: Loc) -> None:
         value = code.let("select", out.dtype, below, code.load(source, place), const(0, out.dtype), label="l")
         code.store(out, place, value)
 
-    code.each(out.shape, put)
+    code.spread(out.shape, put)

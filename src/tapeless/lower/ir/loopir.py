@@ -17,7 +17,8 @@ Note [Tags]
 `seq`: in order. `simd`: the iterations are independent except for reductions into declared scalars, so they may be
 vectorised without asking about memory. `threads`: the iterations may run at the same time on different threads;
 the block declares all scalars that it assigns, and it allocates what it writes or writes disjoint cells.
-`grid` and `block` are the two levels of a GPU launch, with the same promise as `threads`.
+`grid` and `block` are the two levels of a GPU launch, with the same promise as `threads`. A block has BLOCK_THREADS
+threads; all of them meet at a barrier, which stands in a block loop of so many iterations.
 
 Note [Kernels]
 The outermost parallel loops of a finished program are launched (`lower/kernels.py`): a kernel is such a loop, by itself
@@ -184,6 +185,7 @@ class Swap:
     b: Buffer
 
 
+BLOCK_THREADS = 256
 CHECK_RECORD = 4  # i64 that a failed check leaves: the number of its site, and three arguments
 INTERRUPT = 2 * CHECK_RECORD  # behind one for an error and one for a warning: an exception of Python, in three words
 PROGRESS = INTERRUPT + 3  # how many iterations a loop has done, and of how many: negative in a backward pass

@@ -93,4 +93,4 @@ def lower_update_acc(lo: Lowerer, vars: tuple[Var, ...], exp: UpdateAcc) -> None
         old = code.load(target, index)
         code.store(target, index, code.let(acc.op, target.dtype, old, new, label="sum"))
 
-    code.each(target.shape, combine)
+    code.spread(target.shape, combine)

@@ -9,7 +9,7 @@ from tapeless.ir.types import DType
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
-from tapeless.lower.parallel.sweeps import bind_rows
+from tapeless.lower.parallel.elements import bind_rows
 from tapeless.lower.parallel.work import pieces_of, share, worth_cutting
 
 
@@ -41,21 +41,21 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
     pieces = code.let("select", DType.i64, code.compare("lt", bins, n), pieces, ONE, label="pieces")
 
     def sequential() -> None:
-        lo.parallel = True
+        lo.code.parallel = True
         fill(ZERO, n, dests, refresh_lambda(exp.lam))
-        lo.parallel = False
+        lo.code.parallel = False
 
     def cut() -> None:
         private = [code.allocate_apart(d.dtype, pieces, d.shape, "private") for d in dests]
         lam = refresh_lambda(exp.lam)
         with code.loop(pieces, tag=lo.schedule.launched, label="piece") as t:
-            lo.parallel = True
+            lo.code.parallel = True
             mine = [code.inside(p, t) for p in private]
             for m, ne in zip(mine, exp.op.neutral, strict=True):
                 _fill_neutral(lo, m, ne)
             start, stop = share(lo, t, n, pieces)
             fill(start, stop, mine, lam)
-            lo.parallel = False
+            lo.code.parallel = False
         with code.loop(pieces, label="piece") as t, code.loop(dests[0].shape[0], label="bin") as k:
             rows = [code.inside(code.inside(p, t), k) for p in private]
             _combine_locs(lo, exp.op, dests, k, rows)

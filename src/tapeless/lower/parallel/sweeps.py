@@ -7,73 +7,19 @@ into values of its own, which are then combined in order, so an operator only ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from tapeless.ir.core import (
-    Apply,
-    Atom,
-    Lambda,
-    Reduction,
-    Stm,
-    Sweep,
-    Var,
-)
-from tapeless.ir.types import DType, i64
-from tapeless.ir.walk import all_stms, free_in_lambda, refresh_lambda
-from tapeless.lower.core.code import ONE, ZERO, Loc
-from tapeless.lower.core.control import assign_together
+from tapeless.ir.core import Atom, Lambda, Stm, Sweep, Var
+from tapeless.ir.walk import free_in_lambda, refresh_lambda
+from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.ir import loopir
 from tapeless.lower.parallel.accumulators import with_private, worth_private
+from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
-from tapeless.lower.parallel.work import pieces_of, share, work_of, worth_cutting
+from tapeless.lower.parallel.on_grid import run_each, run_reduced
+from tapeless.lower.parallel.work import cost_of, pieces_of, share, work_of, worth_cutting
 from tapeless.passes.analysis.distances import owns_rows
-
-# -- running totals
-
-
-@dataclass
-class Total:
-    """The running values of one reduction: variables for scalars, memory for arrays."""
-
-    lo: Lowerer
-    reduction: Reduction
-    slots: list[Var | Loc]
-
-    def combine(self, values: Sequence[Atom | Loc]) -> None:
-        """total = op(total, values)."""
-        lo, code = self.lo, self.lo.code
-        body = self.reduction.op.body
-        single = len(body.stms) == 1 and isinstance(body.stms[0].exp, Apply)
-        before, code.reassoc = code.reassoc, code.reassoc or single
-
-        def run() -> None:
-            results = lo.inline(self.reduction.op, [*self.slots, *values])
-            scalars = [(s, r) for s, r in zip(self.slots, results, strict=True) if isinstance(s, Var)]
-            arrays = [(s, lo.loc(r)) for s, r in zip(self.slots, results, strict=True) if isinstance(s, Loc)]
-            assign_together(lo, scalars)
-            for target, source in arrays:
-                code.copy(source, target)
-
-        lo.scoped(run)
-        code.reassoc = before
-
-
-def start_total(lo: Lowerer, reduction: Reduction, homes: Sequence[Loc | None]) -> Total:
-    """Running values at the neutral element; arrays in `homes` when given."""
-    slots: list[Var | Loc] = []
-    for ne, home in zip(reduction.neutral, homes, strict=True):
-        if ne.type.shape:
-            loc = home if home is not None else lo.allocate(ne.type, "total")
-            lo.code.copy(lo.loc(ne), loc)
-            slots.append(loc)
-        else:
-            slots.append(lo.code.declare(lo.atom(ne), "total"))
-    return Total(lo, reduction, slots)
-
-
-# -- sweeps
 
 
 @lowers(Sweep)
@@ -82,7 +28,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     reduced = sum(len(r.neutral) for r in exp.reduces)
     scanned = sum(len(r.neutral) for r in exp.scans)
     outs = [lo.place(v) for v in vars[reduced:]]
-    _set_aside(lo, exp, outs)
+    set_aside(lo, exp, outs)
     for v, loc in zip(vars[reduced:], outs, strict=True):
         lo.arrays[v] = loc
     finals = [None if not v.type.shape else lo.place(v) for v in vars[:reduced]]
@@ -111,15 +57,13 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         return totals
 
     if not worth_cutting(lo, exp) or exp.scans:
-        if lo.schedule.each and not lo.parallel and not exp.reduces and not exp.scans:
-            _each(lo, exp, n, outs)
-            return
-        if lo.schedule.pieces and not lo.parallel and not exp.scans and _has_no_arrays(exp):
-            totals = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
-            most = lo.code.let("min", DType.i64, n, i64(lo.schedule.pieces), label="pieces")
-            _cut(lo, exp, n, lo.code.let("max", DType.i64, most, ONE, label="pieces"), totals, chunk, exp.lam, [])
-            _bind(lo, vars[:reduced], totals)
-            return
+        if lo.schedule.each and not lo.code.parallel and not exp.scans and not _is_little(exp):
+            if not exp.reduces:
+                run_each(lo, exp, n, outs)
+                return
+            if all(not v.type.shape for v in vars[:reduced]):
+                _bind(lo, vars[:reduced], run_reduced(lo, exp, n, outs))
+                return
         totals = whole(exp.lam)
         _bind(lo, vars[:reduced], totals)
         return
@@ -132,9 +76,9 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         shared = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
 
         def sequential() -> None:
-            lo.parallel = True
+            lo.code.parallel = True
             lo.scoped(lambda: chunk(ZERO, n, shared, refresh_lambda(exp.lam)))
-            lo.parallel = False
+            lo.code.parallel = False
 
         def cut() -> None:
             with_private(
@@ -153,23 +97,9 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     _bind(lo, vars[:reduced], totals)
 
 
-def _has_no_arrays(exp: Sweep) -> bool:
-    """Kernels have no memory to make them in."""
-    made = [v for s in all_stms(exp.lam.body) for v in s.vars]
-    return all(not v.type.shape for v in made) and all(not ne.type.shape for r in exp.reduces for ne in r.neutral)
-
-
-def _set_aside(lo: Lowerer, exp: Sweep, outs: Sequence[Loc]) -> None:
-    """Note [Written over]: copies the parts of overwritten arrays that other iterations read."""
-    inputs = {a: lo.loc(a) for a in exp.arrays}
-    read = {v: lo.arrays[v] for v in free_in_lambda(exp.lam) if v in lo.arrays}
-    for out in outs:
-        for v, loc in [*inputs.items(), *read.items()]:
-            own = v not in read and (loc.same_place(out) or loc.strides[0] == out.strides[0])
-            if loc.buffer is out.buffer and not own:
-                aside = lo.allocate(v.type, v.name)
-                lo.code.copy(loc, aside)
-                lo.arrays[v] = aside
+def _is_little(exp: Sweep) -> bool:
+    """Not worth a kernel of several threads."""
+    return isinstance(exp.width, int) and exp.width * cost_of(exp.lam.body) <= FEW
 
 
 def _bind(lo: Lowerer, vars: Sequence[Var], totals: Sequence[Total]) -> None:
@@ -197,7 +127,7 @@ def _cut(
     for r in exp.reduces:
         partial.append([code.allocate(ne.type.dtype, (pieces, *lo.dims(ne.type.shape)), "partial") for ne in r.neutral])
     with code.loop(pieces, tag=lo.schedule.launched, label="piece") as t:
-        lo.parallel = True
+        lo.code.parallel = True
 
         def run() -> None:
             start, stop = share(lo, t, n, pieces)
@@ -213,7 +143,7 @@ def _cut(
                         code.store(p, [t], s)
 
         lo.scoped(run)
-        lo.parallel = False
+        lo.code.parallel = False
     if exp.reduces:
         with code.loop(pieces, label="piece") as t:
             for ps, total in zip(partial, totals, strict=True):
@@ -237,79 +167,11 @@ def _loop(
     code = lo.code
     with code.nested() as body:
         i = Var("i", lam.params[0].type)
-        _element(lo, exp, lam, i, totals, running, outs, scanned)
-    free = not running and all(_order_free(r) for r in exp.reduces)
+        element(lo, exp, lam, i, totals, running, outs, scanned)
+    free = not running and all(order_free(r) for r in exp.reduces)
     own = {lo.accs[a].loc.buffer for a in free_in_lambda(lam) if a in lo.accs and owns_rows(lam, a)}
     tag = loopir.Tag.simd if free and _independent(body, own | {o.buffer for o in outs}) else loopir.Tag.seq
     code.emit(loopir.For(i, start, stop, tuple(body), 1, tag, span=code.span))
-
-
-def _order_free(reduction: Reduction) -> bool:
-    """Whether elements may be combined in any order; an associative operation of two numbers is commutative too."""
-    body = reduction.op.body
-    single = body.stms[0].exp if len(body.stms) == 1 else None
-    return reduction.commutative or (isinstance(single, Apply) and len(single.args) == 2)
-
-
-def _element(
-    lo: Lowerer,
-    exp: Sweep,
-    lam: Lambda,
-    i: Var,
-    totals: list[Total],
-    running: list[Total],
-    outs: Sequence[Loc],
-    scanned: int,
-) -> None:
-    code = lo.code
-    bind_rows(lo, lam, i, exp.arrays)
-    reduced = sum(len(r.neutral) for r in exp.reduces)
-    first_mapped = reduced + scanned
-    rows = {k: _row(lo, o, i, lam, exp.arrays) for k, o in enumerate(outs) if o.rank > 1}
-    lo.plan(lam.body, {first_mapped + k - scanned: row for k, row in rows.items() if k >= scanned})
-
-    def run() -> None:
-        results = lo.body(lam.body)
-        values: list[Atom | Loc] = [lo.loc(r) if r.type.shape else r for r in results]
-        at = 0
-        for total in totals:
-            total.combine(values[at : at + len(total.slots)])
-            at += len(total.slots)
-        place = 0
-        for total in running:
-            total.combine(values[at : at + len(total.slots)])
-            for s in total.slots:
-                put(place, s)
-                place += 1
-            at += len(total.slots)
-        for k, value in enumerate(values[at:]):
-            put(place + k, value)
-
-    def put(k: int, value: Atom | Loc) -> None:
-        if isinstance(value, Loc):
-            code.copy(value, rows[k])
-        else:
-            code.store(outs[k], [i], value)
-
-    lo.scoped(run)
-
-
-def _row(lo: Lowerer, out: Loc, i: Atom, lam: Lambda, arrays: Sequence[Var]) -> Loc:
-    """Row i of a result: the same as that of the input it is written over, if any."""
-    for p, a in zip(lam.params[1:], arrays, strict=True):
-        if p.type.shape and lo.loc(a).same_place(out):
-            return lo.loc(p)
-    return lo.code.inside(out, i)
-
-
-def bind_rows(lo: Lowerer, lam: Lambda, i: Atom, arrays: Sequence[Var]) -> None:
-    lo.scalars[lam.params[0]] = i
-    for p, a in zip(lam.params[1:], arrays, strict=True):
-        loc = lo.loc(a)
-        if p.type.shape:
-            lo.arrays[p] = lo.code.inside(loc, i)
-        else:
-            lo.scalars[p] = lo.code.load(loc, [i], p.name)
 
 
 def _independent(body: Sequence[loopir.Stm], outs: set[loopir.Buffer]) -> bool:
@@ -325,12 +187,3 @@ def _independent(body: Sequence[loopir.Stm], outs: set[loopir.Buffer]) -> bool:
             case _:
                 return False
     return True
-
-
-def _each(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
-    """Each element by itself."""
-    code = lo.code
-    lo.parallel = True
-    with code.loop(n, tag=lo.schedule.launched) as i:
-        _element(lo, exp, exp.lam, i, [], [], outs, 0)
-    lo.parallel = False

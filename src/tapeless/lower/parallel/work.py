@@ -38,7 +38,7 @@ def cost_of(body: Body) -> int:
 
 
 def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
-    if lo.parallel or not lo.schedule.chunks:
+    if lo.code.parallel or not lo.schedule.chunks:
         return False
     if isinstance(exp.width, int):
         return exp.width >= 8 and exp.width * cost_of(exp.lam.body) >= PARALLEL_WORK

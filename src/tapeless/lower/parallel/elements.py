@@ -1,0 +1,138 @@
+"""What all ways of running a sweep have in common: one element of it, and running totals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tapeless.ir.core import Apply, Atom, Lambda, Reduction, Sweep, Var
+from tapeless.ir.walk import free_in_lambda
+from tapeless.lower.core.code import Loc
+from tapeless.lower.core.control import assign_together
+from tapeless.lower.core.lowerer import Lowerer
+
+# -- running totals
+
+
+@dataclass
+class Total:
+    """The running values of one reduction: variables for scalars, memory for arrays."""
+
+    lo: Lowerer
+    reduction: Reduction
+    slots: list[Var | Loc]
+
+    def combine(self, values: Sequence[Atom | Loc]) -> None:
+        """total = op(total, values)."""
+        lo, code = self.lo, self.lo.code
+        body = self.reduction.op.body
+        single = len(body.stms) == 1 and isinstance(body.stms[0].exp, Apply)
+        before, code.reassoc = code.reassoc, code.reassoc or single
+
+        def run() -> None:
+            results = lo.inline(self.reduction.op, [*self.slots, *values])
+            scalars = [(s, r) for s, r in zip(self.slots, results, strict=True) if isinstance(s, Var)]
+            arrays = [(s, lo.loc(r)) for s, r in zip(self.slots, results, strict=True) if isinstance(s, Loc)]
+            assign_together(lo, scalars)
+            for target, source in arrays:
+                code.copy(source, target)
+
+        lo.scoped(run)
+        code.reassoc = before
+
+
+def start_total(lo: Lowerer, reduction: Reduction, homes: Sequence[Loc | None]) -> Total:
+    """Running values at the neutral element; arrays in `homes` when given."""
+    slots: list[Var | Loc] = []
+    for ne, home in zip(reduction.neutral, homes, strict=True):
+        if ne.type.shape:
+            loc = home if home is not None else lo.allocate(ne.type, "total")
+            lo.code.copy(lo.loc(ne), loc)
+            slots.append(loc)
+        else:
+            slots.append(lo.code.declare(lo.atom(ne), "total"))
+    return Total(lo, reduction, slots)
+
+
+# -- elements
+
+
+def element(
+    lo: Lowerer,
+    exp: Sweep,
+    lam: Lambda,
+    i: Var,
+    totals: list[Total],
+    running: list[Total],
+    outs: Sequence[Loc],
+    scanned: int,
+) -> None:
+    code = lo.code
+    bind_rows(lo, lam, i, exp.arrays)
+    reduced = sum(len(r.neutral) for r in exp.reduces)
+    first_mapped = reduced + scanned
+    rows = {k: row_of(lo, o, i, lam, exp.arrays) for k, o in enumerate(outs) if o.rank > 1}
+    lo.plan(lam.body, {first_mapped + k - scanned: row for k, row in rows.items() if k >= scanned})
+
+    def run() -> None:
+        results = lo.body(lam.body)
+        values: list[Atom | Loc] = [lo.loc(r) if r.type.shape else r for r in results]
+        at = 0
+        for total in totals:
+            total.combine(values[at : at + len(total.slots)])
+            at += len(total.slots)
+        place = 0
+        for total in running:
+            total.combine(values[at : at + len(total.slots)])
+            for s in total.slots:
+                put(place, s)
+                place += 1
+            at += len(total.slots)
+        for k, value in enumerate(values[at:]):
+            put(place + k, value)
+
+    def put(k: int, value: Atom | Loc) -> None:
+        if isinstance(value, Loc):
+            code.copy(value, rows[k])
+        else:
+            code.store(outs[k], [i], value)
+
+    lo.scoped(run)
+
+
+def row_of(lo: Lowerer, out: Loc, i: Atom, lam: Lambda, arrays: Sequence[Var]) -> Loc:
+    """Row i of a result: the same as that of the input it is written over, if any."""
+    for p, a in zip(lam.params[1:], arrays, strict=True):
+        if p.type.shape and lo.loc(a).same_place(out):
+            return lo.loc(p)
+    return lo.code.inside(out, i)
+
+
+def bind_rows(lo: Lowerer, lam: Lambda, i: Atom, arrays: Sequence[Var]) -> None:
+    lo.scalars[lam.params[0]] = i
+    for p, a in zip(lam.params[1:], arrays, strict=True):
+        loc = lo.loc(a)
+        if p.type.shape:
+            lo.arrays[p] = lo.code.inside(loc, i)
+        else:
+            lo.scalars[p] = lo.code.load(loc, [i], p.name)
+
+
+def set_aside(lo: Lowerer, exp: Sweep, outs: Sequence[Loc]) -> None:
+    """Note [Written over]: copies the parts of overwritten arrays that other iterations read."""
+    inputs = {a: lo.loc(a) for a in exp.arrays}
+    read = {v: lo.arrays[v] for v in free_in_lambda(exp.lam) if v in lo.arrays}
+    for out in outs:
+        for v, loc in [*inputs.items(), *read.items()]:
+            own = v not in read and (loc.same_place(out) or loc.strides[0] == out.strides[0])
+            if loc.buffer is out.buffer and not own:
+                aside = lo.allocate(v.type, v.name)
+                lo.code.copy(loc, aside)
+                lo.arrays[v] = aside
+
+
+def order_free(reduction: Reduction) -> bool:
+    """Whether elements may be combined in any order; an associative operation of two numbers is commutative too."""
+    body = reduction.op.body
+    single = body.stms[0].exp if len(body.stms) == 1 else None
+    return reduction.commutative or (isinstance(single, Apply) and len(single.args) == 2)

@@ -1,0 +1,214 @@
+"""Sweeps on a GPU: each element by itself, nests of maps as one map, reductions by blocks of threads.
+
+Note [Nests]
+A map whose lambda is a map in turn, but for numbers and views that are made before it, runs over all elements of both:
+the outer one alone may have few. What comes before the inner map is done for each of its elements. Rows of results that
+lie in memory which the inner map reads otherwise than cell by cell keep the inner map in order, in one thread.
+
+Note [Sums of blocks]
+Each thread of a block takes some elements, the block combines what its threads have in shared memory, and where there is
+more than one block a second kernel of one block combines the rest. Where the order of elements does not matter, neighbours
+are taken by neighbouring threads, which read memory together. The order is the same in each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from tapeless.ir.core import Apply, Atom, Index, Lambda, Reduction, Reshape, Stm, Sweep, Transpose, Var
+from tapeless.ir.types import DType, i64
+from tapeless.ir.walk import free_in_exp, free_in_lambda
+from tapeless.lower.core.code import ONE, ZERO, Loc
+from tapeless.lower.core.lowerer import Lowerer
+from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Buffer, Space, Tag
+from tapeless.lower.parallel.elements import Total, bind_rows, element, order_free, row_of, start_total
+from tapeless.lower.parallel.invariant import once_per_chunk
+from tapeless.lower.parallel.work import share
+
+MOST_BLOCKS = 1024  # of a reduction
+EACH_THREAD = 8  # elements that a thread takes before there is another block
+
+
+# -- maps
+
+
+@dataclass(frozen=True)
+class Level:
+    """Of a nest: a map, what its lambda does before the next one, and where results of that one go among its own."""
+
+    exp: Sweep
+    before: tuple[Stm, ...]
+    order: tuple[int, ...]
+
+
+def run_each(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
+    """A map. Note [Nests]"""
+    code = lo.code
+    code.parallel = True
+    levels, last = _nest(exp)
+    widths = [n, *(lo.dim(level.width) for level in (*(x.exp for x in levels[1:]), last))] if levels else [n]
+    if not levels or not _emit_nest(lo, levels, last, widths, outs):
+        with code.loop(n, tag=lo.schedule.launched) as i:
+            element(lo, exp, exp.lam, i, [], [], outs, 0)
+    code.parallel = False
+
+
+def _nest(exp: Sweep) -> tuple[list[Level], Sweep]:
+    levels: list[Level] = []
+    outside: set[Var] = set()
+    while (found := _inner_map(exp.lam)) is not None:
+        before, stm = found
+        inner = stm.exp
+        assert isinstance(inner, Sweep)
+        outside |= {*exp.lam.params, *(v for s in before for v in s.vars)}
+        if inner.width in outside:
+            break
+        order = tuple(exp.lam.body.results.index(v) for v in stm.vars)
+        levels.append(Level(exp, before, order))
+        exp = inner
+    return levels, exp
+
+
+def _inner_map(lam: Lambda) -> tuple[tuple[Stm, ...], Stm] | None:
+    """What comes before it, and a last statement that is a map and makes all results."""
+    if not lam.body.stms:
+        return None
+    *before, last = lam.body.stms
+    if not isinstance(last.exp, Sweep) or last.exp.reduces or last.exp.scans:
+        return None
+    if len(lam.body.results) != len(last.vars) or set(lam.body.results) != set(last.vars):
+        return None
+    cheap = all(isinstance(s.exp, Apply | Index | Transpose | Reshape) for s in before)
+    return (tuple(before), last) if cheap else None
+
+
+def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequence[Atom], outs: Sequence[Loc]) -> bool:
+    """False where rows would be overwritten that others read; then nothing is emitted."""
+    code = lo.code
+    count = code.size(widths)
+    possible = True
+    with code.nested() as scratch, code.loop(count, tag=lo.schedule.launched) as t:
+        for level, i in zip(levels, code.unravelled(t, widths), strict=False):
+            bind_rows(lo, level.exp.lam, i, level.exp.arrays)
+            rows = [row_of(lo, out, i, level.exp.lam, level.exp.arrays) for out in outs]
+            for stm in level.before:
+                lo.stm(stm)
+            outs = [rows[k] for k in level.order]
+        read = {v for level in levels for s in level.before for v in free_in_exp(s.exp)}
+        possible = not _clash(lo, last, outs, read)
+        if possible:
+            element(lo, last, last.lam, code.unravelled(t, widths)[-1], [], [], outs, 0)
+    if possible:
+        for stm in scratch:
+            code.emit(stm)
+    return possible
+
+
+def _clash(lo: Lowerer, exp: Sweep, outs: Sequence[Loc], read: AbstractSet[Var]) -> bool:
+    taken = {out.buffer for out in outs}
+    if any(lo.arrays[v].buffer in taken for v in {*free_in_lambda(exp.lam), *read} if v in lo.arrays):
+        return True
+    return any(lo.loc(a).buffer is out.buffer and not lo.loc(a).same_place(out) for a in exp.arrays for out in outs)
+
+
+# -- reductions
+
+
+def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> list[Total]:
+    """Note [Sums of blocks]"""
+    code = lo.code
+    per_block = i64(BLOCK_THREADS * EACH_THREAD)
+    enough = code.let(
+        "floordiv", DType.i64, code.add(n, i64(BLOCK_THREADS * EACH_THREAD - 1)), per_block, label="blocks"
+    )
+    most = code.let("min", DType.i64, enough, i64(MOST_BLOCKS), label="blocks")
+    blocks = code.let("max", DType.i64, most, ONE, label="blocks")
+    partial = [[_numbers(lo, ne.type.dtype, blocks) for ne in r.neutral] for r in exp.reduces]
+    threads = code.mul(blocks, i64(BLOCK_THREADS))
+
+    def take(block: Atom, thread: Atom, mine: list[Total]) -> None:
+        at = code.add(code.mul(block, i64(BLOCK_THREADS)), thread)
+        first, each = once_per_chunk(exp.lam)
+        if all(map(order_free, exp.reduces)):
+            rest = code.sub(code.add(code.sub(n, at), threads), ONE)
+            count = code.let("floordiv", DType.i64, rest, threads, label="count")
+            start, step = at, threads
+        else:
+            start, stop = share(lo, at, n, threads)
+            count, step = code.sub(stop, start), ONE
+
+        def run() -> None:
+            for stm in first:
+                lo.stm(stm)
+            with code.loop(count, label="k") as k:
+                i = code.add(start, code.mul(k, step))
+                element(lo, exp, each, i, mine, [], outs, 0)
+
+        code.branch(code.compare("gt", count, ZERO), lambda: lo.scoped(run))
+
+    def take_partial(block: Atom, thread: Atom, mine: list[Total]) -> None:
+        start, stop = share(lo, thread, blocks, i64(BLOCK_THREADS))
+        with code.loop(stop, start, label="k") as k:
+            for total, ps in zip(mine, partial, strict=True):
+                total.combine([code.load(p, [k]) for p in ps])
+
+    code.parallel = True
+    _by_blocks(lo, exp.reduces, blocks, take, partial)
+    code.branch(code.compare("gt", blocks, ONE), lambda: _by_blocks(lo, exp.reduces, ONE, take_partial, partial))
+    code.parallel = False
+    totals = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
+    for total, ps in zip(totals, partial, strict=True):
+        total.combine([code.load(p, [ZERO]) for p in ps])
+    return totals
+
+
+def _numbers(lo: Lowerer, dtype: DType, count: Atom) -> Loc:
+    loc = lo.code.allocate(dtype, (count,), "partial")
+    lo.owned[-1].append(loc.buffer)
+    return loc
+
+
+def _by_blocks(
+    lo: Lowerer,
+    reduces: Sequence[Reduction],
+    blocks: Atom,
+    take: Callable[[Atom, Atom, list[Total]], None],
+    results: Sequence[Sequence[Loc]],
+) -> None:
+    """One number for each block; `take` combines what a thread of a block has to do."""
+    code = lo.code
+    with code.loop(blocks, tag=lo.schedule.launched, label="block") as block:
+        shared = [[_shared(ne.type.dtype) for ne in r.neutral] for r in reduces]
+        with code.loop(i64(BLOCK_THREADS), tag=Tag.block, label="thread") as thread:
+            mine = [start_total(lo, r, [None] * len(r.neutral)) for r in reduces]
+            take(block, thread, mine)
+            _put(lo, shared, thread, mine)
+            code.emit(Barrier())
+            step = 1
+            while step < BLOCK_THREADS:
+                pair = code.let("mod", DType.i64, thread, i64(2 * step), label="pair")
+
+                def join(step: int = step) -> None:
+                    other = code.add(thread, i64(step))
+                    for total, locs in zip(mine, shared, strict=True):
+                        total.combine([code.load(loc, [other]) for loc in locs])
+                    _put(lo, shared, thread, mine)
+
+                code.branch(code.compare("eq", pair, ZERO), join)
+                code.emit(Barrier())
+                step *= 2
+            code.branch(code.compare("eq", thread, ZERO), lambda: _put(lo, results, block, mine))
+
+
+def _shared(dtype: DType) -> Loc:
+    buffer = Buffer("shared", dtype, Space.shared, BLOCK_THREADS)
+    return Loc(buffer, dtype, (i64(BLOCK_THREADS),), (ONE,))
+
+
+def _put(lo: Lowerer, places: Sequence[Sequence[Loc]], at: Atom, totals: Sequence[Total]) -> None:
+    for locs, total in zip(places, totals, strict=True):
+        for loc, slot in zip(locs, total.slots, strict=True):
+            assert isinstance(slot, Var)
+            lo.code.store(loc, [at], slot)
