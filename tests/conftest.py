@@ -1,6 +1,7 @@
 """What all tests share: a compile cache of their own, sampling of exhaustive tests, and the `golden` fixture.
 
 Takes TAPELESS_UPDATE_GOLDEN=1 from the environment to rewrite golden files instead of comparing with them.
+TAPELESS_TEST_DEVICE=cuda runs all functions on a GPU.
 Relies on being loaded before any test imports tapeless, so that the cache directory is set in time.
 """
 
@@ -24,6 +25,13 @@ if not IS_WORKER:
 # The first example of a program compiles it and takes far longer than the others.
 settings.register_profile("tapeless", deadline=None)
 settings.load_profile("tapeless")
+
+
+if DEVICE := os.environ.get("TAPELESS_TEST_DEVICE"):
+    from tapeless.api.function import Function
+
+    assert Function.__init__.__kwdefaults__["device"] == "cpu"
+    Function.__init__.__kwdefaults__["device"] = DEVICE
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses by markers

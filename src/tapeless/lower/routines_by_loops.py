@@ -210,25 +210,29 @@ def _getri(m: _Matrices, n: Any, a: Any, ld: Any, pivots: Any, work: Any, size: 
         inverse = m.op("div", one, pivot)
         m.store(lu, j, j, inverse)
         with code.loop(j, label="i", vectorize=False) as i:
-            total = m.sum(j, i, lambda l, i=i, j=j: m.op("mul", m.load(lu, i, l), m.load(lu, l, j)), zero)
+
+            def part(l: Atom, i: Atom = i, j: Atom = j) -> Atom:
+                return m.op("mul", m.load(lu, i, l), m.load(lu, l, j))
+
+            total = m.sum(j, i, part, zero)
             m.store(lu, i, j, m.op("neg", m.op("mul", total, inverse)))
     with code.loop(n, label="k", vectorize=False) as k:
-        j = m.backwards(n, k)
-        after = code.add(j, ONE)
+        column = m.backwards(n, k)
+        after = code.add(column, ONE)
         with code.loop(n, after, label="i", vectorize=False) as i:
-            code.store(kept, [i, ZERO], m.load(lu, i, j))
-            m.store(lu, i, j, zero)
+            code.store(kept, [i, ZERO], m.load(lu, i, column))
+            m.store(lu, i, column, zero)
         with code.loop(n, label="i", vectorize=False) as i:
 
             def term(l: Atom, i: Atom = i) -> Atom:
                 return m.op("neg", m.op("mul", m.load(lu, i, l), code.load(kept, [l, ZERO])))
 
-            m.store(lu, i, j, m.sum(n, after, term, m.load(lu, i, j)))
+            m.store(lu, i, column, m.sum(n, after, term, m.load(lu, i, column)))
     with code.loop(n, label="k", vectorize=False) as k:
-        j = m.backwards(n, k)
-        other = _pivot(m, chosen, j)
+        column = m.backwards(n, k)
+        other = _pivot(m, chosen, column)
         with code.loop(n, label="i", vectorize=False) as i:
-            m.swap(lu, (i, j), (i, other))
+            m.swap(lu, (i, column), (i, other))
     return info
 
 

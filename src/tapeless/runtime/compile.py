@@ -187,10 +187,12 @@ class _Source:
 
     def _on_device(self, work: Work, made: _Lowered) -> Compiled:
         from tapeless.backends.cuda.compile import Loaded, compile_program  # starts faster
+        from tapeless.backends.cuda.libraries import is_known
 
         traced, program = self.traced, made.lowered.program
         graphics = driver()
-        routines = sorted({s.name for s in walk(program.body) if isinstance(s, LibraryCall)})
+        called = {s.name for s in walk(program.body) if isinstance(s, LibraryCall)}
+        routines = sorted(name for name in called if not is_known(name))
         if routines:
             raise DeviceError(f"{', '.join(routines)} does not run on a GPU yet: use device='cpu'")
         try:

@@ -4,8 +4,8 @@
 what a call needs: the entry, and the table that it takes (Note [Table] here).
 
 Note [Table]
-The first word is the record of errors on the device, the others are the handles of the kernels. It lives as long as the
-entry.
+The first word is the record of errors on the device, then come the handles of cuBLAS and of cuSOLVER, if they are needed,
+and those of the kernels. It lives as long as the entry.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tapeless.backends.cpu.engine import load_all
+from tapeless.backends.cuda import libraries
 from tapeless.backends.cuda.driver import CALLED, Driver
 from tapeless.backends.cuda.host_code import DeviceHost, can_fail, kernels_of
 from tapeless.backends.llvm import host, optimize
@@ -55,11 +56,16 @@ class Loaded:
         self.native, self.driver = native, driver
         self.module, self.handles = driver.functions(native.ptx, list(native.kernels))
         known = {name: driver.address(name) for name in native.externals if name in CALLED}
+        routines = [name for name in native.externals if name.startswith(tuple(libraries.LIBRARIES))]
+        known |= {name: libraries.address(name) for name in routines}
+        handles = [
+            libraries.handle(kind) if any(name.startswith(kind) for name in routines) else None
+            for kind in libraries.LIBRARIES
+        ]
         self.address = load_all((native.object,), (native.name,), native.externals, addresses=known)[native.name]
         self.record = driver.allocate(8 * CHECK_RECORD)
-        self.table: Any = (ctypes.c_void_p * (1 + len(native.kernels)))(
-            self.record, *self.handles[: len(native.kernels)]
-        )
+        words = (self.record, *handles, *self.handles[: len(native.kernels)])
+        self.table: Any = (ctypes.c_void_p * len(words))(*words)
 
     def begin(self) -> int:
         """Before a call: the table's address."""

@@ -14,6 +14,7 @@ from tapeless.errors import DeviceError
 
 LIBRARY = "libcuda.so.1"
 OUT_OF_MEMORY = 2
+RELEASE_THRESHOLD = 4  # an attribute of a pool
 MAJOR, MINOR = 75, 76  # attributes of a device: its compute capability
 # What the host program calls, and under which name the driver has it.
 CALLED = {
@@ -42,6 +43,12 @@ class Driver:
     def enter(self) -> None:
         """The context is a thread's own."""
         self.call("cuCtxSetCurrent", self.context)
+
+    def keep_memory(self) -> None:
+        """Freed memory stays in the pool: to give it back at each synchronisation takes milliseconds."""
+        pool, everything = ctypes.c_void_p(), ctypes.c_uint64(2**64 - 1)
+        self.call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), self.device)
+        self.call("cuMemPoolSetAttribute", pool, RELEASE_THRESHOLD, ctypes.byref(everything))
 
     @functools.cached_property
     def arch(self) -> str:
@@ -123,6 +130,7 @@ def driver() -> Driver:
         raise DeviceError("the GPU driver gives no context")
     found = Driver(library, context, device)
     found.enter()
+    found.keep_memory()
     return found
 
 

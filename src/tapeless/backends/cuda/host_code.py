@@ -2,7 +2,7 @@
 
 Gives `DeviceHost`, a `Code` with rules of its own for what has to do with the device. Arrays are pointers of the device;
 the host hands them on, and never follows them. In the place of the number of threads the entry gets the address of a
-table: the record of errors that kernels write, and the handles of the kernels.
+table: the record of errors that kernels write, handles of cuBLAS and cuSOLVER, and those of the kernels.
 
 Note [Errors of kernels]
 A kernel that fails leaves a record on the device (Note [Entry] in backends/llvm/emit.py). The host copies it before it
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 
+from tapeless.backends.cuda.libraries import write_call
 from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.code import Code
 from tapeless.backends.llvm.heap import HELPER, OUT_OF_MEMORY
@@ -24,6 +25,7 @@ from tapeless.lower.ir.loopir import (
     CHECK_RECORD,
     Atomic,
     Buffer,
+    Call,
     Check,
     Kernel,
     Launch,
@@ -35,6 +37,7 @@ from tapeless.lower.ir.loopir import (
 from tapeless.lower.ir.walk import walk
 
 DRIVER_FAILED = -3  # an error code: the driver refused, with its own code
+FIRST_KERNEL = 3  # in the table
 THREADS = 128  # in a block, where they have nothing to do with each other
 
 
@@ -82,6 +85,9 @@ class DeviceHost(Code):
         w.branch(w.let(f"icmp eq i64 {error}, 0"), go, "failed")
         w.open(go)
 
+    def leave_unless_memory(self, pointer: str) -> None:
+        errors.leave_unless(self, self.w.let(f"icmp ne ptr {pointer}, null"))
+
 
 def can_fail(program: Program) -> bool:
     return any(isinstance(s, Check) for l in walk(program.body) if isinstance(l, Launch) for s in walk(l.kernel.block))
@@ -111,7 +117,7 @@ def _launch(code: DeviceHost, stm: Launch) -> None:
     launch = code.module.declare(
         "cuLaunchKernel", "i32 @(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr) nounwind"
     )
-    handle = code.handle(1 + _number(code, kernel))
+    handle = code.handle(FIRST_KERNEL + _number(code, kernel))
     sizes = f"i32 {grid}, i32 1, i32 1, i32 {threads}, i32 1, i32 1, i32 0"
     code.tested(w.let(f"call i32 {launch}(ptr {handle}, {sizes}, ptr null, ptr {table}, ptr null)"))
     w.jump(done)
@@ -173,7 +179,12 @@ def _combine(code: DeviceHost, stm: Atomic) -> None:
     raise AssertionError(f"the host combines in {stm.buffer.name} of the device")
 
 
-DeviceHost.rules = ChainMap({Launch: _launch, Load: _load, Store: _store, Atomic: _combine}, RULES)
+def _call(code: DeviceHost, stm: Call) -> None:
+    code.kernels_passed()
+    write_call(code, stm)
+
+
+DeviceHost.rules = ChainMap({Launch: _launch, Load: _load, Store: _store, Atomic: _combine, Call: _call}, RULES)
 
 
 def _allocate_helper(module: Module) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tapeless.ir.core import Library, Var
-from tapeless.ir.types import Atom, Const, DType, Type, const, i64
-from tapeless.lower.core.blas import PREFIX, UPPER, YES, gemm, pointer, temporary, transposed
+from tapeless.ir.core import Apply, Body, Lambda, Library, Reduction, Stm, Sweep, Var
+from tapeless.ir.span import NOWHERE
+from tapeless.ir.types import I64, Atom, Const, DType, Type, const, i64
+from tapeless.lower.core.blas import NO, PREFIX, UPPER, YES, gemm, pointer, temporary, transposed
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.core.sorting import lower_sort
@@ -55,6 +56,9 @@ def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
 def _matmul(lo: Lowerer, var: Var, exp: Library) -> None:
     a, b = lo.loc(exp.args[0]), lo.loc(exp.args[1])
     code = lo.code
+    if a.rank == 1 and b.rank == 1 and lo.schedule.each and not code.parallel:
+        lo.rules[Sweep](lo, (var,), _dot(exp, a.dtype))
+        return
     if a.rank == 1 and b.rank == 1:
         total = code.declare(const(0, a.dtype), "dot")
 
@@ -81,10 +85,15 @@ def matvec(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
     """y = A x: by loops, or by BLAS where the matrix does not fit into the caches near the processor."""
     code = lo.code
     elements = code.mul(a.shape[0], a.shape[1])
-    if a.dtype not in PREFIX or (isinstance(elements, Const) and int(elements.value.real) <= NEAR):
+    small = isinstance(elements, Const) and int(elements.value.real) <= NEAR
+    on_device = lo.schedule.each and not code.parallel
+    given, made = (replace(v, shape=(v.shape[0], ONE), strides=(v.strides[0], ONE), ordered=False) for v in (x, y))
+    if on_device:
+        matmat(lo, a, given, made)
+        return
+    if a.dtype not in PREFIX or small or lo.schedule.apart:
         _matvec_by_loops(lo, a, x, y)
         return
-    given, made = (replace(v, shape=(v.shape[0], ONE), strides=(v.strides[0], ONE), ordered=False) for v in (x, y))
     code.branch(
         code.compare("le", elements, i64(NEAR)),
         lambda: _matvec_by_loops(lo, a, x, y),
@@ -126,7 +135,11 @@ def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
     a, b, c = (replace(loc, shape=tuple(lo.atom(d) for d in loc.shape)) for loc in (a, b, c))
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     work = code.mul(code.mul(m, n), k)
-    if c.dtype not in PREFIX:  # BLAS has no integers
+    if lo.schedule.each and not code.parallel and c.dtype not in PREFIX:
+        _by_elements(lo, a, b, c)
+    elif lo.schedule.each and not code.parallel:
+        gemm(lo, a, b, c)
+    elif c.dtype not in PREFIX or lo.schedule.apart:  # BLAS has no integers, and kernels have no BLAS
         _tiles(lo, a, b, c)
     elif isinstance(work, Const):
         (_tiles if int(work.value.real) <= SMALL else gemm)(lo, a, b, c)
@@ -135,6 +148,33 @@ def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
         code.branch(small, lambda: _tiles(lo, a, b, c), lambda: lo.scoped(lambda: gemm(lo, a, b, c)))
     else:  # the routine itself knows what to do with a small one, and its code is there only once
         gemm(lo, a, b, c)
+
+
+def _dot(exp: Library, dtype: DType) -> Sweep:
+    """A sum of products, as a sweep."""
+    first, second = exp.args
+    assert isinstance(first, Var) and isinstance(second, Var)
+    one = Type(dtype)
+    i, x, y, p, a, b, s = (Var(name, I64 if name == "i" else one) for name in "ixypabs")
+    product = Lambda((i, x, y), Body((Stm((p,), Apply("mul", (x, y)), NOWHERE),), (p,)))
+    added = Lambda((a, b), Body((Stm((s,), Apply("add", (a, b)), NOWHERE),), (s,)))
+    total = Reduction(added, (const(0, dtype),), commutative=True)
+    return Sweep(first.type.shape[0], (first, second), product, (total,))
+
+
+def _by_elements(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
+    """Each element of C by itself."""
+    code = lo.code
+
+    def put(at: list[Atom]) -> None:
+        i, j = at
+        total = code.declare(const(0, c.dtype), "sum")
+        with code.loop(a.shape[1], label="k", vectorize=False) as k:
+            product = code.let("mul", c.dtype, code.load(a, [i, k]), code.load(b, [k, j]), label="p")
+            code.assign(total, code.let("add", c.dtype, total, product, label="sum"))
+        code.store(c, at, total)
+
+    code.spread(c.shape, put)
 
 
 def _tiles(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
@@ -225,6 +265,15 @@ def _inv(lo: Lowerer, var: Var, exp: Library) -> None:
     a = lo.loc(exp.args[0])
     lu, pivots, ld = _factorise(lo, a, "Singular matrix")
     n = a.shape[0]
+    if lo.schedule.each and not code.parallel:  # cuSOLVER has no inverse: A^T X = 1, by columns
+        out = lo.place(var)
+        lo.arrays[var] = out
+        target = out if out.ordered else temporary(lo, a.dtype, a.shape, "inverse")
+        _identity(lo, target)
+        _checked(lo, f"{PREFIX[a.dtype]}getrs", (NO, n, n, pointer(lu), ld, pointer(pivots), pointer(target), ld), "")
+        if target is not out:
+            code.copy(target, out)
+        return
     size = code.let("max", DType.i64, code.mul(n, i64(64)), ONE, label="size")
     work = temporary(lo, a.dtype, (size,))
     _checked(
@@ -233,6 +282,16 @@ def _inv(lo: Lowerer, var: Var, exp: Library) -> None:
     out = lo.place(var)
     lo.arrays[var] = out
     code.copy(lu, out)
+
+
+def _identity(lo: Lowerer, loc: Loc) -> None:
+    code, dtype = lo.code, loc.dtype
+
+    def put(at: list[Atom]) -> None:
+        same = code.compare("eq", *at)
+        code.store(loc, at, code.let("select", dtype, same, const(1, dtype), const(0, dtype), label="one"))
+
+    code.spread(loc.shape, put)
 
 
 def _pivot_sign(lo: Lowerer, pivots: Loc, n: Atom, dtype: DType) -> Var:

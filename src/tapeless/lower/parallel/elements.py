@@ -61,7 +61,7 @@ def element(
     lo: Lowerer,
     exp: Sweep,
     lam: Lambda,
-    i: Var,
+    i: Atom,
     totals: list[Total],
     running: list[Total],
     outs: Sequence[Loc],

@@ -101,8 +101,8 @@ def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequen
         if possible:
             element(lo, last, last.lam, code.unravelled(t, widths)[-1], [], [], outs, 0)
     if possible:
-        for stm in scratch:
-            code.emit(stm)
+        for emitted in scratch:
+            code.emit(emitted)
     return possible
 
 
