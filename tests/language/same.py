@@ -90,7 +90,7 @@ def _ways(f: Any, make: Arguments) -> Sequence[tuple[str, Callable[..., Any]]]:
         ("the interpreter", lambda a, k: _interpret(traced, a, k)),
         ("native code", lambda a, k: function(*a, **k)),
     ]
-    for threads in THREADS:
+    for threads in THREADS if function.options.device == "cpu" else ():
         one = Caller(caller.compiled, caller.specs, threads)
         ways.append((f"native code, threads={threads}", lambda a, k, one=one: one(pytree.flatten((a, k))[0])))
     return ways

@@ -55,7 +55,8 @@ class DeviceHost(Code):
 
     def handle(self, number: int) -> str:
         """An entry of the table."""
-        table = self.w.let("inttoptr i64 %threads to ptr")
+        (number_of_threads,) = self.value(self.shared.program.threads)
+        table = self.w.let(f"inttoptr i64 {number_of_threads} to ptr")
         return self.w.let(f"load ptr, ptr {self.w.gep('ptr', table, str(number))}, align 8")
 
     def tested(self, code: str) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tapeless.ir.core import Apply, Atom, Lambda, Reduction, Sweep, Var
+from tapeless.ir.types import DType, i64
 from tapeless.ir.walk import free_in_lambda
-from tapeless.lower.core.code import Loc
+from tapeless.lower.core.code import ONE, Loc
 from tapeless.lower.core.control import assign_together
 from tapeless.lower.core.lowerer import Lowerer
+from tapeless.lower.ir.loopir import BLOCK_THREADS, Buffer, Space
 
 # -- running totals
 
@@ -52,6 +54,27 @@ def start_total(lo: Lowerer, reduction: Reduction, homes: Sequence[Loc | None]) 
         else:
             slots.append(lo.code.declare(lo.atom(ne), "total"))
     return Total(lo, reduction, slots)
+
+
+def numbers(lo: Lowerer, dtype: DType, count: Atom) -> Loc:
+    """Memory for partial results."""
+    loc = lo.code.allocate(dtype, (count,), "partial")
+    lo.owned[-1].append(loc.buffer)
+    return loc
+
+
+def shared_memory(dtype: DType) -> Loc:
+    """A number for each thread of a block."""
+    buffer = Buffer("shared", dtype, Space.shared, BLOCK_THREADS)
+    return Loc(buffer, dtype, (i64(BLOCK_THREADS),), (ONE,))
+
+
+def put_totals(lo: Lowerer, places: Sequence[Sequence[Loc]], at: Atom, totals: Sequence[Total]) -> None:
+    """Stores running values, which are numbers."""
+    for locs, total in zip(places, totals, strict=True):
+        for loc, slot in zip(locs, total.slots, strict=True):
+            assert isinstance(slot, Var)
+            lo.code.store(loc, [at], slot)
 
 
 # -- elements

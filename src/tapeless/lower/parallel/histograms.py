@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.ir.core import Atom, Hist, Lambda, Reduction, Scatter, Var
-from tapeless.ir.types import DType
+from tapeless.ir.core import Apply, Atom, Body, Hist, Lambda, Reduction, Scatter, Stm, Sweep, Var
+from tapeless.ir.types import DType, i64
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
+from tapeless.lower.ir.loopir import Atomic
 from tapeless.lower.parallel.elements import bind_rows
 from tapeless.lower.parallel.work import pieces_of, share, worth_cutting
 
@@ -32,6 +33,9 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
 
             lo.scoped(run)
 
+    if lo.schedule.each and not code.parallel and (ops := _atomic_ops(exp.op)) is not None:
+        _by_atomics(lo, exp, n, dests, ops)
+        return
     if not worth_cutting(lo, exp):
         fill(ZERO, n, dests, exp.lam)
         return
@@ -63,6 +67,57 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
             code.free(p.buffer)
 
     code.branch(code.compare("le", pieces, ONE), sequential, cut)
+
+
+def _atomic_ops(r: Reduction) -> list[str] | None:
+    """For each result the row that combines its cells, if it is one of numbers or of arrays cell by cell."""
+    count = len(r.neutral)
+    params, made = r.op.params, {v: s.exp for s in r.op.body.stms for v in s.vars}
+    found = []
+    for k, result in enumerate(r.op.body.results):
+        row = _row_between(made.get(result), params[k], params[count + k]) if isinstance(result, Var) else None
+        if row is None or (result.type.dtype.is_complex and row != "add"):
+            return None
+        found.append(row)
+    return found
+
+
+def _row_between(exp: object, left: Var, right: Var) -> str | None:
+    match exp:
+        case Apply(op=op, args=args) if set(args) == {left, right} and len(args) == 2:
+            return op
+        case Sweep(arrays=arrays, lam=Lambda((_, a, b), Body((Stm((v,), inner),), (r,))), reduces=(), scans=()):
+            return _row_between(inner, a, b) if r is v and set(arrays) == {left, right} else None
+    return None
+
+
+def _by_atomics(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc], ops: Sequence[str]) -> None:
+    """On a GPU: all elements at once."""
+    code = lo.code
+    code.parallel = True
+    with code.loop(n, tag=lo.schedule.launched) as i:
+        bind_rows(lo, exp.lam, i, exp.arrays)
+
+        def run() -> None:
+            key, *values = lo.body(exp.lam.body)
+
+            def put() -> None:
+                for op, d, v in zip(ops, dests, values, strict=True):
+                    cell = code.inside(d, key)
+                    source = lo.loc(v) if v.type.shape else None
+
+                    def combine(
+                        at: list[Atom], op: str = op, cell: Loc = cell, source: Loc | None = source, v: Atom = v
+                    ) -> None:
+                        value = v if source is None else code.load(source, at)
+                        code.emit(Atomic(op, cell.buffer, code.address(cell, at), value))
+
+                    code.each(cell.shape, combine)
+
+            _guarded(lo, key, dests[0].shape[0], put)
+
+        lo.scoped(run)
+    code.parallel = False
 
 
 def _fill_neutral(lo: Lowerer, target: Loc, ne: Atom) -> None:
@@ -116,6 +171,9 @@ def lower_scatter(lo: Lowerer, vars: tuple[Var, ...], exp: Scatter) -> None:
     dests = [lo.loc(d) for d in exp.dests]
     for v, d in zip(vars, dests, strict=True):
         lo.arrays[v] = d
+    if lo.schedule.each and not code.parallel:
+        _scatter_at_once(lo, exp, dests)
+        return
     with code.loop(lo.dim(exp.width)) as i:
         bind_rows(lo, exp.lam, i, exp.arrays)
 
@@ -130,6 +188,38 @@ def lower_scatter(lo: Lowerer, vars: tuple[Var, ...], exp: Scatter) -> None:
             _guarded(lo, key, dests[0].shape[0], put)
 
         lo.scoped(run)
+
+
+def _scatter_at_once(lo: Lowerer, exp: Scatter, dests: Sequence[Loc]) -> None:
+    """On a GPU: for each place first who is the last one to write there, then what it writes."""
+    code = lo.code
+    n, places = lo.dim(exp.width), dests[0].shape[0]
+    last = code.allocate(DType.i64, (places,), "last")
+    lo.owned[-1].append(last.buffer)
+    code.fill(last, i64(-1))
+
+    def each(then: Callable[[Atom, Atom, Sequence[Atom]], None]) -> None:
+        lam = refresh_lambda(exp.lam)
+        code.parallel = True
+        with code.loop(n, tag=lo.schedule.launched) as i:
+            bind_rows(lo, lam, i, exp.arrays)
+
+            def run() -> None:
+                key, *values = lo.body(lam.body)
+                _guarded(lo, key, places, lambda: then(i, key, values))
+
+            lo.scoped(run)
+        code.parallel = False
+
+    def put(i: Atom, key: Atom, values: Sequence[Atom]) -> None:
+        def write() -> None:
+            for d, v in zip(dests, values, strict=True):
+                _put(lo, d, key, lo.loc(v) if v.type.shape else v)
+
+        code.branch(code.compare("eq", code.load(last, [key]), i), write)
+
+    each(lambda i, key, values: code.emit(Atomic("max", last.buffer, key, i)))
+    each(put)
 
 
 def _put(lo: Lowerer, out: Loc, i: Atom, value: Atom | Loc) -> None:

@@ -22,8 +22,18 @@ from tapeless.ir.types import DType, i64
 from tapeless.ir.walk import free_in_exp, free_in_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer
-from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Buffer, Space, Tag
-from tapeless.lower.parallel.elements import Total, bind_rows, element, order_free, row_of, start_total
+from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Tag
+from tapeless.lower.parallel.elements import (
+    Total,
+    bind_rows,
+    element,
+    numbers,
+    order_free,
+    put_totals,
+    row_of,
+    shared_memory,
+    start_total,
+)
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.work import share
 
@@ -125,7 +135,7 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> list[T
     )
     most = code.let("min", DType.i64, enough, i64(MOST_BLOCKS), label="blocks")
     blocks = code.let("max", DType.i64, most, ONE, label="blocks")
-    partial = [[_numbers(lo, ne.type.dtype, blocks) for ne in r.neutral] for r in exp.reduces]
+    partial = [[numbers(lo, ne.type.dtype, blocks) for ne in r.neutral] for r in exp.reduces]
     threads = code.mul(blocks, i64(BLOCK_THREADS))
 
     def take(block: Atom, thread: Atom, mine: list[Total]) -> None:
@@ -164,12 +174,6 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> list[T
     return totals
 
 
-def _numbers(lo: Lowerer, dtype: DType, count: Atom) -> Loc:
-    loc = lo.code.allocate(dtype, (count,), "partial")
-    lo.owned[-1].append(loc.buffer)
-    return loc
-
-
 def _by_blocks(
     lo: Lowerer,
     reduces: Sequence[Reduction],
@@ -180,11 +184,11 @@ def _by_blocks(
     """One number for each block; `take` combines what a thread of a block has to do."""
     code = lo.code
     with code.loop(blocks, tag=lo.schedule.launched, label="block") as block:
-        shared = [[_shared(ne.type.dtype) for ne in r.neutral] for r in reduces]
+        shared = [[shared_memory(ne.type.dtype) for ne in r.neutral] for r in reduces]
         with code.loop(i64(BLOCK_THREADS), tag=Tag.block, label="thread") as thread:
             mine = [start_total(lo, r, [None] * len(r.neutral)) for r in reduces]
             take(block, thread, mine)
-            _put(lo, shared, thread, mine)
+            put_totals(lo, shared, thread, mine)
             code.emit(Barrier())
             step = 1
             while step < BLOCK_THREADS:
@@ -194,21 +198,9 @@ def _by_blocks(
                     other = code.add(thread, i64(step))
                     for total, locs in zip(mine, shared, strict=True):
                         total.combine([code.load(loc, [other]) for loc in locs])
-                    _put(lo, shared, thread, mine)
+                    put_totals(lo, shared, thread, mine)
 
                 code.branch(code.compare("eq", pair, ZERO), join)
                 code.emit(Barrier())
                 step *= 2
-            code.branch(code.compare("eq", thread, ZERO), lambda: _put(lo, results, block, mine))
-
-
-def _shared(dtype: DType) -> Loc:
-    buffer = Buffer("shared", dtype, Space.shared, BLOCK_THREADS)
-    return Loc(buffer, dtype, (i64(BLOCK_THREADS),), (ONE,))
-
-
-def _put(lo: Lowerer, places: Sequence[Sequence[Loc]], at: Atom, totals: Sequence[Total]) -> None:
-    for locs, total in zip(places, totals, strict=True):
-        for loc, slot in zip(locs, total.slots, strict=True):
-            assert isinstance(slot, Var)
-            lo.code.store(loc, [at], slot)
+            code.branch(code.compare("eq", thread, ZERO), lambda: put_totals(lo, results, block, mine))

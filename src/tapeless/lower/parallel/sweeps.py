@@ -18,6 +18,7 @@ from tapeless.lower.parallel.accumulators import with_private, worth_private
 from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.on_grid import run_each, run_reduced
+from tapeless.lower.parallel.scans import can_scan, pieces_on_grid, run_scanned
 from tapeless.lower.parallel.work import cost_of, pieces_of, share, work_of, worth_cutting
 from tapeless.passes.analysis.distances import owns_rows
 
@@ -57,11 +58,14 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         return totals
 
     if not worth_cutting(lo, exp) or exp.scans:
-        if lo.schedule.each and not lo.code.parallel and not exp.scans and not _is_little(exp):
-            if not exp.reduces:
+        if lo.schedule.each and not lo.code.parallel and not _is_little(exp):
+            if can_scan(exp):
+                run_scanned(lo, exp, n, pieces_on_grid(lo, n), outs)
+                return
+            if not exp.reduces and not exp.scans:
                 run_each(lo, exp, n, outs)
                 return
-            if all(not v.type.shape for v in vars[:reduced]):
+            if not exp.scans and all(not v.type.shape for v in vars[:reduced]):
                 _bind(lo, vars[:reduced], run_reduced(lo, exp, n, outs))
                 return
         totals = whole(exp.lam)

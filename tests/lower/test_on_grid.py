@@ -1,0 +1,127 @@
+"""Operators on a GPU by the interpreter of Loop IR, kernels in random order, with its detector of races."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tapeless.lower.ir.loopir import Alloc, Atomic, Barrier, For, Launch, Tag
+from tapeless.lower.ir.walk import walk
+from tapeless.testing.compare import Returned
+from tapeless.testing.stages import by_python, on_device
+
+RNG = np.random.default_rng(2)
+
+
+def turned(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    """Affine maps, one after the other: the order matters."""
+    return a[0] * b[0], a[1] * b[0] + b[1]
+
+
+def recurrence(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return tp.scan(turned, (1.0, 0.0), (x, y))
+
+
+def composed(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    return tp.reduce(turned, (1.0, 0.0), (x, y))
+
+
+def sums(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.cumsum(np.sin(x)) + tp.scan(max, -np.inf, y, exclusive=True, reverse=True)
+
+
+def extrema(x: np.ndarray, y: np.ndarray) -> tuple[float, int, float]:
+    return np.max(x), np.argmin(y), np.sum(x * y)
+
+
+def counted(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    keys = (np.abs(x) * 3).astype(np.int64) - 1
+    return tp.hist(lambda a, b: a + b, 0.0, 4, keys, y), tp.hist(max, -np.inf, 3, keys, y)
+
+
+def rows_counted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    rows = np.outer(x, y[:3])
+    keys = (np.abs(x) * 3).astype(np.int64)
+    return tp.hist(lambda a, b: a + b, np.zeros(3), 4, keys, rows)
+
+
+def scattered(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    keys = (np.abs(x) * 4).astype(np.int64) - 1  # several go to one place: the last one stays
+    return tp.scatter(np.zeros(5), keys, y)
+
+
+def nested(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.exp(-((x[:, None] - y[None, :]) ** 2)) * x[:, None]
+
+
+def with_memory(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Each iteration has arrays of its own, of a size that is not known at compile time; two of them change places."""
+    out = np.zeros(len(x))
+    for i in tp.prange(len(x)):
+        a, b = x * y[i], np.zeros(len(x))
+        for k in range(3):
+            b = np.cos(a) + k
+            a, b = b, a
+        out[i] = np.sum(a) + b[0]
+    return out
+
+
+def with_sizes_of_its_own(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    out = np.zeros(len(x))
+    for i in tp.prange(len(x)):
+        a = np.zeros(i + 1)
+        for k in range(i + 1):
+            a[k] = x[k] * y[i]
+        out[i] = a[i // 2]
+    return out
+
+
+OPERATORS = [recurrence, composed, sums, extrema, counted, rows_counted, scattered, nested, with_memory]
+
+
+def run(f: Any, count: int) -> Any:
+    args = [RNG.normal(size=count), RNG.normal(size=count)]
+    outcome, lowered = on_device(f, lambda: copy.deepcopy(args), seed=count)
+    want = by_python(f, lambda: copy.deepcopy(args))
+    assert isinstance(outcome, Returned) and isinstance(want, Returned), (outcome, want)
+    results = [x if isinstance(x, tuple) else (x,) for x in (outcome.result, want.result)]
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+    return lowered.program
+
+
+@pytest.mark.parametrize("count", [3, 40])
+@pytest.mark.parametrize("f", OPERATORS, ids=lambda f: f.__name__)
+def test_operators(f: Any, count: int) -> None:
+    program = run(f, count)
+    kernels = [s.kernel for s in walk(program.body) if isinstance(s, Launch)]
+    assert not any(isinstance(s, Alloc) for k in kernels for s in walk(k.block))
+    assert any(k.loop.hi != k.loop.lo and not k.name.endswith("part1") for k in kernels)
+
+
+def test_sizes_of_its_own_run_in_order() -> None:
+    program = run(with_sizes_of_its_own, 6)
+    kernels = [s.kernel for s in walk(program.body) if isinstance(s, Launch)]
+    assert not any(isinstance(s, Alloc) for k in kernels for s in walk(k.block))
+
+
+def test_a_sum_of_several_blocks() -> None:
+    """More than one block of threads, so that the second kernel has something to do."""
+    x = np.arange(2100.0)
+    outcome, lowered = on_device(lambda y: np.sum(y * 2.0), lambda: [x.copy()])
+    assert isinstance(outcome, Returned) and outcome.result == 2 * x.sum()
+    inside = [s for s in walk(lowered.program.body) if isinstance(s, For) and s.tag is Tag.block]
+    assert len(inside) == 2 and all(any(isinstance(s, Barrier) for s in walk(b.body)) for b in inside)
+
+
+def test_adjoints_are_added_up_by_atomics() -> None:
+    f = tp.grad(lambda x, k: np.sum(x[k] ** 2)).python
+    x, k = np.arange(4.0), np.array([1, 1, 3, 0, 1])
+    outcome, lowered = on_device(f, lambda: [x.copy(), k.copy()])
+    assert isinstance(outcome, Returned)
+    np.testing.assert_allclose(outcome.result, 2 * x * np.array([1, 3, 0, 1]))
+    assert any(isinstance(s, Atomic) for s in walk(lowered.program.body))
