@@ -150,9 +150,27 @@ def test_sums_of_all_sizes(count: int) -> None:
     assert f(x) == (np.sum(x), np.argmax(x) if count else 0)
 
 
-def test_what_does_not_run_there_says_so() -> None:
-    with pytest.raises(tp.DeviceError, match="memory= does not hold on a GPU yet"):
-        tp.grad(total, device="cuda", memory="1MB")(np.ones(3))
+def chaotic(x: np.ndarray, n: int) -> float:
+    for _ in range(n):
+        x = 3.9 * x * (1.0 - x)
+    return np.sum(x)
+
+
+def test_a_budget_of_memory_holds() -> None:
+    x = np.linspace(0.1, 0.9, 1000)
+    want = tp.grad(chaotic)(x, 60)
+    for memory in ("1MB", "200kB"):
+        f = tp.grad(chaotic, device="cuda", memory=memory)
+        np.testing.assert_allclose(f(x, 60), want, rtol=1e-6)
+    with pytest.raises(tp.RecoveryError):
+        tp.grad(chaotic, device="cuda", memory="10kB")(x, 60)
+
+
+def test_code_comes_from_the_cache() -> None:
+    f = tp.function(lambda y: np.sum(np.exp(y)), device="cuda")
+    again = tp.function(lambda y: np.sum(np.exp(y)), device="cuda")
+    x = np.linspace(0, 1, 50)
+    assert f(x) == again(x) == pytest.approx(np.sum(np.exp(x)))
 
 
 def test_errors_have_their_line_and_the_next_call_works() -> None:

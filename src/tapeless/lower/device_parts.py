@@ -25,6 +25,7 @@ from tapeless.lower.ir.loopir import (
     Assign,
     Atomic,
     Buffer,
+    Call,
     Check,
     Declare,
     For,
@@ -162,10 +163,10 @@ def _renamed(x: Any, names: Mapping[Var, Var]) -> Any:
 
 
 def _placed(body: Block, program: Program) -> Block:
-    """What kernels take, and what is handed to the caller, is on the device, and what changes places with it."""
+    """What kernels and libraries take, and what is handed to the caller, is on the device, and what changes places with it."""
     launches = [s for s in walk(body) if isinstance(s, Launch)]
     taken = {b for s in launches for b in s.kernel.params if isinstance(b, Buffer)}
-    taken |= {s.buffer for s in walk(body) if isinstance(s, Give)}
+    taken |= {b for s in walk(body) if isinstance(s, Give | Call) for b in buffers(s)}
     swaps = [s for s in walk(body) if isinstance(s, Swap)]
     while more := {b for s in swaps for b in (s.a, s.b) if b not in taken and {s.a, s.b} & taken}:
         taken |= more

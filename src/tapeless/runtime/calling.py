@@ -117,7 +117,7 @@ class Caller:
             return self
         found = self.others.get(id(compiled))
         if found is None:
-            found = self.others[id(compiled)] = Caller(compiled, self.specs, self.threads)
+            found = self.others[id(compiled)] = type(self)(compiled, self.specs, self.threads)
         return found
 
     def for_call(self, leaves: Sequence[Any]) -> Caller:

@@ -57,11 +57,11 @@ class Compiled:
     options: Options
     binary: Binary
     address: int
+    device: Loaded | None
     trace: Callable[[], Traced]
     times: dict[str, float] = field(default_factory=dict)
     from_cache: bool = False
     budget: Budget | None = None
-    device: Loaded | None = None
 
     @cached_property
     def traced(self) -> Traced:
@@ -138,6 +138,9 @@ def compile_specs(
         return source.compiled(work, call)
 
 
+_Code = tuple[Binary, int, "Loaded | None"]  # with its address, and what is on a device
+
+
 @dataclass
 class _Lowered:
     """A program that is not machine code yet."""
@@ -154,7 +157,7 @@ class _Source:
         self, function: Any, specs: Sequence[Spec], tree: Any, options: Options, use_cache: bool, level: int
     ) -> None:
         self.function, self.specs, self.tree, self.options = function, specs, tree, options
-        self.use_cache, self.level = use_cache and options.device == "cpu", level
+        self.use_cache, self.level = use_cache, level
         self.target = Target.cpu if options.device == "cpu" else Target.ptx
         use_cache = self.use_cache
         self.place = recall.key_of(function, specs, tree, options) if use_cache else None
@@ -171,41 +174,33 @@ class _Source:
                 return known
         with work.at("trace"):
             traced = self.traced
-        if traced.signature.memory is not None and self.options.device != "cpu":
-            raise DeviceError("memory= does not hold on a GPU yet: leave it out, or use device='cpu'")
         if traced.signature.memory is not None:
             return self._within_budget(work, call)
         key, found = self._known(work, traced.core)
         if key and self.place is not None:
             recall.remember(self.place, self.function, self.specs, self.tree, traced, key)
-        if found is not None:
-            return Compiled(traced.signature, self.options, *found, lambda: traced, work.times, True)
-        if self.options.device != "cpu":
-            return self._on_device(work, self._lowered(work, traced.core))
-        binary, address = self._native(work, self._lowered(work, traced.core), key)
-        return Compiled(traced.signature, self.options, binary, address, lambda: traced, work.times)
+        from_cache = found is not None
+        code = found or self._native(work, self._lowered(work, traced.core), key)
+        return Compiled(traced.signature, self.options, *code, lambda: traced, work.times, from_cache)
 
-    def _on_device(self, work: Work, made: _Lowered) -> Compiled:
-        from tapeless.backends.cuda.compile import Loaded, compile_program  # starts faster
+    def _on_device(self, work: Work, made: _Lowered) -> _Code:
+        from tapeless.backends.cuda.compile import compile_program  # starts faster
         from tapeless.backends.cuda.libraries import is_known
 
-        traced, program = self.traced, made.lowered.program
-        graphics = driver()
+        program = made.lowered.program
         called = {s.name for s in walk(program.body) if isinstance(s, LibraryCall)}
         routines = sorted(name for name in called if not is_known(name))
         if routines:
             raise DeviceError(f"{', '.join(routines)} does not run on a GPU yet: use device='cpu'")
         try:
             with work.at("native"):
-                native = compile_program(program, graphics.arch)
+                native = compile_program(program, driver())
         except NotImplementedError as problem:
             raise DeviceError(f"this does not run on a GPU yet: {problem}") from None
         binary = self._binary(made, native.name, (native.object,), native.externals, {})
+        binary.device = native.device
         with work.at("load"):
-            loaded = Loaded(native, graphics)
-        return Compiled(
-            traced.signature, self.options, binary, loaded.address, lambda: traced, work.times, device=loaded
-        )
+            return _loaded(binary)
 
     def _recalled(self, work: Work, call: Call | None) -> Compiled | None:
         """From the cache, without a trace."""
@@ -272,11 +267,11 @@ class _Source:
         key, found = self._known(work, traced.core)
         signature, options = traced.signature, self.options
 
-        def compiled(binary: Binary, address: int, from_cache: bool) -> Compiled:
-            return Compiled(signature, options, binary, address, lambda: traced, work.times, from_cache, budget)
+        def compiled(code: _Code, from_cache: bool) -> Compiled:
+            return Compiled(signature, options, *code, lambda: traced, work.times, from_cache, budget)
 
         if found is not None and found[0].outline is not None:
-            ready = compiled(*found, True)
+            ready = compiled(found, True)
             return Program(*found[0].outline, found[0].sites, lambda: ready, key)
         lowered = self._lowered(work, traced.core)
         sketch, inputs = _outlined(lowered)
@@ -284,7 +279,7 @@ class _Source:
         @functools.cache
         def made() -> Compiled:
             with steady, resting():
-                return compiled(*self._native(work, lowered, key), False)
+                return compiled(self._native(work, lowered, key), False)
 
         return Program(sketch, inputs, lowered.lowered.program.sites, made, key)
 
@@ -303,7 +298,7 @@ class _Source:
     def _key(self, core: Function) -> str:
         return cache.key_of(*recall.surroundings(replace(self.options, memory=None)), digest(core))
 
-    def _known(self, work: Work, core: Function) -> tuple[str, tuple[Binary, int] | None]:
+    def _known(self, work: Work, core: Function) -> tuple[str, _Code | None]:
         """The key of the code, and what the cache has."""
         if not self.use_cache:
             return "", None
@@ -324,17 +319,19 @@ class _Source:
             verify_program(lowered.program)
         return _Lowered(lowered, core, copies)
 
-    def _native(self, work: Work, made: _Lowered, key: str) -> tuple[Binary, int]:
-        program = made.lowered.program
+    def _native(self, work: Work, made: _Lowered, key: str) -> _Code:
+        code = self._on_cpu(work, made) if self.target is Target.cpu else self._on_device(work, made)
+        if key:
+            cache.store(key, code[0])
+        return code
+
+    def _on_cpu(self, work: Work, made: _Lowered) -> _Code:
         with work.at("native", record=False):
-            native = compile_program(program, self.level, work)
+            native = compile_program(made.lowered.program, self.level, work)
             work.times.update(native.times)
         binary = self._binary(made, native.name, native.objects, native.externals, native.helpers)
         with work.at("load"):
-            address = load(binary.objects, binary.name, binary.externals, binary.helpers)
-        if key:
-            cache.store(key, binary)
-        return binary, address
+            return _loaded(binary)
 
     def _binary(
         self,
@@ -367,13 +364,22 @@ def _outlined(made: _Lowered) -> tuple[Outline, tuple[Var, ...]]:
     return outline(made.lowered), (*made.core.sizes, *made.core.params)
 
 
-def _fetched(key: str) -> tuple[Binary, int] | None:
+def _loaded(binary: Binary) -> _Code:
+    if binary.device is None:
+        return binary, load(binary.objects, binary.name, binary.externals, binary.helpers), None
+    from tapeless.backends.cuda.compile import Loaded  # starts faster
+
+    loaded = Loaded(binary.name, binary.objects[0], binary.externals, binary.device, driver())
+    return binary, loaded.address, loaded
+
+
+def _fetched(key: str) -> _Code | None:
     """Code from the cache, loaded; what does not load counts as absent."""
     found = cache.fetch(key)
     if not isinstance(found, Binary):
         return None
     try:
-        return found, load(found.objects, found.name, found.externals, found.helpers)
+        return _loaded(found)
     except Exception:  # LLVM's, or that of a library which is not there any more
         return None
 

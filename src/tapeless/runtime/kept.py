@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
+from tapeless.backends.cuda.image import DeviceCode
 from tapeless.frontend import returned
 from tapeless.frontend.entry import Signature
 from tapeless.frontend.returned import Output
@@ -44,6 +45,7 @@ class Binary:
     blas: str = ""  # "inside" when a parallel region calls BLAS, "outside" when only other code does
     outline: tuple[Outline, tuple[Var, ...]] | None = None  # for budgets, with the variables of sizes and parameters
     progress: str = ""  # the name to show, when a loop says how far it is
+    device: DeviceCode | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Called:
 
 CODEC = Codec(
     [
-        Binary, Memory, ForCall, Called, Hidden, SizeOf, Signature, *get_args(Output), *returned.PARTS, Row, Inserted, Site, Span, DType, Type, Var, Const,
+        Binary, DeviceCode, Memory, ForCall, Called, Hidden, SizeOf, Signature, *get_args(Output), *returned.PARTS, Row, Inserted, Site, Span, DType, Type, Var, Const,
         Outline, *get_args(Stm), Kernel, Buffer, Space, Tag, Pointer,
     ]
 )  # fmt: skip

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.backends.cpu import libraries
+from tapeless.backends.cuda.driver import driver
 from tapeless.backends.llvm import host
 from tapeless.frontend.entry import Signature, Spec, StaticSpec, Traced, written_function
 from tapeless.frontend.source.marks import Unknown, tree_mark
@@ -49,6 +50,7 @@ def surroundings(options: Options) -> tuple[str, ...]:
         np.__version__,
         libraries.scipy_build(),
         host.identity(),
+        driver().identity if options.device == "cuda" else "",
         repr(options),
     )
 

@@ -14,7 +14,8 @@ from tapeless.errors import DeviceError
 
 LIBRARY = "libcuda.so.1"
 OUT_OF_MEMORY = 2
-RELEASE_THRESHOLD = 4  # an attribute of a pool
+PTX_TEXT = 1  # a kind of input of the linker
+RELEASE_THRESHOLD, HIGHEST_USE = 4, 8  # attributes of a pool
 MAJOR, MINOR = 75, 76  # attributes of a device: its compute capability
 # What the host program calls, and under which name the driver has it.
 CALLED = {
@@ -46,9 +47,14 @@ class Driver:
 
     def keep_memory(self) -> None:
         """Freed memory stays in the pool: to give it back at each synchronisation takes milliseconds."""
-        pool, everything = ctypes.c_void_p(), ctypes.c_uint64(2**64 - 1)
-        self.call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), self.device)
-        self.call("cuMemPoolSetAttribute", pool, RELEASE_THRESHOLD, ctypes.byref(everything))
+        everything = ctypes.c_uint64(2**64 - 1)
+        self.call("cuMemPoolSetAttribute", self.pool, RELEASE_THRESHOLD, ctypes.byref(everything))
+
+    @functools.cached_property
+    def pool(self) -> ctypes.c_void_p:
+        found = ctypes.c_void_p()
+        self.call("cuDeviceGetDefaultMemPool", ctypes.byref(found), self.device)
+        return found
 
     @functools.cached_property
     def arch(self) -> str:
@@ -58,6 +64,13 @@ class Driver:
             self.call("cuDeviceGetAttribute", ctypes.byref(found), attribute, self.device)
             parts.append(str(found.value))
         return "sm_" + "".join(parts)
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """Tells one driver and card from another: their code differs."""
+        version = ctypes.c_int()
+        self.call("cuDriverGetVersion", ctypes.byref(version))
+        return f"{self.arch} {version.value}"
 
     @functools.cached_property
     def name(self) -> str:
@@ -71,15 +84,29 @@ class Driver:
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value, total.value
 
-    def functions(self, ptx: str, names: list[str]) -> tuple[Any, Any]:
-        """The module of a text, and the handles of its kernels as an array."""
-        module = ctypes.c_void_p()
+    def assembled(self, ptx: str) -> bytes:
+        """Machine code of this text."""
+        state, image, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
         log = ctypes.create_string_buffer(4096)
         options = (ctypes.c_int * 2)(5, 6)  # where errors are written, and how much there is room for
         values = (ctypes.c_void_p * 2)(ctypes.cast(log, ctypes.c_void_p), 4096)
-        code = self.library.cuModuleLoadDataEx(ctypes.byref(module), ptx.encode(), 2, options, values)
-        if code:
-            raise DeviceError(f"the GPU driver says: {self.text(code)} (cuModuleLoadDataEx)\n{log.value.decode()}")
+        text = ptx.encode() + b"\0"
+        self.call("cuLinkCreate_v2", 2, options, values, ctypes.byref(state))
+        try:
+            code = self.library.cuLinkAddData_v2(
+                state, PTX_TEXT, text, ctypes.c_size_t(len(text)), b"kernels", 0, None, None
+            )
+            code = code or self.library.cuLinkComplete(state, ctypes.byref(image), ctypes.byref(size))
+            if code:
+                raise DeviceError(f"the GPU driver says: {self.text(code)} (cuLinkAddData)\n{log.value.decode()}")
+            return ctypes.string_at(image, size.value)
+        finally:
+            self.library.cuLinkDestroy(state)
+
+    def functions(self, image: bytes, names: list[str]) -> tuple[Any, Any]:
+        """The module of machine code, and the handles of its kernels as an array."""
+        module = ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(module), image)
         handles = (ctypes.c_void_p * max(1, len(names)))()
         for k, name in enumerate(names):
             found = ctypes.c_void_p()
@@ -99,6 +126,18 @@ class Driver:
 
     def free(self, pointer: int) -> None:
         self.library.cuMemFreeAsync(ctypes.c_uint64(pointer), None)
+
+    def synchronize(self) -> None:
+        self.call("cuCtxSynchronize")
+
+    def peak(self) -> int:
+        """Bytes that were in use at most since `forget_peak`."""
+        found = ctypes.c_uint64()
+        self.call("cuMemPoolGetAttribute", self.pool, HIGHEST_USE, ctypes.byref(found))
+        return found.value
+
+    def forget_peak(self) -> None:
+        self.call("cuMemPoolSetAttribute", self.pool, HIGHEST_USE, ctypes.byref(ctypes.c_uint64(0)))
 
     def to_device(self, pointer: int, address: int, size: int) -> None:
         if size:
