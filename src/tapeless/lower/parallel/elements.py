@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tapeless.ir.core import Apply, Atom, Lambda, Reduction, Sweep, Var
+from tapeless.ir.core import Apply, Atom, Body, Lambda, Reduction, Stm, Sweep, Var
 from tapeless.ir.types import DType, i64
 from tapeless.ir.walk import free_in_lambda
 from tapeless.lower.core.code import ONE, Loc
 from tapeless.lower.core.control import assign_together
 from tapeless.lower.core.lowerer import Lowerer
-from tapeless.lower.ir.loopir import BLOCK_THREADS, Buffer, Space
+from tapeless.lower.ir.loopir import BLOCK_THREADS, Atomic, Buffer, Space
 
 # -- running totals
 
@@ -75,6 +75,50 @@ def put_totals(lo: Lowerer, places: Sequence[Sequence[Loc]], at: Atom, totals: S
         for loc, slot in zip(locs, total.slots, strict=True):
             assert isinstance(slot, Var)
             lo.code.store(loc, [at], slot)
+
+
+def atomic_ops(r: Reduction) -> list[str] | None:
+    """For each result the row that combines its cells, if it is one of numbers or of arrays cell by cell."""
+    count = len(r.neutral)
+    params, made = r.op.params, {v: s.exp for s in r.op.body.stms for v in s.vars}
+    found = []
+    for k, result in enumerate(r.op.body.results):
+        row = _row_between(made.get(result), params[k], params[count + k]) if isinstance(result, Var) else None
+        if row is None or (result.type.dtype.is_complex and row != "add"):
+            return None
+        found.append(row)
+    return found
+
+
+def _row_between(exp: object, left: Var, right: Var) -> str | None:
+    match exp:
+        case Apply(op=op, args=args) if set(args) == {left, right} and len(args) == 2:
+            return op
+        case Sweep(arrays=arrays, lam=Lambda((_, a, b), Body((Stm((v,), inner),), (r,))), reduces=(), scans=()):
+            return _row_between(inner, a, b) if r is v and set(arrays) == {left, right} else None
+    return None
+
+
+def combine_cells(lo: Lowerer, op: str, target: Loc, value: Atom | Loc) -> None:
+    """Into memory that other threads combine into too."""
+
+    def combine(at: list[Atom]) -> None:
+        new = lo.code.load(value, at) if isinstance(value, Loc) else value
+        lo.code.emit(Atomic(op, target.buffer, lo.code.address(target, at), new))
+
+    lo.code.each(target.shape, combine)
+
+
+@dataclass
+class AtomicTotal(Total):
+    """Of all threads, in memory."""
+
+    ops: Sequence[str]
+
+    def combine(self, values: Sequence[Atom | Loc]) -> None:
+        for op, slot, value in zip(self.ops, self.slots, values, strict=True):
+            assert isinstance(slot, Loc)
+            combine_cells(self.lo, op, slot, value)
 
 
 # -- elements

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.ir.core import Apply, Atom, Body, Hist, Lambda, Reduction, Scatter, Stm, Sweep, Var
+from tapeless.ir.core import Atom, Hist, Lambda, Reduction, Scatter, Var
 from tapeless.ir.types import DType, i64
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.ir.loopir import Atomic
-from tapeless.lower.parallel.elements import bind_rows
+from tapeless.lower.parallel.elements import atomic_ops, bind_rows, combine_cells
 from tapeless.lower.parallel.work import pieces_of, share, worth_cutting
 
 
@@ -33,7 +33,7 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
 
             lo.scoped(run)
 
-    if lo.schedule.each and not code.parallel and (ops := _atomic_ops(exp.op)) is not None:
+    if lo.schedule.each and not code.parallel and (ops := atomic_ops(exp.op)) is not None:
         _by_atomics(lo, exp, n, dests, ops)
         return
     if not worth_cutting(lo, exp):
@@ -69,28 +69,6 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
     code.branch(code.compare("le", pieces, ONE), sequential, cut)
 
 
-def _atomic_ops(r: Reduction) -> list[str] | None:
-    """For each result the row that combines its cells, if it is one of numbers or of arrays cell by cell."""
-    count = len(r.neutral)
-    params, made = r.op.params, {v: s.exp for s in r.op.body.stms for v in s.vars}
-    found = []
-    for k, result in enumerate(r.op.body.results):
-        row = _row_between(made.get(result), params[k], params[count + k]) if isinstance(result, Var) else None
-        if row is None or (result.type.dtype.is_complex and row != "add"):
-            return None
-        found.append(row)
-    return found
-
-
-def _row_between(exp: object, left: Var, right: Var) -> str | None:
-    match exp:
-        case Apply(op=op, args=args) if set(args) == {left, right} and len(args) == 2:
-            return op
-        case Sweep(arrays=arrays, lam=Lambda((_, a, b), Body((Stm((v,), inner),), (r,))), reduces=(), scans=()):
-            return _row_between(inner, a, b) if r is v and set(arrays) == {left, right} else None
-    return None
-
-
 def _by_atomics(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc], ops: Sequence[str]) -> None:
     """On a GPU: all elements at once."""
     code = lo.code
@@ -103,16 +81,7 @@ def _by_atomics(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc], ops: Sequ
 
             def put() -> None:
                 for op, d, v in zip(ops, dests, values, strict=True):
-                    cell = code.inside(d, key)
-                    source = lo.loc(v) if v.type.shape else None
-
-                    def combine(
-                        at: list[Atom], op: str = op, cell: Loc = cell, source: Loc | None = source, v: Atom = v
-                    ) -> None:
-                        value = v if source is None else code.load(source, at)
-                        code.emit(Atomic(op, cell.buffer, code.address(cell, at), value))
-
-                    code.each(cell.shape, combine)
+                    combine_cells(lo, op, code.inside(d, key), lo.loc(v) if v.type.shape else v)
 
             _guarded(lo, key, dests[0].shape[0], put)
 

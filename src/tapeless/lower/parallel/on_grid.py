@@ -9,6 +9,11 @@ Note [Sums of blocks]
 Each thread of a block takes some elements, the block combines what its threads have in shared memory, and where there is
 more than one block a second kernel of one block combines the rest. Where the order of elements does not matter, neighbours
 are taken by neighbouring threads, which read memory together. The order is the same in each run.
+
+Note [Few elements]
+A kernel with a thread for each element leaves most of a GPU idle where there are few, each with much to do. Then the host
+goes through the elements, and what is parallel inside of one is launched. Both ways are there; the sizes of the call pick
+one: a launch takes about as long as 400 operations of a thread.
 """
 
 from __future__ import annotations
@@ -17,14 +22,33 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from tapeless.ir.core import Apply, Atom, Index, Lambda, Reduction, Reshape, Stm, Sweep, Transpose, Var
-from tapeless.ir.types import DType, i64
-from tapeless.ir.walk import free_in_exp, free_in_lambda
-from tapeless.lower.core.code import ONE, ZERO, Loc
+from tapeless.ir.core import (
+    Apply,
+    Atom,
+    Body,
+    For,
+    Hist,
+    Index,
+    Lambda,
+    Library,
+    Reduction,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    Var,
+)
+from tapeless.ir.operands import regions
+from tapeless.ir.types import Const, Dim, DType, i64
+from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda
+from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Tag
 from tapeless.lower.parallel.elements import (
+    AtomicTotal,
     Total,
+    atomic_ops,
     bind_rows,
     element,
     numbers,
@@ -35,10 +59,114 @@ from tapeless.lower.parallel.elements import (
     start_total,
 )
 from tapeless.lower.parallel.invariant import once_per_chunk
-from tapeless.lower.parallel.work import share
+from tapeless.lower.parallel.scans import can_scan, pieces_on_grid, run_scanned
+from tapeless.lower.parallel.work import cost_of, share
 
 MOST_BLOCKS = 1024  # of a reduction
 EACH_THREAD = 8  # elements that a thread takes before there is another block
+LIGHT = 64  # operations of an element of which a thread takes several
+IN_ORDER = 400  # operations of an element for each operation of its own and each element, that pay for launches of them
+GUESS = 16  # elements of an operation whose number is not known
+
+
+def can_run(exp: Sweep) -> bool:
+    """Whether there is a way for all elements at once."""
+    if exp.scans:
+        return can_scan(exp)
+    return not _has_arrays(exp) or all(atomic_ops(r) is not None for r in exp.reduces)
+
+
+def _has_arrays(exp: Sweep) -> bool:
+    return any(ne.type.shape for r in exp.reduces for ne in r.neutral)
+
+
+def run_on_grid(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs: Sequence[Loc]) -> None:
+    """Combines reductions into the totals."""
+    if exp.scans:
+        run_scanned(lo, exp, n, pieces_on_grid(lo, n), outs)
+    elif _has_arrays(exp):
+        _run_by_atomics(lo, exp, n, totals, outs)
+    elif exp.reduces:
+        run_reduced(lo, exp, n, totals, outs)
+    else:
+        run_each(lo, exp, n, outs)
+
+
+def _run_by_atomics(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs: Sequence[Loc]) -> None:
+    """Sums of arrays: all threads add to one, which starts with the neutral element."""
+    code = lo.code
+    ready: list[Total] = []
+    numbered: list[tuple[Var, Loc]] = []
+    for total in totals:
+        slots: list[Var | Loc] = []
+        for slot in total.slots:
+            if isinstance(slot, Var):
+                cell = numbers(lo, slot.type.dtype, ONE)
+                code.store(cell, [ZERO], slot)
+                numbered.append((slot, cell))
+                slot = code.inside(cell, ZERO)
+            slots.append(slot)
+        ops = atomic_ops(total.reduction)
+        assert ops is not None
+        ready.append(AtomicTotal(lo, total.reduction, slots, ops))
+    code.parallel = True
+    with code.loop(n, tag=lo.schedule.launched) as i:
+        element(lo, exp, exp.lam, i, ready, [], outs, 0)
+    code.parallel = False
+    for slot, cell in numbered:
+        code.assign(slot, code.load(cell, [ZERO]))
+
+
+# -- which way
+
+
+def better_in_order(lo: Lowerer, exp: Sweep, n: Atom) -> Atom | None:
+    """Note [Few elements]. None where its elements have nothing to run in parallel."""
+    code = lo.code
+    inside = {v for s in all_stms(exp.lam.body) for v in s.vars} | set(exp.lam.params)
+    inner = [s.exp for s in all_stms(exp.lam.body) if _is_wide(s.exp)]
+    if not inner:
+        return None
+    work = _work(lo, exp.lam.body, inside)
+    price = code.mul(code.let("max", DType.i64, n, ONE), i64(IN_ORDER * len(inner)))
+    return code.compare("gt", work, price)
+
+
+def _is_wide(exp: object) -> bool:
+    match exp:
+        case Sweep(width=width) | Hist(width=width) | Scatter(width=width):
+            return not isinstance(width, int) or width > FEW
+        case Library():
+            return True
+    return False
+
+
+def _work(lo: Lowerer, body: Body, inside: AbstractSet[Var]) -> Atom:
+    """Operations of a body, with the sizes that are known outside of it."""
+    code = lo.code
+
+    def known(d: Dim) -> Atom:
+        return i64(GUESS) if d in inside else lo.dim(d)
+
+    plain = cost_of(Body(tuple(s for s in body.stms if not regions(s.exp)), ()))
+    total: Atom = i64(plain)
+    for stm in body.stms:
+        match stm.exp:
+            case Sweep(width=width, lam=lam) | Hist(width=width, lam=lam) | Scatter(width=width, lam=lam):
+                more = code.mul(known(width), _work(lo, lam.body, inside))
+            case For(bound=bound, body=inner):
+                times = bound if isinstance(bound, Const) or bound not in inside else i64(GUESS)
+                more = code.mul(lo.atom(times), _work(lo, inner, inside))
+            case Library(args=args):
+                more = code.size([known(d) for a in args for d in a.type.shape[-2:]])
+            case exp if regions(exp):
+                more = ZERO
+                for lam in regions(exp):
+                    more = code.add(more, _work(lo, lam.body, inside))
+            case _:
+                continue
+        total = code.add(total, code.let("min", DType.i64, code.let("max", DType.i64, more, ZERO), i64(1 << 40)))
+    return total
 
 
 # -- maps
@@ -126,12 +254,13 @@ def _clash(lo: Lowerer, exp: Sweep, outs: Sequence[Loc], read: AbstractSet[Var])
 # -- reductions
 
 
-def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> list[Total]:
+def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs: Sequence[Loc]) -> None:
     """Note [Sums of blocks]"""
     code = lo.code
-    per_block = i64(BLOCK_THREADS * EACH_THREAD)
+    each_thread = EACH_THREAD if cost_of(exp.lam.body) <= LIGHT else 1
+    per_block = i64(BLOCK_THREADS * each_thread)
     enough = code.let(
-        "floordiv", DType.i64, code.add(n, i64(BLOCK_THREADS * EACH_THREAD - 1)), per_block, label="blocks"
+        "floordiv", DType.i64, code.add(n, i64(BLOCK_THREADS * each_thread - 1)), per_block, label="blocks"
     )
     most = code.let("min", DType.i64, enough, i64(MOST_BLOCKS), label="blocks")
     blocks = code.let("max", DType.i64, most, ONE, label="blocks")
@@ -168,10 +297,8 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> list[T
     _by_blocks(lo, exp.reduces, blocks, take, partial)
     code.branch(code.compare("gt", blocks, ONE), lambda: _by_blocks(lo, exp.reduces, ONE, take_partial, partial))
     code.parallel = False
-    totals = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.reduces]
     for total, ps in zip(totals, partial, strict=True):
         total.combine([code.load(p, [ZERO]) for p in ps])
-    return totals
 
 
 def _by_blocks(

@@ -17,8 +17,7 @@ from tapeless.lower.ir import loopir
 from tapeless.lower.parallel.accumulators import with_private, worth_private
 from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
-from tapeless.lower.parallel.on_grid import run_each, run_reduced
-from tapeless.lower.parallel.scans import can_scan, pieces_on_grid, run_scanned
+from tapeless.lower.parallel.on_grid import better_in_order, can_run, run_on_grid
 from tapeless.lower.parallel.work import cost_of, pieces_of, share, work_of, worth_cutting
 from tapeless.passes.analysis.distances import owns_rows
 
@@ -49,25 +48,32 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         running = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.scans]
         _loop(lo, exp, each, start, stop, totals, running, outs, scanned)
 
-    def whole(lam: Lambda) -> list[Total]:
+    def whole_totals() -> list[Total]:
         totals, at = [], 0
         for r in exp.reduces:
             totals.append(start_total(lo, r, finals[at : at + len(r.neutral)]))
             at += len(r.neutral)
+        return totals
+
+    def whole(lam: Lambda) -> list[Total]:
+        totals = whole_totals()
         chunk(ZERO, n, totals, lam)
         return totals
 
     if not worth_cutting(lo, exp) or exp.scans:
-        if lo.schedule.each and not lo.code.parallel and not _is_little(exp):
-            if can_scan(exp):
-                run_scanned(lo, exp, n, pieces_on_grid(lo, n), outs)
-                return
-            if not exp.reduces and not exp.scans:
-                run_each(lo, exp, n, outs)
-                return
-            if not exp.scans and all(not v.type.shape for v in vars[:reduced]):
-                _bind(lo, vars[:reduced], run_reduced(lo, exp, n, outs))
-                return
+        if lo.schedule.each and not lo.code.parallel and not _is_little(exp) and can_run(exp):
+            totals = whole_totals()
+            few = better_in_order(lo, exp, n)
+            if few is None:
+                run_on_grid(lo, exp, n, totals, outs)
+            else:
+                lo.code.branch(
+                    few,
+                    lambda: lo.scoped(lambda: chunk(ZERO, n, totals, refresh_lambda(exp.lam))),
+                    lambda: lo.scoped(lambda: run_on_grid(lo, exp, n, totals, outs)),
+                )
+            _bind(lo, vars[:reduced], totals)
+            return
         totals = whole(exp.lam)
         _bind(lo, vars[:reduced], totals)
         return
@@ -93,10 +99,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         results = shared
         _bind(lo, vars[:reduced], results)
         return
-    totals, at = [], 0
-    for r in exp.reduces:
-        totals.append(start_total(lo, r, finals[at : at + len(r.neutral)]))
-        at += len(r.neutral)
+    totals = whole_totals()
     _cut(lo, exp, n, pieces, totals, chunk, exp.lam, [])
     _bind(lo, vars[:reduced], totals)
 
