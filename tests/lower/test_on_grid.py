@@ -125,3 +125,34 @@ def test_adjoints_are_added_up_by_atomics() -> None:
     assert isinstance(outcome, Returned)
     np.testing.assert_allclose(outcome.result, 2 * x * np.array([1, 3, 0, 1]))
     assert any(isinstance(s, Atomic) for s in walk(lowered.program.body))
+
+
+def test_a_sum_of_sums_is_one() -> None:
+    x = RNG.normal(size=(7, 300))
+    outcome, lowered = on_device(lambda y: np.sum(np.sin(y + y[:, :1])), lambda: [x.copy()])
+    assert isinstance(outcome, Returned)
+    np.testing.assert_allclose(outcome.result, np.sum(np.sin(x + x[:, :1])))
+    assert not any(isinstance(s, For) and s.tag is Tag.seq for s in lowered.program.body)
+    kernels = [s.kernel for s in walk(lowered.program.body) if isinstance(s, Launch)]
+    assert len(kernels) == 2  # of all elements, and of blocks
+
+
+def chosen(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    new = np.empty((3, len(x)))
+    for i in tp.prange(len(x)):
+        for q in range(3):
+            if y[i] > 0.0:
+                new[q, i] = x[i] * q
+            else:
+                new[q, i] = x[(i + q) % len(x)]
+    return new
+
+
+def test_branches_that_write_one_cell_are_parallel_on_the_way_back() -> None:
+    f = tp.grad(lambda x, y: np.sum(chosen(x, y) ** 2)).python
+    args = [RNG.normal(size=9), RNG.normal(size=9)]
+    outcome, lowered = on_device(f, lambda: copy.deepcopy(args))
+    assert isinstance(outcome, Returned)
+    np.testing.assert_allclose(outcome.result, tp.grad(lambda x, y: np.sum(chosen(x, y) ** 2))(*args))
+    kernels = [s.kernel for s in walk(lowered.program.body) if isinstance(s, Launch)]
+    assert not any("part" in k.name for k in kernels)

@@ -36,7 +36,7 @@ from tapeless.ops.table import op as row
 
 ZERO, ONE = i64(0), i64(1)
 LINE = 128  # bytes: processors fetch lines of 64 in pairs
-FEW = 32  # elements that are not worth a kernel
+FEW = 256  # elements that are not worth a kernel, nor so many cheap operations of a thread
 STACK_LIMIT = 1024  # elements of constant size up to which an array lives on the stack
 
 

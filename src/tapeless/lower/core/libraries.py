@@ -21,6 +21,7 @@ from tapeless.lower.ir.loopir import Call, Pointer
 
 SMALL = 4096  # multiplications up to which a product is made by loops
 NEAR = 1 << 19  # elements of a matrix up to which a product with a vector is made by loops
+TINY = 512  # multiplications that are not worth a call on a GPU
 TILE = 4  # rows and columns of a tile
 
 
@@ -137,7 +138,7 @@ def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
     work = code.mul(code.mul(m, n), k)
     if lo.schedule.each and not code.parallel and c.dtype not in PREFIX:
         _by_elements(lo, a, b, c)
-    elif lo.schedule.each and not code.parallel:
+    elif lo.schedule.each and not code.parallel and not (isinstance(work, Const) and work.value.real <= TINY):
         gemm(lo, a, b, c)
     elif c.dtype not in PREFIX or lo.schedule.apart:  # BLAS has no integers, and kernels have no BLAS
         _tiles(lo, a, b, c)

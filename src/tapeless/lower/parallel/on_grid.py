@@ -26,8 +26,10 @@ from tapeless.ir.core import (
     Apply,
     Atom,
     Body,
+    Broadcast,
     For,
     Hist,
+    If,
     Index,
     Lambda,
     Library,
@@ -123,12 +125,15 @@ def _run_by_atomics(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], o
 def better_in_order(lo: Lowerer, exp: Sweep, n: Atom) -> Atom | None:
     """Note [Few elements]. None where its elements have nothing to run in parallel."""
     code = lo.code
+    levels, exp = _nest_of_sums(exp) if exp.reduces else _nest(exp)
+    for inner in [*(level.exp for level in levels), exp][1:]:
+        n = code.mul(n, lo.dim(inner.width))
     inside = {v for s in all_stms(exp.lam.body) for v in s.vars} | set(exp.lam.params)
-    inner = [s.exp for s in all_stms(exp.lam.body) if _is_wide(s.exp)]
-    if not inner:
+    wide = [s for s in all_stms(exp.lam.body) if _is_wide(s.exp)]
+    if not wide:
         return None
     work = _work(lo, exp.lam.body, inside)
-    price = code.mul(code.let("max", DType.i64, n, ONE), i64(IN_ORDER * len(inner)))
+    price = code.mul(code.let("max", DType.i64, n, ONE), i64(IN_ORDER * len(wide)))
     return code.compare("gt", work, price)
 
 
@@ -218,8 +223,15 @@ def _inner_map(lam: Lambda) -> tuple[tuple[Stm, ...], Stm] | None:
         return None
     if len(lam.body.results) != len(last.vars) or set(lam.body.results) != set(last.vars):
         return None
-    cheap = all(isinstance(s.exp, Apply | Index | Transpose | Reshape) for s in before)
-    return (tuple(before), last) if cheap else None
+    return (tuple(before), last) if all(map(_is_cheap, before)) else None
+
+
+def _is_cheap(stm: Stm) -> bool:
+    """A number or a view, which may be made once more for each element inside."""
+    if isinstance(stm.exp, If):
+        plain = all(isinstance(s.exp, Apply | Index) for s in all_stms(Body((stm,), ())) if s is not stm)
+        return plain and all(not v.type.shape for v in stm.vars)
+    return isinstance(stm.exp, Apply | Index | Transpose | Reshape | Broadcast)
 
 
 def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequence[Atom], outs: Sequence[Loc]) -> bool:
@@ -254,9 +266,35 @@ def _clash(lo: Lowerer, exp: Sweep, outs: Sequence[Loc], read: AbstractSet[Var])
 # -- reductions
 
 
+def _nest_of_sums(exp: Sweep) -> tuple[list[Level], Sweep]:
+    levels: list[Level] = []
+    outside: set[Var] = set()
+    while exp.lam.body.stms:
+        *before, last = exp.lam.body.stms
+        inner = last.exp
+        outside |= {*exp.lam.params, *(v for s in before for v in s.vars)}
+        if not isinstance(inner, Sweep) or inner.scans or exp.lam.body.results != last.vars or inner.width in outside:
+            break
+        if not all(map(_is_cheap, before)):
+            break
+        if len(inner.reduces) != len(exp.reduces) or not all(map(_alike, exp.reduces, inner.reduces)):
+            break
+        levels.append(Level(exp, tuple(before), ()))
+        exp = inner
+    return levels, exp
+
+
+def _alike(a: Reduction, b: Reduction) -> bool:
+    rows = atomic_ops(a)
+    return rows is not None and rows == atomic_ops(b) and a.neutral == b.neutral
+
+
 def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs: Sequence[Loc]) -> None:
-    """Note [Sums of blocks]"""
+    """Note [Sums of blocks]. A sum of sums is one sum."""
     code = lo.code
+    levels, exp = _nest_of_sums(exp)
+    widths = [n, *(lo.dim(inner.width) for inner in [*(level.exp for level in levels), exp][1:])]
+    n = code.size(widths)
     each_thread = EACH_THREAD if cost_of(exp.lam.body) <= LIGHT else 1
     per_block = i64(BLOCK_THREADS * each_thread)
     enough = code.let(
@@ -269,7 +307,7 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
 
     def take(block: Atom, thread: Atom, mine: list[Total]) -> None:
         at = code.add(code.mul(block, i64(BLOCK_THREADS)), thread)
-        first, each = once_per_chunk(exp.lam)
+        first, each = once_per_chunk(exp.lam) if not levels else ([], exp.lam)
         if all(map(order_free, exp.reduces)):
             rest = code.sub(code.add(code.sub(n, at), threads), ONE)
             count = code.let("floordiv", DType.i64, rest, threads, label="count")
@@ -283,6 +321,12 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
                 lo.stm(stm)
             with code.loop(count, label="k") as k:
                 i = code.add(start, code.mul(k, step))
+                if levels:
+                    *outer, i = code.unravelled(i, widths)
+                    for level, index in zip(levels, outer, strict=True):
+                        bind_rows(lo, level.exp.lam, index, level.exp.arrays)
+                        for stm in level.before:
+                            lo.stm(stm)
                 element(lo, exp, each, i, mine, [], outs, 0)
 
         code.branch(code.compare("gt", count, ZERO), lambda: lo.scoped(run))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tapeless.ir.core import Atom, Lambda, Stm, Sweep, Var
+from tapeless.ir.types import Const, DType, const
 from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
@@ -64,8 +65,10 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         if lo.schedule.each and not lo.code.parallel and not _is_little(exp) and can_run(exp):
             totals = whole_totals()
             few = better_in_order(lo, exp, n)
-            if few is None:
+            if few is None or few == const(False, DType.bool):
                 run_on_grid(lo, exp, n, totals, outs)
+            elif isinstance(few, Const):
+                chunk(ZERO, n, totals, exp.lam)
             else:
                 lo.code.branch(
                     few,
@@ -106,7 +109,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
 
 def _is_little(exp: Sweep) -> bool:
     """Not worth a kernel of several threads."""
-    return isinstance(exp.width, int) and exp.width * cost_of(exp.lam.body) <= FEW
+    return isinstance(exp.width, int) and exp.width * cost_of(exp.lam.body) <= 4 * FEW
 
 
 def _bind(lo: Lowerer, vars: Sequence[Var], totals: Sequence[Total]) -> None:

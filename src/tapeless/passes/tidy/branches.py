@@ -1,4 +1,5 @@
-"""Branches on one condition: the second joins the first, if all that it uses is there by then.
+"""Branches on one condition: the second joins the first, if all that it uses is there by then. Updates that both arms end
+with, of the same cells, follow the branch: loops in which each iteration writes its own cells are seen to be so.
 
 Takes and gives a verified function. Relies on `cse` to find what the arms have in common afterwards. Forward code and
 the partials for the backward pass are two such branches, which compute much the same.
@@ -7,10 +8,13 @@ the partials for the backward pass are two such branches, which compute much the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tapeless.ir.core import Body, Function, If, Stm
+from tapeless.ir.core import Body, Function, If, Stm, Update
+from tapeless.ir.effects import is_effect
 from tapeless.ir.rewrite import Rewriter
-from tapeless.ir.types import Var
+from tapeless.ir.types import Atom, Var, i64
+from tapeless.ir.walk import free_in_exp
 from tapeless.passes.analysis.dependence import Footprint, Footprints
 
 
@@ -27,6 +31,8 @@ class Branches(Rewriter):
         conditions = [s.exp.cond for s in body.stms if isinstance(s.exp, If)]
         if len(set(conditions)) < len(conditions):
             body = self.merged(body)
+        if conditions:
+            body = _updated_after(body)
         return super().body(body)
 
     def merged(self, body: Body) -> Body:
@@ -56,6 +62,61 @@ class Branches(Rewriter):
             return False
         others = [self.footprints.stm(s) for s in between]
         return not any(o.consumed or o.must_precede(mine) for o in others)
+
+
+def _updated_after(body: Body) -> Body:
+    stms = [s for stm in body.stms for s in (_apart(stm) if isinstance(stm.exp, If) else (stm,))]
+    return body if len(stms) == len(body.stms) else Body(tuple(stms), body.results)
+
+
+def _apart(stm: Stm) -> tuple[Stm, ...]:
+    """The branch with what is written, and the updates."""
+    exp = stm.exp
+    assert isinstance(exp, If)
+    arms = [exp.then, exp.orelse]
+    vars: list[Var] = []
+    updates: list[Stm] = []
+    for k, v in enumerate(stm.vars):
+        ends = [_update_at_end(arm, k) for arm in arms]
+        first, second = ends
+        if first is None or second is None or (first.array, first.axes) != (second.array, second.axes):
+            vars.append(v)
+            continue
+        if first.value.type != second.value.type:
+            vars.append(v)
+            continue
+        value = Var(v.name, first.value.type)
+        arms = [_handing_over(arm, k, end.value) for arm, end in zip(arms, (first, second), strict=True)]
+        vars.append(value)
+        updates.append(Stm((v,), Update(first.array, first.axes, value), stm.span))
+    if not updates:
+        return (stm,)
+    return Stm(tuple(vars), If(exp.cond, *arms), stm.span), *updates
+
+
+def _update_at_end(arm: Body, k: int) -> Update | None:
+    """What makes result k, if that is all that it is for, and its array and position are those of outside."""
+    result = arm.results[k]
+    made = [j for j, s in enumerate(arm.stms) if result in s.vars]
+    if not made or arm.results.count(result) > 1:
+        return None
+    update = arm.stms[made[0]].exp
+    if not isinstance(update, Update):
+        return None
+    own = {v for s in arm.stms for v in s.vars}
+    others = [*arm.stms[: made[0]], *arm.stms[made[0] + 1 :]]
+    used = {v for s in others for v in free_in_exp(s.exp)}
+    if result in used or any(v in own for v in free_in_exp(replace(update, value=i64(0)))):
+        return None
+    later = {v for s in arm.stms[made[0] + 1 :] for v in free_in_exp(s.exp)}
+    if any(is_effect(s.exp) for s in arm.stms[made[0] + 1 :]) or update.array in later | set(arm.results):
+        return None
+    return update
+
+
+def _handing_over(arm: Body, k: int, value: Atom) -> Body:
+    stms = tuple(s for s in arm.stms if arm.results[k] not in s.vars)
+    return Body(stms, (*arm.results[:k], value, *arm.results[k + 1 :]))
 
 
 def _joined(first: Stm, second: Stm) -> Stm:
