@@ -4,6 +4,7 @@ Differences are taken of compiled values in float64, in random directions; progr
 two programs a few terms outweigh all others, so that differences would not see these: there the numbers are made tamer.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,12 @@ import pytest
 import tapeless as tp
 from benchmarks.gpu_programs import CASES
 from benchmarks.gpu_programs.case import Arguments, Case
+from tapeless.backends.cuda.host_code import DeviceHost
+from tapeless.backends.llvm import host
+from tapeless.backends.llvm.emit import emit
+from tapeless.backends.llvm.ptx import libdevice, ptx
+from tapeless.testing.compare import Returned
+from tapeless.testing.stages import on_device
 
 
 def mapped(change: Callable[[Any], Any], tree: Any) -> Any:
@@ -140,3 +147,26 @@ def test_gradient_is_that_of_differences(case: Case, size: Any) -> None:
 def test_data_are_the_same_in_every_run(case: Case, size: Any) -> None:
     for one, other in zip(leaves(case.make(size)), leaves(case.make(size)), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+SLOW = {"rsbench", "xsbench", "hand", "lbm"}  # in the interpreter
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("which", ["value", "gradient"])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in CASES])
+def test_programs_for_a_gpu(name: str, which: str) -> None:
+    """Host and kernels by the interpreter, with its detector of races; and as code for both."""
+    case = CASES[name]
+    function = getattr(case, which)
+    python = getattr(function, "python", function)
+    args = case.make(case.tiny[0])
+    outcome, lowered = on_device(python, lambda: copy.deepcopy(list(args)), seed=1)
+    assert isinstance(outcome, Returned), outcome
+    want = tp.function(python)(*copy.deepcopy(list(args)))
+    for x, y in zip(leaves(outcome.result), leaves(want), strict=True):
+        size = np.max(np.abs(y), initial=0.0)
+        np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4 * size + 1e-30)
+    if libdevice() is not None:
+        ptx(lowered.program, "sm_90")
+    emit(lowered.program, host.host(), code=DeviceHost)

@@ -156,3 +156,13 @@ def test_branches_that_write_one_cell_are_parallel_on_the_way_back() -> None:
     np.testing.assert_allclose(outcome.result, tp.grad(lambda x, y: np.sum(chosen(x, y) ** 2))(*args))
     kernels = [s.kernel for s in walk(lowered.program.body) if isinstance(s, Launch)]
     assert not any("part" in k.name for k in kernels)
+
+
+def test_a_sum_of_sums_with_a_map_beside() -> None:
+    f = tp.value_and_grad(lambda y: np.sum(np.sin(y) ** 2)).python
+    x = RNG.normal(size=(4, 90))
+    outcome, _ = on_device(f, lambda: [x.copy()])
+    assert isinstance(outcome, Returned)
+    value, slope = outcome.result
+    np.testing.assert_allclose(value, np.sum(np.sin(x) ** 2))
+    np.testing.assert_allclose(slope, np.sin(2 * x))

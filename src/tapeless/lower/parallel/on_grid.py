@@ -122,10 +122,10 @@ def _run_by_atomics(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], o
 # -- which way
 
 
-def better_in_order(lo: Lowerer, exp: Sweep, n: Atom) -> Atom | None:
+def better_in_order(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> Atom | None:
     """Note [Few elements]. None where its elements have nothing to run in parallel."""
     code = lo.code
-    levels, exp = _nest_of_sums(exp) if exp.reduces else _nest(exp)
+    levels, exp = _nest_of_sums(lo, exp, outs) if exp.reduces else _nest(exp)
     for inner in [*(level.exp for level in levels), exp][1:]:
         n = code.mul(n, lo.dim(inner.width))
     inside = {v for s in all_stms(exp.lam.body) for v in s.vars} | set(exp.lam.params)
@@ -266,8 +266,11 @@ def _clash(lo: Lowerer, exp: Sweep, outs: Sequence[Loc], read: AbstractSet[Var])
 # -- reductions
 
 
-def _nest_of_sums(exp: Sweep) -> tuple[list[Level], Sweep]:
+def _nest_of_sums(lo: Lowerer, exp: Sweep, outs: Sequence[Loc]) -> tuple[list[Level], Sweep]:
     levels: list[Level] = []
+    read = {lo.arrays[v].buffer for v in (*exp.arrays, *free_in_lambda(exp.lam)) if v in lo.arrays}
+    if any(out.buffer in read for out in outs):
+        return levels, exp
     outside: set[Var] = set()
     while exp.lam.body.stms:
         *before, last = exp.lam.body.stms
@@ -292,7 +295,7 @@ def _alike(a: Reduction, b: Reduction) -> bool:
 def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs: Sequence[Loc]) -> None:
     """Note [Sums of blocks]. A sum of sums is one sum."""
     code = lo.code
-    levels, exp = _nest_of_sums(exp)
+    levels, exp = _nest_of_sums(lo, exp, outs)
     widths = [n, *(lo.dim(inner.width) for inner in [*(level.exp for level in levels), exp][1:])]
     n = code.size(widths)
     each_thread = EACH_THREAD if cost_of(exp.lam.body) <= LIGHT else 1
@@ -321,13 +324,17 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
                 lo.stm(stm)
             with code.loop(count, label="k") as k:
                 i = code.add(start, code.mul(k, step))
+                outer: list[Atom] = []
                 if levels:
                     *outer, i = code.unravelled(i, widths)
                     for level, index in zip(levels, outer, strict=True):
                         bind_rows(lo, level.exp.lam, index, level.exp.arrays)
                         for stm in level.before:
                             lo.stm(stm)
-                element(lo, exp, each, i, mine, [], outs, 0)
+                rows = outs
+                for index in outer:
+                    rows = [code.inside(row, index) for row in rows]
+                element(lo, exp, each, i, mine, [], rows, 0)
 
         code.branch(code.compare("gt", count, ZERO), lambda: lo.scoped(run))
 
