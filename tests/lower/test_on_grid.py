@@ -166,3 +166,35 @@ def test_a_sum_of_sums_with_a_map_beside() -> None:
     value, slope = outcome.result
     np.testing.assert_allclose(value, np.sum(np.sin(x) ** 2))
     np.testing.assert_allclose(slope, np.sin(2 * x))
+
+
+def softmax(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    a = np.outer(x, np.concatenate((y, y, y, y, y, y, y, y, y, y, y, y)))
+    e = np.exp(a - np.max(a, axis=1)[:, None])
+    return e / np.sum(e, axis=1)[:, None]
+
+
+def gated(x: np.ndarray, y: np.ndarray) -> float:
+    """Parts of rows that have nothing in common but the row."""
+    w = np.concatenate((y, y, y, y, y, y, y, y, y, y, y, y))
+    a, half = np.outer(x, w), len(w) // 2
+    left, right = 1.0 / (1.0 + np.exp(-a[:, :half])), np.tanh(a[:, half:])
+    return np.sum(left[:, : half // 2] * right[:, : half // 2])
+
+
+@pytest.mark.parametrize("f", [softmax, gated], ids=lambda f: f.__name__)
+def test_rows_are_distributed(f: Any) -> None:
+    program = run(f, 5)
+    loops = [s for s in walk(program.body) if isinstance(s, Launch) and s.kernel.name.find("kernel") > 0]
+    widest = [k for k in loops if not any(isinstance(s, For) for s in walk(k.kernel.loop.body))]
+    assert len(widest) >= 2  # over all cells
+
+
+@pytest.mark.parametrize("f", [softmax, gated], ids=lambda f: f.__name__)
+def test_their_gradients(f: Any) -> None:
+    g = tp.grad(lambda x, y: np.sum(np.sin(f(x, y))), argnums=(0, 1))
+    args = [RNG.normal(size=4), RNG.normal(size=4)]
+    outcome, _ = on_device(g.python, lambda: copy.deepcopy(args))
+    assert isinstance(outcome, Returned)
+    for got, want in zip(outcome.result, g(*args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)

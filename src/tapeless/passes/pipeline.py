@@ -32,6 +32,7 @@ from tapeless.passes.check.verify import verify as check_function
 from tapeless.passes.coarsen.closed_loops import close_loops
 from tapeless.passes.coarsen.moments import sum_data_first
 from tapeless.passes.inline import inline
+from tapeless.passes.parallel.distribute import distribute
 from tapeless.passes.parallel.fuse import fuse
 from tapeless.passes.parallel.parallelise import parallelise_derivable, parallelise_marked
 from tapeless.passes.products.product_sums import sum_products_first
@@ -167,6 +168,7 @@ FINISHING: tuple[Step, ...] = (
     Pass("product sums", sum_products_first, about=frozenset({Library})),
     Pass("added rows", add_in_place, about=frozenset({UpdateAcc})),
     Pass("version", version_loops, about=frozenset({For})),
+    Pass("distribute", distribute, frozenset(Target) - CPU, about=frozenset({Sweep})),
     TIDY_FINALLY,
     SCALES,
     Pass("quotients", settle_quotients, about=frozenset({"quotient"})),

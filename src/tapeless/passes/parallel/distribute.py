@@ -1,0 +1,161 @@
+"""Maps whose elements do several parallel things become several maps, for targets that run nests of maps as one.
+
+Takes and gives a verified function; looks at sweeps that the host runs, not at those inside of others. On a GPU a row of
+a matrix is too much for one thread, and neighbouring threads would read cells that lie apart.
+
+Note [Distribution]
+The statements of an element are cut where a map over many cells, or a product, stands: each of these is a sweep of its
+own, and so is all that comes between two of them. What a later part needs of an earlier one is kept in an array with a row
+for each element; numbers and views that cost nothing are made again. An element whose arrays have sizes of its own stays
+whole. Each part is a nest that runs over all cells of all elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+
+from tapeless.ir.core import (
+    Apply,
+    Body,
+    Broadcast,
+    Function,
+    Hist,
+    If,
+    Index,
+    Lambda,
+    Library,
+    Reshape,
+    Scatter,
+    Stm,
+    Sweep,
+    Transpose,
+    UpdateAcc,
+)
+from tapeless.ir.effects import is_effect
+from tapeless.ir.types import Type, Var
+from tapeless.ir.walk import all_stms, free_in_body, in_regions, map_function, refresh_lambda, type_vars, with_stms
+
+WIDE = 32  # cells of a map that is worth it
+FREE = (Index, Transpose, Reshape, Broadcast)  # views, and single cells
+PROGRAMS = ("lstm", "gmm'", "kmeans")  # what it was seen to change
+
+
+def distribute(function: Function) -> Function:
+    return map_function(function, _body)
+
+
+def _body(body: Body) -> Body:
+    return with_stms(body, [new for stm in body.stms for new in _stm(stm)])
+
+
+def _stm(stm: Stm) -> Sequence[Stm]:
+    if isinstance(stm.exp, Sweep):
+        return _parts(stm, stm.exp) or (stm,)
+    return (stm if isinstance(stm.exp, Hist | Scatter) else in_regions(stm, _body),)
+
+
+def _is_wide(stm: Stm) -> bool:
+    match stm.exp:
+        case Sweep(width=width, reduces=(), scans=()):
+            return bool(stm.vars) and (not isinstance(width, int) or width > WIDE)
+        case Library():
+            return bool(stm.vars[0].type.shape)
+    return False
+
+
+def _is_free(stm: Stm) -> bool:
+    """Made again rather than kept."""
+    if isinstance(stm.exp, If):
+        inside = [s for s in all_stms(Body((stm,), ())) if s is not stm]
+        return all(isinstance(s.exp, Apply | Index) for s in inside) and not any(v.type.shape for v in stm.vars)
+    return isinstance(stm.exp, (Apply, *FREE))
+
+
+@dataclass
+class _Element:
+    """Of a sweep, on its way into parts."""
+
+    stm: Stm
+    exp: Sweep
+    kept: dict[Var, Var] = field(default_factory=dict)  # what parts have made: the arrays of it
+    out: list[Stm] = field(default_factory=list)
+
+    def lam(self, own: Sequence[Stm], results: Sequence[Var]) -> tuple[tuple[Var, ...], Lambda]:
+        """Statements, and the free ones that they need, as a lambda over the arrays of the sweep and those that were
+        kept.
+        """
+        needed = set(free_in_body(Body(tuple(own), tuple(results))))
+        stms: list[Stm] = []
+        for s in reversed(self.exp.lam.body.stms):
+            if s in own or (_is_free(s) and any(v in needed and v not in self.kept for v in s.vars)):
+                stms.append(s)
+                needed |= set(free_in_body(Body((s,), ())))
+        body = Body(tuple(reversed(stms)), tuple(results))
+        used = free_in_body(body)
+        index, *rows = self.exp.lam.params
+        taken = {p: a for p, a in zip(rows, self.exp.arrays, strict=True) if p in used}
+        taken |= {v: array for v, array in self.kept.items() if v in used}
+        return tuple(taken.values()), refresh_lambda(Lambda((index, *taken), body))
+
+    def part(self, own: Sequence[Stm], used: AbstractSet[Var], names: Mapping[Var, Var]) -> None:
+        """A sweep of its own, with the results that are used; `names` are given to arrays of them."""
+        results = [v for s in own for v in s.vars if v in used]
+        arrays, lam = self.lam(own, results)
+        vars = [names.get(v) or Var(v.name, Type(v.type.dtype, (self.exp.width, *v.type.shape))) for v in results]
+        self.kept.update(zip(results, vars, strict=True))
+        self.out.append(Stm(tuple(vars), Sweep(self.exp.width, arrays, lam), self.stm.span))
+
+
+def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
+    """Note [Distribution]. None where it stays as it is."""
+    body = exp.lam.body
+    groups = _groups(body.stms)
+    combined = sum(len(r.neutral) for r in (*exp.reduces, *exp.scans))
+    if not any(_is_wide(s) for g in groups for s in g) or not _may_be_cut(exp):
+        return None
+    if len(groups) == 1 and not combined and set(body.results) == set(groups[0][-1].vars):
+        return None
+    direct = {r: v for r, v in zip(body.results[combined:], stm.vars[combined:], strict=True) if isinstance(r, Var)}
+    if len(direct) < len(stm.vars) - combined:  # one result twice, or a constant
+        return None
+    element = _Element(stm, exp)
+    end = groups.pop() if not _is_wide(groups[-1][-1]) else []
+    by_free = {v for s in body.stms if _is_free(s) for v in free_in_body(Body((s,), ()))}
+    for k, group in enumerate(groups):
+        later = (*(s for g in groups[k + 1 :] for s in g), *end)
+        element.part(group, by_free | set(free_in_body(Body(later, body.results))), direct)
+    left = [(r, v) for r, v in direct.items() if r not in element.kept]
+    if combined or left or end:
+        values = (*body.results[:combined], *(r for r, _ in left))
+        arrays, lam = element.lam(end, [v for v in values if isinstance(v, Var)])
+        names = iter(lam.body.results)
+        given = tuple(next(names) if isinstance(v, Var) else v for v in values)
+        last = Sweep(exp.width, arrays, replace(lam, body=Body(lam.body.stms, given)), exp.reduces, exp.scans)
+        element.out.append(Stm((*stm.vars[:combined], *(v for _, v in left)), last, stm.span))
+    return element.out
+
+
+def _may_be_cut(exp: Sweep) -> bool:
+    """No array of an element has a size of its own, and nothing is tested: what a test guards stays behind it."""
+    body = exp.lam.body
+    if any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc) for s in all_stms(body)):
+        return False
+    made = {v for s in body.stms for v in s.vars} | set(exp.lam.params)
+    return not any(d in made for s in body.stms for v in s.vars for d in type_vars(v.type))
+
+
+def _groups(stms: Sequence[Stm]) -> list[list[Stm]]:
+    """Statements that are not free: those that are wide by themselves, all others together as far as they go."""
+    groups: list[list[Stm]] = []
+    joins = False
+    for s in stms:
+        if _is_free(s):
+            continue
+        if _is_wide(s) or not joins:
+            groups.append([s])
+        else:
+            groups[-1].append(s)
+        joins = not _is_wide(s)
+    return groups
