@@ -198,3 +198,17 @@ def test_their_gradients(f: Any) -> None:
     assert isinstance(outcome, Returned)
     for got, want in zip(outcome.result, g(*args), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+
+
+def spreads(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Of rows and of columns; the second sum needs the first."""
+    a = np.outer(x, np.sin(x)) + y[0]
+    means = np.sum(a, axis=1) / len(x)
+    return np.sqrt(np.sum((a - means[:, None]) ** 2, axis=1)) + np.max(np.abs(a), axis=0)
+
+
+@pytest.mark.parametrize("count", [3, 70])
+def test_rows_are_summed_by_several_threads(count: int) -> None:
+    program = run(spreads, count)
+    blocks = [s for s in walk(program.body) if isinstance(s, For) and s.tag is Tag.block]
+    assert len(blocks) >= 2 and all(any(isinstance(s, Barrier) for s in walk(b.body)) for b in blocks)

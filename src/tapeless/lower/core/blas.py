@@ -23,7 +23,7 @@ def transposed(loc: Loc) -> Loc:
 def gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc, alpha: float = 1, beta: float = 0) -> None:
     """C = alpha A B + beta C; C^T = B^T A^T in the eyes of BLAS. With `beta` the rows of C lie together."""
     code = lo.code
-    if beta == 0 and _is_transposed(a, b):
+    if beta == 0 and _is_transposed(a, b) and not lo.schedule.apart:  # the mirror image is a loop in order
         _syrk(lo, a, c, alpha)
         return
     (a, trans_a, lda), (b, trans_b, ldb) = operand(lo, a), operand(lo, b)

@@ -86,6 +86,15 @@ class Acc:
         return Acc(self.op, mine)
 
 
+@dataclass(frozen=True)
+class Lanes:
+    """Threads that work on one element: which one this is, its number in the block, and the distance of the next one."""
+
+    lane: Atom
+    thread: Atom
+    step: int
+
+
 Rule = Callable[["Lowerer", tuple[Var, ...], Any], None]
 RULES: Rules[type, Rule] = Rules()
 lowers = RULES.of  # a rule emits code that makes the variables
@@ -112,6 +121,7 @@ class Lowerer:
         self.tests: dict[Var, tuple[Var, Const]] = {}  # the size that a condition compares with a number
         self.wanted: dict[Var, Loc] = {}
         self.threads = Var("threads", Type(DType.i64))
+        self.lanes: Lanes | None = None  # that share reductions
         self.blas = ""
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tapeless.ir.core import (
     Apply,
@@ -43,7 +43,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.operands import regions
 from tapeless.ir.types import Const, Dim, DType, i64
-from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda
+from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda, refresh_lambda
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Tag
@@ -61,6 +61,7 @@ from tapeless.lower.parallel.elements import (
     start_total,
 )
 from tapeless.lower.parallel.invariant import once_per_chunk
+from tapeless.lower.parallel.lanes import LANES, are_long, rows_reduced, run_by_lanes
 from tapeless.lower.parallel.scans import can_scan, pieces_on_grid, run_scanned
 from tapeless.lower.parallel.work import cost_of, share
 
@@ -90,6 +91,13 @@ def run_on_grid(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
         _run_by_atomics(lo, exp, n, totals, outs)
     elif exp.reduces:
         run_reduced(lo, exp, n, totals, outs)
+    elif sweeps := rows_reduced(exp):
+        code, lam = lo.code, refresh_lambda(exp.lam)
+        code.branch(
+            are_long(lo, sweeps),
+            lambda: run_by_lanes(lo, exp, n, sweeps, outs),
+            lambda: run_each(lo, replace(exp, lam=lam), n, outs),
+        )
     else:
         run_each(lo, exp, n, outs)
 
@@ -133,6 +141,8 @@ def better_in_order(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> At
     if not wide:
         return None
     work = _work(lo, exp.lam.body, inside)
+    if rows_reduced(exp):
+        work = code.let("floordiv", DType.i64, work, i64(LANES), label="work")
     price = code.mul(code.let("max", DType.i64, n, ONE), i64(IN_ORDER * len(wide)))
     return code.compare("gt", work, price)
 

@@ -18,6 +18,7 @@ from tapeless.lower.ir import loopir
 from tapeless.lower.parallel.accumulators import with_private, worth_private
 from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
+from tapeless.lower.parallel.lanes import share_reduction
 from tapeless.lower.parallel.on_grid import better_in_order, can_run, run_on_grid
 from tapeless.lower.parallel.work import cost_of, pieces_of, share, work_of, worth_cutting
 from tapeless.passes.analysis.distances import owns_rows
@@ -25,6 +26,9 @@ from tapeless.passes.analysis.distances import owns_rows
 
 @lowers(Sweep)
 def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
+    if lo.lanes is not None:
+        share_reduction(lo, vars, exp, lo.lanes)
+        return
     n = lo.dim(exp.width)
     reduced = sum(len(r.neutral) for r in exp.reduces)
     scanned = sum(len(r.neutral) for r in exp.scans)
