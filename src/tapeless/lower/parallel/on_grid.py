@@ -137,6 +137,7 @@ def better_in_order(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> At
     for inner in [*(level.exp for level in levels), exp][1:]:
         n = code.mul(n, lo.dim(inner.width))
     inside = {v for s in all_stms(exp.lam.body) for v in s.vars} | set(exp.lam.params)
+    inside |= {p for s in all_stms(exp.lam.body) for lam in regions(s.exp) for p in lam.params}
     wide = [s for s in all_stms(exp.lam.body) if _is_wide(s.exp)]
     if not wide:
         return None
