@@ -212,3 +212,87 @@ def test_rows_are_summed_by_several_threads(count: int) -> None:
     program = run(spreads, count)
     blocks = [s for s in walk(program.body) if isinstance(s, For) and s.tag is Tag.block]
     assert len(blocks) >= 2 and all(any(isinstance(s, Barrier) for s in walk(b.body)) for b in blocks)
+
+
+def filtered(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """A recurrence as people write it."""
+    out, s = np.empty(len(x)), 0.3
+    for i in range(len(x)):
+        s = 0.9 * s + x[i] - 0.1 * y[i] * s
+        out[i] = s * y[i]
+    return out, s
+
+
+def swinging(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """Two numbers."""
+    out, p, v = np.empty(len(x)), 1.0, 0.0
+    for i in range(len(x)):
+        a = x[i] - 0.2 * p
+        p, v = p + 0.1 * v, v - a * 0.1
+        out[i] = p - v
+    return out, p
+
+
+def too_large(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """Products of many factors have no number, in order none is needed."""
+    out, s = np.empty(len(x)), 0.0
+    for i in range(len(x)):
+        s = 1e200 * s + 0.0 * x[i]
+        out[i] = s
+    return out, s
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 80])
+@pytest.mark.parametrize("f", [filtered, swinging, too_large], ids=lambda f: f.__name__)
+def test_linear_recurrences(f: Any, count: int) -> None:
+    program = run(f, count)
+    assert count == 1 or any(isinstance(s, Barrier) for s in walk(program.body))  # a scan
+
+
+@pytest.mark.parametrize("f", [filtered, swinging], ids=lambda f: f.__name__)
+def test_linear_recurrences_go_back_by_a_scan(f: Any) -> None:
+    g = tp.grad(lambda x, y: np.sum(f(x, y)[0] ** 2) + f(x, y)[1], argnums=(0, 1))
+    args = [RNG.normal(size=50), RNG.normal(size=50)]
+    outcome, lowered = on_device(g.python, lambda: copy.deepcopy(args))
+    assert isinstance(outcome, Returned)
+    for got, want in zip(outcome.result, g(*args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    scans = [s for s in walk(lowered.program.body) if isinstance(s, Launch) and "pieces" in str(s.kernel.loop.hi)]
+    assert len(scans) >= 4  # two kernels each, there and back
+
+
+def plain_loop(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    out, s = np.zeros(len(x)), 0.0
+    for i in range(len(x)):
+        out[len(x) - 1 - i] = np.sin(x[i]) * y[i]
+        s += out[len(x) - 1 - i] if x[i] > 0 else 0.0
+    return out, s
+
+
+def last_wins(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """Iterations that meet."""
+    out, s = np.zeros(3), 0.0
+    for i in range(len(x)):
+        out[i % 3] = x[i]
+        s = out[(i + 1) % 3] - s * s * 0.01
+    return out, s
+
+
+def moved(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Each iteration reads what the one before has written."""
+    out = x.copy()
+    for i in range(1, len(x)):
+        out[i] = out[i - 1] * 0.5 + y[i]
+    return out
+
+
+@pytest.mark.parametrize("count", [1, 7, 90])
+@pytest.mark.parametrize("f", [plain_loop, last_wins, moved], ids=lambda f: f.__name__)
+def test_loops_without_a_promise(f: Any, count: int) -> None:
+    run(f, count)
+
+
+def test_independent_iterations_run_at_once() -> None:
+    program = run(lambda x, y: plain_loop(x, y)[0] * 1.0, 8)
+    kernels = [s.kernel for s in walk(program.body) if isinstance(s, Launch)]
+    assert kernels and not any("part" in k.name for k in kernels)

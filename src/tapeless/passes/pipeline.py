@@ -32,6 +32,7 @@ from tapeless.passes.check.verify import verify as check_function
 from tapeless.passes.coarsen.closed_loops import close_loops
 from tapeless.passes.coarsen.moments import sum_data_first
 from tapeless.passes.inline import inline
+from tapeless.passes.parallel.device_loops import free_loops
 from tapeless.passes.parallel.distribute import distribute
 from tapeless.passes.parallel.fuse import fuse
 from tapeless.passes.parallel.parallelise import parallelise_derivable, parallelise_marked
@@ -115,7 +116,8 @@ _SELECT = Pass("simplify", partial(simplify, speculate=True), about=frozenset({I
 TIDY_FINALLY = Repeated("tidy finally", (_SELECT, *_TIDYING[1:]))
 
 INLINE = Pass("inline", inline, CPU, whole=True)
-INLINE_ALL = Pass("inline all", partial(inline, everything=True), frozenset(Target) - CPU, whole=True)
+DEVICES = frozenset(Target) - CPU
+INLINE_ALL = Pass("inline all", partial(inline, everything=True), DEVICES, whole=True)
 LOOP_SUMS = Pass("loop sums", sum_in_loops, about=frozenset({WithAcc}))
 OWN_CELLS = Pass("own cells", own_cells, about=frozenset({WithAcc}))
 CHECKS = Pass("ranges", eliminate_checks, about=DECIDED)
@@ -157,6 +159,7 @@ FINISHING: tuple[Step, ...] = (
     Pass("parallelise", parallelise_marked, about=frozenset({For})),
     CHECKS,
     TIDY,
+    Pass("free loops", free_loops, DEVICES, about=frozenset({For})),
     LOOP_SUMS,
     OWN_CELLS,
     TIDY,
@@ -168,7 +171,7 @@ FINISHING: tuple[Step, ...] = (
     Pass("product sums", sum_products_first, about=frozenset({Library})),
     Pass("added rows", add_in_place, about=frozenset({UpdateAcc})),
     Pass("version", version_loops, about=frozenset({For})),
-    Pass("distribute", distribute, frozenset(Target) - CPU, about=frozenset({Sweep})),
+    Pass("distribute", distribute, DEVICES, about=frozenset({Sweep})),
     TIDY_FINALLY,
     SCALES,
     Pass("quotients", settle_quotients, about=frozenset({"quotient"})),

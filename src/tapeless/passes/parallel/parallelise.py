@@ -36,7 +36,7 @@ from tapeless.ir.core import (
 from tapeless.ir.operands import regions
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import BOOL, I64, Const, Type, Var, atom_dim, dim_atom, i64
-from tapeless.ir.walk import Substitution, in_regions, map_function, map_regions, with_stms
+from tapeless.ir.walk import Substitution, in_regions, map_function, map_regions, refresh_body, with_stms
 from tapeless.passes.analysis.independence import (
     Dependent,
     Sharing,
@@ -133,8 +133,8 @@ class SetTwice(Exception):
     """An iteration may set a cell twice, in a loop that is to be differentiated."""
 
 
-def parallelise(stm: Stm, once: bool) -> list[Stm]:
-    """The loop as a sweep."""
+def parallelise(stm: Stm, once: bool, proved: bool = False) -> list[Stm]:
+    """The loop as a sweep. `proved`: without tests of what the user promised."""
     loop = stm.exp
     assert isinstance(loop, For)
     _no_output(loop.body)
@@ -146,9 +146,32 @@ def parallelise(stm: Stm, once: bool) -> list[Stm]:
             totals.append(_Total(k, reduction_of(loop, k)))
         else:
             targets.append(_Target(k, sharing_of(loop, k, forms)))
+    if proved and any(t.sharing.within is not None for t in targets):
+        raise Dependent("within", "only a test could tell that its iterations do not meet")
     if once and not all(t.sharing.once for t in targets):
         raise SetTwice
     return _build(stm, loop, totals, targets)
+
+
+def parallelise_proved(stm: Stm) -> list[Stm]:
+    """A loop that is parallel without a promise, upwards or downwards: loops of reverse mode go back."""
+    try:
+        return parallelise(stm, once=False, proved=True)
+    except Dependent:
+        return parallelise(_mirrored(stm), once=False, proved=True)
+
+
+def _mirrored(stm: Stm) -> Stm:
+    """The last iteration first."""
+    loop = stm.exp
+    assert isinstance(loop, For)
+    index, last = Var(loop.index.name, I64), Var("last", I64)
+    turning = (
+        Stm((last,), Apply("sub", (loop.bound, i64(1))), stm.span),
+        Stm((loop.index,), Apply("sub", (last, index)), stm.span),
+    )
+    body = refresh_body(Body((*turning, *loop.body.stms), loop.body.results))
+    return Stm(stm.vars, replace(loop, index=index, body=body), stm.span)
 
 
 def _no_output(body: Body) -> None:

@@ -1,0 +1,258 @@
+"""Loops whose carried numbers are linear in what they were: the numbers by a scan, all else for all iterations at once.
+
+`by_scan` takes a `For` statement; gives statements that compute the same, or None. Reverse mode makes such loops of general
+scans, and people write them.
+
+Note [Linear recurrences]
+v' = M_i v + c_i, where M_i and c_i do not depend on v: steps of this kind can be put together before v is known, so a scan
+of (M, c) gives all v. In the first step v is known; it becomes part of c, and M is 0. The loop is then run without its
+numbers, each iteration with the v that it starts with; it must be parallel by itself, which also proves that what is read
+for M and c has not been written before. Where a number of the scan is not finite, a product of many M may have been too
+large for its type, which in order none would have been: then the loop runs as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tapeless.ir.core import Apply, At, Body, For, If, Index, Lambda, Reduction, Stm, Sweep, UpdateAcc
+from tapeless.ir.effects import is_effect
+from tapeless.ir.span import NOWHERE, Span
+from tapeless.ir.types import BOOL, I64, Atom, Const, DType, Type, Var, atom_dim, const, i64
+from tapeless.ir.walk import Substitution, free_in_body, refresh_body, refresh_lambda
+from tapeless.passes.analysis.independence import Dependent
+from tapeless.passes.parallel.parallelise import parallelise_proved
+
+MOST = 3  # numbers
+FEW = 64  # iterations that are not worth it
+
+
+@dataclass(frozen=True)
+class _Form:
+    """factors . v + rest; a factor of None is 0."""
+
+    factors: tuple[Atom | None, ...]
+    rest: Atom | None
+
+
+class _Emitter:
+    def __init__(self, dtype: DType, span: Span) -> None:
+        self.stms: list[Stm] = []
+        self.dtype, self.span = dtype, span
+
+    def __call__(self, op: str, *args: Atom, type: Type | None = None) -> Var:
+        var = Var("t", type or Type(self.dtype))
+        self.stms.append(Stm((var,), Apply(op, args), self.span))
+        return var
+
+    def sum(self, x: Atom | None, y: Atom | None) -> Atom | None:
+        return y if x is None else x if y is None else self("add", x, y)
+
+    def times(self, x: Atom | None, y: Atom | None) -> Atom | None:
+        return None if x is None or y is None else self("mul", x, y)
+
+
+def by_scan(stm: Stm) -> list[Stm] | None:
+    """Note [Linear recurrences]"""
+    loop = stm.exp
+    assert isinstance(loop, For)
+    carried = [k for k, p in enumerate(loop.params) if not p.type.shape]
+    kinds = {loop.params[k].type.dtype for k in carried}
+    if not 0 < len(carried) <= MOST or len(kinds) > 1 or not all(d.is_float for d in kinds):
+        return None
+    if isinstance(loop.bound, Const) and loop.bound.value.real <= FEW:
+        return None
+    steps = _steps(loop, carried)
+    if steps is None:
+        return None
+    scan = _Scan(stm, loop, carried, steps)
+    try:
+        return scan.stms()
+    except Dependent:
+        return None
+
+
+def _steps(loop: For, carried: Sequence[int]) -> tuple[list[Stm], list[_Form]] | None:
+    """What makes M and c in an iteration, and these."""
+    dtype = loop.params[carried[0]].type.dtype
+    emit = _Emitter(dtype, NOWHERE)
+    one = const(1, dtype)
+    forms: dict[Var, _Form | None] = {}  # of what depends on v; None where it is not linear
+    for j, k in enumerate(carried):
+        forms[loop.params[k]] = _Form(tuple(one if i == j else None for i in range(len(carried))), None)
+    for s in loop.body.stms:
+        used = free_in_body(Body((s,), ()))
+        if not any(v in forms for v in used):
+            emit.stms.append(s)
+            continue
+        if _is_test(s):
+            return None
+        form = _form(emit, s, forms) if isinstance(s.exp, Apply) else None
+        forms.update(dict.fromkeys(s.vars, form))
+    found: list[_Form] = []
+    for k in carried:
+        result = loop.body.results[k]
+        form = forms[result] if isinstance(result, Var) and result in forms else _Form((None,) * len(carried), result)
+        if form is None:
+            return None
+        found.append(form)
+    wanted = {a for f in found for a in (*f.factors, f.rest) if isinstance(a, Var)}
+    return _needed(emit.stms, wanted), found
+
+
+def _form(emit: _Emitter, s: Stm, forms: Mapping[Var, _Form | None]) -> _Form | None:
+    exp = s.exp
+    assert isinstance(exp, Apply)
+    given = [forms[a] if isinstance(a, Var) and a in forms else a for a in exp.args]
+    if any(x is None for x in given):
+        return None
+    match exp.op, given:
+        case "add", [_Form() as x, _Form() as y]:
+            return _Form(tuple(map(emit.sum, x.factors, y.factors)), emit.sum(x.rest, y.rest))
+        case "add", [_Form() as x, y] | [y, _Form() as x]:
+            return _Form(x.factors, emit.sum(x.rest, y))  # type: ignore[arg-type]
+        case "sub", [_Form() as x, _Form() as y]:
+            return _difference(emit, x, y)
+        case "sub", [_Form() as x, Var() | Const() as y]:
+            return _Form(x.factors, emit.sum(x.rest, emit("neg", y)))
+        case "sub", [Var() | Const() as y, _Form() as x]:
+            return _difference(emit, _Form((None,) * len(x.factors), y), x)
+        case "mul", [_Form() as x, Var() | Const() as y] | [Var() | Const() as y, _Form() as x]:
+            return _Form(tuple(emit.times(f, y) for f in x.factors), emit.times(x.rest, y))
+        case "identity", [_Form() as x]:
+            return x
+        case "neg", [_Form() as x]:
+            return _difference(emit, _Form((None,) * len(x.factors), None), x)
+    return None
+
+
+def _difference(emit: _Emitter, x: _Form, y: _Form) -> _Form:
+    minus = const(-1, emit.dtype)
+    factors = (emit.sum(a, emit.times(b, minus)) for a, b in zip(x.factors, y.factors, strict=True))
+    return _Form(tuple(factors), emit.sum(x.rest, emit.times(y.rest, minus)))
+
+
+def _is_test(s: Stm) -> bool:
+    return is_effect(s.exp) and not isinstance(s.exp, UpdateAcc)
+
+
+def _needed(stms: Sequence[Stm], wanted: set[Var]) -> list[Stm]:
+    found: list[Stm] = []
+    for s in reversed(stms):
+        if any(v in wanted for v in s.vars) or _is_test(s):  # tests guard what comes after them
+            found.append(s)
+            wanted |= set(free_in_body(Body((s,), ())))
+    return found[::-1]
+
+
+class _Scan:
+    def __init__(self, stm: Stm, loop: For, carried: Sequence[int], steps: tuple[list[Stm], list[_Form]]) -> None:
+        self.stm, self.loop, self.carried, self.span = stm, loop, carried, stm.span
+        self.making, self.forms = steps
+        self.size = len(carried)
+        self.dtype = loop.params[carried[0]].type.dtype
+        self.item = Type(self.dtype)
+
+    def stms(self) -> list[Stm]:
+        count = Var("count", I64)
+        dim = atom_dim(count)
+        before = [Stm((count,), Apply("max", (self.loop.bound, i64(0))), self.span)]
+        scanned = [Var("step", Type(self.dtype, (dim,))) for _ in range(self.size * (self.size + 1))]
+        before.append(Stm(tuple(scanned), Sweep(dim, (), self.element(), (), (self.operator(),)), self.span))
+        values = scanned[self.size * self.size :]
+        ok, tested = self.all_finite(values)
+        at_once = self.at_once(count, values)
+        vars = tuple(Var(v.name, v.type) for v in self.stm.vars)
+        in_order = refresh_body(Body((Stm(vars, self.loop, self.span),), vars))
+        return [*before, *tested, Stm(self.stm.vars, If(ok, at_once, in_order), self.span)]
+
+    def element(self) -> Lambda:
+        """M and c of one iteration, by rows."""
+        loop, zero = self.loop, const(0, self.dtype)
+        starts = {p: a for p, a in zip(loop.params, loop.inits, strict=True) if p.type.shape}
+        emit = _Emitter(self.dtype, self.span)
+        emit.stms = list(self.making)
+        first = emit("eq", loop.index, i64(0), type=BOOL)
+        factors: list[Atom] = []
+        rests: list[Atom] = []
+        for form in self.forms:
+            whole = form.rest
+            for f, k in zip(form.factors, self.carried, strict=True):
+                whole = emit.sum(emit.times(f, loop.inits[k]), whole)
+                factors.append(emit("select", first, zero, f) if f is not None else zero)
+            rest = form.rest if form.rest is not None else zero
+            rests.append(emit("select", first, whole if whole is not None else zero, rest))
+        body = Substitution(starts).body(Body(tuple(emit.stms), (*factors, *rests)))
+        return refresh_lambda(Lambda((loop.index,), body))
+
+    def operator(self) -> Reduction:
+        """One step after the other: (M2 M1, M2 c1 + c2)."""
+        n = self.size
+        emit = _Emitter(self.dtype, self.span)
+        sides = [[Var("x", self.item) for _ in range(n * (n + 1))] for _ in range(2)]
+        (m1, c1), (m2, c2) = (([s[n * i : n * i + n] for i in range(n)], s[n * n :]) for s in sides)
+        products: list[Atom] = []
+        for i in range(n):
+            for j in range(n):
+                total: Atom | None = None
+                for k in range(n):
+                    total = emit.sum(total, emit("mul", m2[i][k], m1[k][j]))
+                assert total is not None
+                products.append(total)
+        rests: list[Atom] = []
+        for i in range(n):
+            rest: Atom | None = None
+            for k in range(n):
+                rest = emit.sum(rest, emit("mul", m2[i][k], c1[k]))
+            assert rest is not None
+            rests.append(emit("add", rest, c2[i]))
+        one, zero = const(1, self.dtype), const(0, self.dtype)
+        neutral = (*(one if i == j else zero for i in range(n) for j in range(n)), *([zero] * n))
+        return Reduction(Lambda((*sides[0], *sides[1]), Body(tuple(emit.stms), (*products, *rests))), neutral)
+
+    def all_finite(self, values: Sequence[Var]) -> tuple[Var, list[Stm]]:
+        emit = _Emitter(self.dtype, self.span)
+        index, rows = Var("i", I64), [Var("e", self.item) for _ in values]
+        good: Atom = const(True, DType.bool)
+        for row in rows:
+            good = emit("and", good, emit("isfinite", row, type=BOOL), type=BOOL)
+        a, b, both = (Var(name, BOOL) for name in "abc")
+        op = Lambda((a, b), Body((Stm((both,), Apply("and", (a, b)), self.span),), (both,)))
+        all_good = Reduction(op, (const(True, DType.bool),), commutative=True)
+        ok = Var("finite", BOOL)
+        lam = Lambda((index, *rows), Body(tuple(emit.stms), (good,)))
+        return ok, [Stm((ok,), Sweep(values[0].type.shape[0], tuple(values), lam, (all_good,)), self.span)]
+
+    def at_once(self, count: Var, values: Sequence[Var]) -> Body:
+        """The loop without its numbers; raises Dependent."""
+        loop = self.loop
+        others = [k for k in range(len(loop.params)) if k not in self.carried]
+        starts: list[Stm] = []
+        for value, k in zip(values, self.carried, strict=True):
+            starts += self.before(loop.params[k], value, loop.index, loop.inits[k])
+        body = Body((*starts, *loop.body.stms), tuple(loop.body.results[k] for k in others))
+        params = tuple(loop.params[k] for k in others)
+        inits = tuple(loop.inits[k] for k in others)
+        alone = For(loop.index, loop.bound, params, inits, body, replace(loop.hints, chosen=()))
+        made = [Var(self.stm.vars[k].name, self.stm.vars[k].type) for k in others]
+        stms = parallelise_proved(Stm(tuple(made), alone, self.span))
+        ends: dict[int, Var] = {}
+        for value, k in zip(values, self.carried, strict=True):
+            ends[k] = Var(self.stm.vars[k].name, self.item)
+            stms = [*stms, *self.before(ends[k], value, count, loop.inits[k])]
+        ends |= dict(zip(others, made, strict=True))
+        return refresh_body(Body(tuple(stms), tuple(ends[k] for k in range(len(loop.params)))))
+
+    def before(self, var: Var, values: Var, at: Atom, start: Atom) -> list[Stm]:
+        """The number that iteration `at` starts with."""
+        some, last, e = Var("some", BOOL), Var("last", I64), Var("e", self.item)
+        inside = Body(
+            (
+                Stm((last,), Apply("sub", (at, i64(1))), self.span),
+                Stm((e,), Index(values, (At(last),)), self.span),
+            ),
+            (e,),
+        )
+        test = Stm((some,), Apply("gt", (at, i64(0))), self.span)
+        return [test, Stm((var,), If(some, inside, Body((), (start,))), self.span)]
