@@ -103,8 +103,17 @@ def test_operators(f: Any, count: int) -> None:
     assert any(k.loop.hi != k.loop.lo and not k.name.endswith("part1") for k in kernels)
 
 
-def test_sizes_of_its_own_run_in_order() -> None:
-    program = run(with_sizes_of_its_own, 6)
+def sum_of_sizes_of_its_own(x: np.ndarray, y: np.ndarray) -> float:
+    total = 0.0
+    for i in tp.prange(len(x)):
+        a = np.sort(x[: i + 1]) * y[i]
+        total += a[i // 2]
+    return total
+
+
+@pytest.mark.parametrize("f", [with_sizes_of_its_own, sum_of_sizes_of_its_own], ids=lambda f: f.__name__)
+def test_sizes_of_its_own_run_in_order(f: Any) -> None:
+    program = run(f, 6)
     kernels = [s.kernel for s in walk(program.body) if isinstance(s, Launch)]
     assert not any(isinstance(s, Alloc) for k in kernels for s in walk(k.block))
 

@@ -1,6 +1,6 @@
 """Sums of rows on a GPU: the threads of a group share the elements of a row.
 
-Note [Lanes]
+Note [Rows and lanes]
 A map whose elements reduce rows, and do nothing else but arithmetic with numbers, runs with LANES threads for each element.
 All of them do the arithmetic; of a row each takes every LANES-th cell, and what they have is combined in shared memory,
 where all of them find it. Threads next to each other are lanes of one element where rows lie together in memory, else
@@ -33,7 +33,7 @@ LONG = 64  # cells of rows that are worth it
 
 
 def rows_reduced(exp: Sweep) -> list[Sweep] | None:
-    """The reductions of an element, if it has some and is as in Note [Lanes]."""
+    """The reductions of an element, if it has some and is as in Note [Rows and lanes]."""
     body = exp.lam.body
     if exp.reduces or exp.scans or has_effects(body) or any(r.type.shape for r in body.results):
         return None
@@ -65,7 +65,7 @@ def are_long(lo: Lowerer, sweeps: Sequence[Sweep]) -> Atom:
 
 
 def run_by_lanes(lo: Lowerer, exp: Sweep, n: Atom, sweeps: Sequence[Sweep], outs: Sequence[Loc]) -> None:
-    """Note [Lanes]"""
+    """Note [Rows and lanes]"""
     code = lo.code
     blocks = code.let("floordiv", DType.i64, code.add(n, i64(GROUPS - 1)), i64(GROUPS), label="blocks")
     together = _lie_together(lo, exp, sweeps[0])

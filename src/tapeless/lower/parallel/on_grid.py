@@ -43,7 +43,7 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.operands import regions
 from tapeless.ir.types import Const, Dim, DType, i64
-from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda, refresh_lambda
+from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda, refresh_lambda, type_vars
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Tag
@@ -69,11 +69,16 @@ MOST_BLOCKS = 1024  # of a reduction
 EACH_THREAD = 8  # elements that a thread takes before there is another block
 LIGHT = 64  # operations of an element of which a thread takes several
 IN_ORDER = 400  # operations of an element for each operation of its own and each element, that pay for launches of them
+VIEWS = (Index, Transpose, Reshape, Broadcast)
 GUESS = 16  # elements of an operation whose number is not known
 
 
 def can_run(exp: Sweep) -> bool:
-    """Whether there is a way for all elements at once."""
+    """Whether there is a way for all elements at once: arrays that they make have sizes that are known before."""
+    inside = {v for s in all_stms(exp.lam.body) for v in s.vars} | set(exp.lam.params)
+    made = [v for s in all_stms(exp.lam.body) if not isinstance(s.exp, VIEWS) for v in s.vars]
+    if any(d in inside for v in made for d in type_vars(v.type)):
+        return False
     if exp.scans:
         return can_scan(exp)
     return not _has_arrays(exp) or all(atomic_ops(r) is not None for r in exp.reduces)
