@@ -75,13 +75,27 @@ GUESS = 16  # elements of an operation whose number is not known
 
 def can_run(exp: Sweep) -> bool:
     """Whether there is a way for all elements at once: arrays that they make have sizes that are known before."""
-    inside = {v for s in all_stms(exp.lam.body) for v in s.vars} | set(exp.lam.params)
     made = [v for s in all_stms(exp.lam.body) if not isinstance(s.exp, VIEWS) for v in s.vars]
-    if any(d in inside for v in made for d in type_vars(v.type)):
+    known = _known_before(exp.lam)
+    if not all(known(d) for v in made for d in type_vars(v.type)):
         return False
     if exp.scans:
         return can_scan(exp)
     return not _has_arrays(exp) or all(atomic_ops(r) is not None for r in exp.reduces)
+
+
+def _known_before(lam: Lambda) -> Callable[[Atom], bool]:
+    """Whether a number of an element is one of outside, or comes of such by arithmetic."""
+    exps = {v: s.exp for s in all_stms(lam.body) for v in s.vars}
+    params = {p for s in all_stms(lam.body) for inner in regions(s.exp) for p in inner.params} | set(lam.params)
+
+    def known(a: Atom) -> bool:
+        if not isinstance(a, Var) or (a not in exps and a not in params):
+            return True
+        exp = exps.get(a)
+        return isinstance(exp, Apply) and all(map(known, exp.args))
+
+    return known
 
 
 def _has_arrays(exp: Sweep) -> bool:

@@ -7,7 +7,8 @@ Note [Distribution]
 The statements of an element are cut where a map over many cells, or a product, stands: each of these is a sweep of its
 own, and so is all that comes between two of them. What a later part needs of an earlier one is kept in an array with a row
 for each element; numbers and views that cost nothing are made again. An element whose arrays have sizes of its own stays
-whole. Each part is a nest that runs over all cells of all elements.
+whole. Each part is a nest that runs over all cells of all elements. An array that is added to an accumulator is added cell
+by cell, by such a nest too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dataclasses import dataclass, field, replace
 
 from tapeless.ir.core import (
     Apply,
+    At,
+    Axis,
     Body,
     Broadcast,
     Function,
@@ -34,7 +37,7 @@ from tapeless.ir.core import (
     UpdateAcc,
 )
 from tapeless.ir.effects import is_effect
-from tapeless.ir.types import Type, Var
+from tapeless.ir.types import I64, Type, Var
 from tapeless.ir.walk import all_stms, free_in_body, in_regions, map_function, refresh_lambda, type_vars, with_stms
 
 WIDE = 32  # cells of a map that is worth it
@@ -46,20 +49,27 @@ def distribute(function: Function) -> Function:
     return map_function(function, _body)
 
 
-def _body(body: Body) -> Body:
-    return with_stms(body, [new for stm in body.stms for new in _stm(stm)])
+def _body(body: Body, inside: AbstractSet[Var] = frozenset()) -> Body:
+    """`inside`: variables of elements around."""
+    return with_stms(body, [new for stm in body.stms for new in _stm(stm, inside)])
 
 
-def _stm(stm: Stm) -> Sequence[Stm]:
+def _stm(stm: Stm, inside: AbstractSet[Var]) -> Sequence[Stm]:
     if isinstance(stm.exp, Sweep):
-        return _parts(stm, stm.exp) or (stm,)
+        lam = stm.exp.lam
+        if not _may_be_cut(stm.exp) or stm.exp.width in inside:
+            return (stm,)
+        own = {*lam.params, *(v for s in lam.body.stms for v in s.vars)}
+        exp = replace(stm.exp, lam=replace(lam, body=_body(_by_cells(lam.body), inside | own)))
+        stm = stm if exp.lam.body is stm.exp.lam.body else replace(stm, exp=exp)
+        return _parts(stm, exp) or (stm,)
     return (stm if isinstance(stm.exp, Hist | Scatter) else in_regions(stm, _body),)
 
 
 def _is_wide(stm: Stm) -> bool:
     match stm.exp:
         case Sweep(width=width, reduces=(), scans=()):
-            return bool(stm.vars) and (not isinstance(width, int) or width > WIDE)
+            return not isinstance(width, int) or width > WIDE
         case Library():
             return bool(stm.vars[0].type.shape)
     return False
@@ -71,6 +81,35 @@ def _is_free(stm: Stm) -> bool:
         inside = [s for s in all_stms(Body((stm,), ())) if s is not stm]
         return all(isinstance(s.exp, Apply | Index) for s in inside) and not any(v.type.shape for v in stm.vars)
     return isinstance(stm.exp, (Apply, *FREE))
+
+
+def _by_cells(body: Body) -> Body:
+    return with_stms(body, [_spread(s, s.exp) if isinstance(s.exp, UpdateAcc) else s for s in body.stms])
+
+
+def _spread(stm: Stm, exp: UpdateAcc) -> Stm:
+    """Adds an array by a nest of maps."""
+    value = exp.value
+    if not isinstance(value, Var) or not value.type.shape:
+        return stm
+    indices = [Var("j", I64) for _ in value.type.shape]
+    stms: list[Stm] = []
+    axes: list[Axis] = []
+    left = iter(indices)
+    for axis in exp.axes:
+        if isinstance(axis, At):
+            axes.append(axis)
+            continue
+        index, far, at = next(left), Var("t", I64), Var("t", I64)
+        stms.append(Stm((far,), Apply("mul", (index, axis.step)), stm.span))
+        stms.append(Stm((at,), Apply("add", (far, axis.start)), stm.span))
+        axes.append(At(at))
+    cell = Var("e", Type(value.type.dtype))
+    stms.append(Stm((cell,), Index(value, tuple(At(i) for i in indices)), stm.span))
+    stms.append(Stm((), UpdateAcc(exp.acc, tuple(axes), cell), stm.span))
+    for index, width in zip(reversed(indices), reversed(value.type.shape), strict=True):
+        stms = [Stm((), Sweep(width, (), Lambda((index,), Body(tuple(stms), ()))), stm.span)]
+    return stms[0]
 
 
 @dataclass
@@ -113,7 +152,7 @@ def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
     body = exp.lam.body
     groups = _groups(body.stms)
     combined = sum(len(r.neutral) for r in (*exp.reduces, *exp.scans))
-    if not any(_is_wide(s) for g in groups for s in g) or not _may_be_cut(exp):
+    if not any(_is_wide(s) for g in groups for s in g):
         return None
     if len(groups) == 1 and not combined and set(body.results) == set(groups[0][-1].vars):
         return None
