@@ -1,6 +1,6 @@
 """A GPU at work: programs and their derivatives, each in a process of its own, and the cost of a launch.
 
-    python -m benchmarks.gpu [NAME ...] [--tiny] [--limit SECONDS] [--json FILE]
+    python -m benchmarks.gpu [NAME ...] [--tiny] [--limit SECONDS] [--json FILE] [--write]
 
 Needs a GPU and CuPy. Times are the median of several calls on arrays of the device, in milliseconds, each call waited
 for; memory is the most that was in use at once beside the arguments; `compile` is the first call of the gradient without
@@ -12,7 +12,8 @@ import json
 import multiprocessing
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
@@ -28,6 +29,7 @@ from benchmarks.gpu_programs.case import Case, Size
 from tapeless.backends.cuda.driver import available, driver
 
 CALLS, LAUNCHES = 10, 10_000
+RESULTS = Path(__file__).parent / "RESULTS_GPU.md"
 LONG, VERY_LONG = 0.5, 4.0  # seconds of a call that is timed three times, or once
 
 
@@ -117,6 +119,7 @@ def main() -> int:
     parser.add_argument("--tiny", action="store_true", help="small sizes")
     parser.add_argument("--limit", type=float, default=120, help="seconds for a program")
     parser.add_argument("--json", help="write the rows there too")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS_GPU.md")
     given = parser.parse_args()
     if not available():
         print("no GPU")
@@ -133,10 +136,31 @@ def main() -> int:
             print(json.dumps(row), file=sys.stderr, flush=True)
             table.add_row(*_shown(row))
     console.print(table)
-    console.print(f"a launch in a loop: {launch_cost():.2f} us")
+    launch = launch_cost()
+    console.print(f"a launch in a loop: {launch:.2f} us")
+    if given.write:
+        RESULTS.write_text(results(rows, launch), encoding="utf-8")
     if given.json:
         Path(given.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
     return 0
+
+
+def results(rows: Sequence[dict[str, Any]], launch: float) -> str:
+    """The page."""
+    lines = [
+        "# Benchmark results",
+        "",
+        "* Command: `python -m benchmarks.gpu --write`",
+        f"* GPU: {driver().name}",
+        f"* Date: {date.today().isoformat()}",
+        "* Milliseconds a call, the median of several, on arrays of the device; programs as users write them (benchmarks/gpu_programs).",
+        "* `memory` is the most that was in use at once beside the arguments, in MB, `compile` the first call of the gradient without a cache, in seconds.",
+        f"* A launch in a loop of kernels costs {launch:.1f} us.",
+        "",
+        "| program | size | value | gradient | ratio | memory | compile | |",
+        "|---|---|--:|--:|--:|--:|--:|---|",
+    ]
+    return "\n".join([*lines, *(f"| {' | '.join(_shown(row))} |" for row in rows)]) + "\n"
 
 
 def _shown(row: dict[str, Any]) -> list[str]:
