@@ -185,7 +185,7 @@ class _Source:
 
     def _on_device(self, work: Work, made: _Lowered) -> _Code:
         from tapeless.backends.cuda.compile import compile_program  # starts faster
-        from tapeless.backends.cuda.libraries import is_known
+        from tapeless.backends.cuda.libraries import is_known  # the same
 
         program = made.lowered.program
         called = {s.name for s in walk(program.body) if isinstance(s, LibraryCall)}

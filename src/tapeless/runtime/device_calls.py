@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.backends.cpu import interrupts
-from tapeless.backends.cuda.host_code import DRIVER_FAILED
+from tapeless.backends.cuda.device_host import DRIVER_FAILED
 from tapeless.backends.llvm.heap import OUT_OF_MEMORY
 from tapeless.errors import DeviceError
 from tapeless.lower.ir.loopir import CHECK_RECORD
