@@ -108,9 +108,8 @@ def _update_at_end(arm: Body, k: int) -> Update | None:
     used = {v for s in others for v in free_in_exp(s.exp)}
     if result in used or any(v in own for v in free_in_exp(replace(update, value=i64(0)))):
         return None
-    later = {v for s in arm.stms[made[0] + 1 :] for v in free_in_exp(s.exp)}
-    if any(is_effect(s.exp) for s in arm.stms[made[0] + 1 :]) or update.array in later | set(arm.results):
-        return None
+    if any(is_effect(s.exp) for s in arm.stms[made[0] + 1 :]) or update.array in used | set(arm.results):
+        return None  # a step of the array from itself stays whole: it may be undone
     return update
 
 
