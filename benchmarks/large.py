@@ -111,7 +111,10 @@ PROGRAMS: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
     "regression, gradient of a gradient": (lambda: tp.grad(of_its_gradient(fitted)), POINTS),
     "elimination, gradient of a gradient": (lambda: tp.grad(of_its_gradient(eliminated)), SYSTEM),
     "elimination within 100 kB": (lambda: tp.grad(fresh(eliminated), memory="100kB"), SYSTEM),
-    "conjugate gradients, Hessian": (lambda: tp.hessian(fresh(conjugate), argnums=(0, 1)), (np.eye(3) + 1.0, np.ones(3))),
+    "conjugate gradients, Hessian": (
+        lambda: tp.hessian(fresh(conjugate), argnums=(0, 1)),
+        (np.eye(3) + 1.0, np.ones(3)),
+    ),
     "shortest paths within 100 kB": (lambda: tp.grad(fresh(shortest), memory="100kB"), (RNG.uniform(size=(5, 5)),)),
 }
 
