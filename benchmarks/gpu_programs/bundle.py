@@ -3,28 +3,11 @@
 An observation has 15 numbers: a camera (rotation, centre, focal length, principal point, distortion), a point, a weight.
 """
 
-import math
-
 import numpy as np
 
 import tapeless as tp
 from benchmarks.gpu_programs.case import Arguments, Case, Random
-
-
-def rotate(r0, r1, r2, y0, y1, y2):
-    """The vector y turned by the rotation vector r."""
-    square = r0 * r0 + r1 * r1 + r2 * r2
-    if square == 0.0:
-        return y0 + r1 * y2 - r2 * y1, y1 + r2 * y0 - r0 * y2, y2 + r0 * y1 - r1 * y0
-    theta = math.sqrt(square)
-    c, s = math.cos(theta), math.sin(theta)
-    a0, a1, a2 = r0 / theta, r1 / theta, r2 / theta
-    along = (a0 * y0 + a1 * y1 + a2 * y2) * (1.0 - c)
-    return (
-        y0 * c + (a1 * y2 - a2 * y1) * s + a0 * along,
-        y1 * c + (a2 * y0 - a0 * y2) * s + a1 * along,
-        y2 * c + (a0 * y1 - a1 * y0) * s + a2 * along,
-    )
+from benchmarks.programs import rotate
 
 
 def error(q, feature):

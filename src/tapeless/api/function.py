@@ -355,7 +355,7 @@ def wrong_options(made_by: str, options: Mapping[str, Any], others: Iterable[str
         try:
             driver()
         except DeviceError as problem:
-            return DeviceError(f"device 'cuda' is not available: {problem.args[0]}")
+            return DeviceError(f"device 'cuda' is not available: {problem.args[0]}; use device='cpu'")
     return None
 
 

@@ -25,7 +25,6 @@ from tapeless.lower.ir.loopir import (
     Declare,
     For,
     Free,
-    If,
     Let,
     Load,
     Program,
@@ -34,9 +33,8 @@ from tapeless.lower.ir.loopir import (
     Store,
     Swap,
     Tag,
-    While,
 )  # fmt: skip
-from tapeless.lower.ir.walk import Block, binds, walk
+from tapeless.lower.ir.walk import Block, binds, walk, with_blocks
 
 SLOTS = 1 << 16
 CELLS = 1 << 27  # of one array, of all threads together
@@ -57,14 +55,8 @@ def _stm(stm: Stm) -> Iterable[Stm]:
                 return (stm,)
             moved = _moved(stm)
             return moved if moved is not None else _stm(replace(stm, tag=Tag.seq, body=_in_order(stm.body)))
-        case For(body=body):
-            return (replace(stm, body=_block(body)),)
-        case While(test=test, body=body):
-            return (replace(stm, test=_block(test), body=_block(body)),)
-        case If(then=then, orelse=orelse):
-            return (replace(stm, then=_block(then), orelse=_block(orelse)),)
         case _:
-            return (stm,)
+            return (with_blocks(stm, _block),)
 
 
 def _in_order(block: Block) -> Block:
@@ -233,14 +225,6 @@ def _rewritten(block: Block, slots: Atom, slot: Atom, parts: Mapping[Buffer, _Pa
                 assert one is not None and other is not None
                 kept = Var("start", I64)
                 out += [Let(kept, "identity", (one,)), Assign(one, other), Assign(other, kept)]
-            case For(body=body):
-                out.append(replace(stm, body=_rewritten(body, slots, slot, parts)))
-            case While(test=test, body=body):
-                test, body = (_rewritten(b, slots, slot, parts) for b in (test, body))
-                out.append(replace(stm, test=test, body=body))
-            case If(then=then, orelse=orelse):
-                then, orelse = (_rewritten(b, slots, slot, parts) for b in (then, orelse))
-                out.append(replace(stm, then=then, orelse=orelse))
             case _:
-                out.append(stm)
+                out.append(with_blocks(stm, lambda block: _rewritten(block, slots, slot, parts)))
     return tuple(out)

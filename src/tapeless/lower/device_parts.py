@@ -44,7 +44,7 @@ from tapeless.lower.ir.loopir import (
     Tag,
     While,
 )  # fmt: skip
-from tapeless.lower.ir.walk import Block, binds, buffers, reads, walk
+from tapeless.lower.ir.walk import Block, binds, buffers, reads, walk, with_blocks
 from tapeless.lower.kernels import captured
 
 ON_DEVICE = (Let, Load, Store, Atomic, Declare, Assign, Check, For, While, If)
@@ -78,20 +78,8 @@ class _Parts:
                 continue
             out += self.part(run)
             run = []
-            out.append(self.inside(stm))
+            out.append(with_blocks(stm, self.block))
         return (*out, *self.part(run))
-
-    def inside(self, stm: Stm) -> Stm:
-        """A statement of the host, with the parts of its blocks."""
-        match stm:
-            case For(body=body):
-                return replace(stm, body=self.block(body))
-            case While(test=test, body=body):
-                return replace(stm, test=self.block(test), body=self.block(body))
-            case If(then=then, orelse=orelse):
-                return replace(stm, then=self.block(then), orelse=self.block(orelse))
-            case _:
-                return stm
 
     def part(self, run: list[Stm]) -> list[Stm]:
         """Note [Parts of the host]"""

@@ -12,8 +12,8 @@ from operator import is_
 
 from tapeless.ir.types import Var
 from tapeless.lower.ir.counts import Counts
-from tapeless.lower.ir.loopir import Buffer, For, If, Kernel, Launch, Program, Stm, Tag, While
-from tapeless.lower.ir.walk import Block
+from tapeless.lower.ir.loopir import Buffer, For, Kernel, Launch, Program, Stm, Tag
+from tapeless.lower.ir.walk import Block, with_blocks
 
 
 def outlined(program: Program, tag: Tag) -> Program:
@@ -45,18 +45,8 @@ class _Outliner:
                 self.kernels += 1
                 name = f"{self.program}_kernel{self.kernels}"
                 return Launch(Kernel(name, captured(stm, self.mentions), (stm,)))
-            case For(body=body):
-                new = self.block(body)
-                return stm if new is body else replace(stm, body=new)
-            case While(test=test, body=body):
-                test, new = self.block(test), self.block(body)
-                return stm if test is stm.test and new is body else replace(stm, test=test, body=new)
-            case If(then=then, orelse=orelse):
-                then, orelse = self.block(then), self.block(orelse)
-                same = then is stm.then and orelse is stm.orelse
-                return stm if same else replace(stm, then=then, orelse=orelse)
             case _:
-                return stm
+                return with_blocks(stm, self.block)
 
 
 def captured(loop: For, mentions: Mapping[Buffer, int]) -> tuple[Var | Buffer, ...]:

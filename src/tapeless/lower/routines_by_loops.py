@@ -12,8 +12,8 @@ from typing import Any
 
 from tapeless.ir.types import Atom, Const, DType, Var, const
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
-from tapeless.lower.ir.loopir import Call, For, If, Let, Pointer, Program, Stm, While
-from tapeless.lower.ir.walk import Block, walk
+from tapeless.lower.ir.loopir import Call, For, Let, Pointer, Program, Stm
+from tapeless.lower.ir.walk import Block, walk, with_blocks
 
 
 def by_loops(call: Call) -> list[Stm] | None:
@@ -289,11 +289,6 @@ def _stm(stm: Stm, inside: bool) -> Sequence[Stm]:
     match stm:
         case Call() if inside:
             return by_loops(stm) or [stm]
-        case For(body=body):
-            return [replace(stm, body=_block(body, inside or stm.tag.parallel))]
-        case While(test=test, body=body):
-            return [replace(stm, test=_block(test, inside), body=_block(body, inside))]
-        case If(then=then, orelse=orelse):
-            return [replace(stm, then=_block(then, inside), orelse=_block(orelse, inside))]
         case _:
-            return [stm]
+            within = inside or (isinstance(stm, For) and stm.tag.parallel)
+            return [with_blocks(stm, lambda block: _block(block, within))]

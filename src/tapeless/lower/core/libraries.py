@@ -57,7 +57,7 @@ def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
 def _matmul(lo: Lowerer, var: Var, exp: Library) -> None:
     a, b = lo.loc(exp.args[0]), lo.loc(exp.args[1])
     code = lo.code
-    if a.rank == 1 and b.rank == 1 and lo.schedule.each and not code.parallel:
+    if a.rank == 1 and b.rank == 1 and lo.launches:
         lo.rules[Sweep](lo, (var,), _dot(exp, a.dtype))
         return
     if a.rank == 1 and b.rank == 1:
@@ -87,9 +87,8 @@ def matvec(lo: Lowerer, a: Loc, x: Loc, y: Loc) -> None:
     code = lo.code
     elements = code.mul(a.shape[0], a.shape[1])
     small = isinstance(elements, Const) and int(elements.value.real) <= NEAR
-    on_device = lo.schedule.each and not code.parallel
     given, made = (replace(v, shape=(v.shape[0], ONE), strides=(v.strides[0], ONE), ordered=False) for v in (x, y))
-    if on_device:
+    if lo.launches:
         matmat(lo, a, given, made)
         return
     if a.dtype not in PREFIX or small or lo.schedule.apart:
@@ -136,9 +135,9 @@ def matmat(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
     a, b, c = (replace(loc, shape=tuple(lo.atom(d) for d in loc.shape)) for loc in (a, b, c))
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     work = code.mul(code.mul(m, n), k)
-    if lo.schedule.each and not code.parallel and c.dtype not in PREFIX:
+    if lo.launches and c.dtype not in PREFIX:
         _by_elements(lo, a, b, c)
-    elif lo.schedule.each and not code.parallel and not (isinstance(work, Const) and work.value.real <= TINY):
+    elif lo.launches and not (isinstance(work, Const) and work.value.real <= TINY):
         gemm(lo, a, b, c)
     elif c.dtype not in PREFIX or lo.schedule.apart:  # BLAS has no integers, and kernels have no BLAS
         _tiles(lo, a, b, c)
@@ -266,7 +265,7 @@ def _inv(lo: Lowerer, var: Var, exp: Library) -> None:
     a = lo.loc(exp.args[0])
     lu, pivots, ld = _factorise(lo, a, "Singular matrix")
     n = a.shape[0]
-    if lo.schedule.each and not code.parallel:  # cuSOLVER has no inverse: A^T X = 1, by columns
+    if lo.launches:  # cuSOLVER has no inverse: A^T X = 1, by columns
         out = lo.place(var)
         lo.arrays[var] = out
         target = out if out.ordered else temporary(lo, a.dtype, a.shape, "inverse")

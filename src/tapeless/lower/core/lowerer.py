@@ -127,6 +127,11 @@ class Lowerer:
         self.owned: list[list[Buffer]] = [[]]
         self.in_target: dict[Var, Loc] = {}  # where arrays are made that a later update would have put there
 
+    @property
+    def launches(self) -> bool:
+        """Whether this is code of a host whose kernels have a thread for each element."""
+        return self.schedule.each and not self.code.parallel
+
     # -- operands
 
     def atom(self, a: Atom) -> Atom:

@@ -5,7 +5,8 @@ Takes statements. Every walker is written with these, so a new statement is taug
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
+from dataclasses import replace
 from typing import assert_never
 
 from tapeless.ir.types import Atom, Var
@@ -70,6 +71,22 @@ def walk(block: Block, closed: Container[int] = ()) -> Iterator[Stm]:
             continue
         for inner in reversed(children(stm)):
             left.extend(reversed(inner))
+
+
+def with_blocks(stm: Stm, change: Callable[[Block], Block]) -> Stm:
+    """The statement with its blocks changed, but for those of kernels; itself where none is."""
+    match stm:
+        case For(body=body):
+            new = change(body)
+            return stm if new is body else replace(stm, body=new)
+        case While(test=test, body=body):
+            first, new = change(test), change(body)
+            return stm if first is test and new is body else replace(stm, test=first, body=new)
+        case If(then=then, orelse=orelse):
+            first, new = change(then), change(orelse)
+            return stm if first is then and new is orelse else replace(stm, then=first, orelse=new)
+        case _:
+            return stm
 
 
 def shows_progress(program: Program) -> bool:

@@ -56,7 +56,7 @@ def start_total(lo: Lowerer, reduction: Reduction, homes: Sequence[Loc | None]) 
     return Total(lo, reduction, slots)
 
 
-def numbers(lo: Lowerer, dtype: DType, count: Atom) -> Loc:
+def partial_results(lo: Lowerer, dtype: DType, count: Atom) -> Loc:
     """Memory for partial results."""
     loc = lo.code.allocate(dtype, (count,), "partial")
     lo.owned[-1].append(loc.buffer)

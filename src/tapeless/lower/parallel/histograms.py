@@ -33,7 +33,7 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
 
             lo.scoped(run)
 
-    if lo.schedule.each and not code.parallel and (ops := atomic_ops(exp.op)) is not None:
+    if lo.launches and (ops := atomic_ops(exp.op)) is not None:
         _by_atomics(lo, exp, n, dests, ops)
         return
     if not worth_cutting(lo, exp):
@@ -140,7 +140,7 @@ def lower_scatter(lo: Lowerer, vars: tuple[Var, ...], exp: Scatter) -> None:
     dests = [lo.loc(d) for d in exp.dests]
     for v, d in zip(vars, dests, strict=True):
         lo.arrays[v] = d
-    if lo.schedule.each and not code.parallel:
+    if lo.launches:
         _scatter_at_once(lo, exp, dests)
         return
     with code.loop(lo.dim(exp.width)) as i:

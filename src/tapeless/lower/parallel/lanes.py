@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.ir.core import Apply, Atom, Broadcast, Index, Reshape, Stm, Sweep, Transpose, Var
+from tapeless.ir.core import Atom, If, Sweep, Var
 from tapeless.ir.effects import has_effects
 from tapeless.ir.types import DType, i64
 from tapeless.lower.core.code import ONE, ZERO, Loc
@@ -26,6 +26,7 @@ from tapeless.lower.parallel.elements import (
     shared_memory,
     start_total,
 )
+from tapeless.passes.analysis.free import is_free
 
 LANES = 32
 GROUPS = BLOCK_THREADS // LANES
@@ -38,14 +39,12 @@ def rows_reduced(exp: Sweep) -> list[Sweep] | None:
     if exp.reduces or exp.scans or has_effects(body) or any(r.type.shape for r in body.results):
         return None
     found = [s.exp for s in body.stms if isinstance(s.exp, Sweep)]
-    if not found or not all(_is_plain(s) or (isinstance(s.exp, Sweep) and can_share(s.exp)) for s in body.stms):
+    if not found or not all(
+        (is_free(s) and not isinstance(s.exp, If)) or (isinstance(s.exp, Sweep) and can_share(s.exp)) for s in body.stms
+    ):
         return None
     inside = {*exp.lam.params, *(v for s in body.stms for v in s.vars)}
     return None if any(sweep.width in inside for sweep in found) else found
-
-
-def _is_plain(stm: Stm) -> bool:
-    return isinstance(stm.exp, Apply | Index | Transpose | Reshape | Broadcast)
 
 
 def can_share(exp: Sweep) -> bool:

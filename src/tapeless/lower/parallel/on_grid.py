@@ -26,19 +26,14 @@ from tapeless.ir.core import (
     Apply,
     Atom,
     Body,
-    Broadcast,
     For,
     Hist,
-    If,
-    Index,
     Lambda,
     Library,
     Reduction,
-    Reshape,
     Scatter,
     Stm,
     Sweep,
-    Transpose,
     Var,
 )
 from tapeless.ir.operands import regions
@@ -53,8 +48,8 @@ from tapeless.lower.parallel.elements import (
     atomic_ops,
     bind_rows,
     element,
-    numbers,
     order_free,
+    partial_results,
     put_totals,
     row_of,
     shared_memory,
@@ -64,12 +59,12 @@ from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.lanes import LANES, are_long, rows_reduced, run_by_lanes
 from tapeless.lower.parallel.scans import can_scan, pieces_on_grid, run_scanned
 from tapeless.lower.parallel.work import cost_of, share
+from tapeless.passes.analysis.free import VIEWS, is_free
 
 MOST_BLOCKS = 1024  # of a reduction
 EACH_THREAD = 8  # elements that a thread takes before there is another block
 LIGHT = 64  # operations of an element of which a thread takes several
 IN_ORDER = 400  # operations of an element for each operation of its own and each element, that pay for launches of them
-VIEWS = (Index, Transpose, Reshape, Broadcast)
 GUESS = 16  # elements of an operation whose number is not known
 
 
@@ -130,7 +125,7 @@ def _run_by_atomics(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], o
         slots: list[Var | Loc] = []
         for slot in total.slots:
             if isinstance(slot, Var):
-                cell = numbers(lo, slot.type.dtype, ONE)
+                cell = partial_results(lo, slot.type.dtype, ONE)
                 code.store(cell, [ZERO], slot)
                 numbered.append((slot, cell))
                 slot = code.inside(cell, ZERO)
@@ -253,15 +248,7 @@ def _inner_map(lam: Lambda) -> tuple[tuple[Stm, ...], Stm] | None:
         return None
     if len(lam.body.results) != len(last.vars) or set(lam.body.results) != set(last.vars):
         return None
-    return (tuple(before), last) if all(map(_is_cheap, before)) else None
-
-
-def _is_cheap(stm: Stm) -> bool:
-    """A number or a view, which may be made once more for each element inside."""
-    if isinstance(stm.exp, If):
-        plain = all(isinstance(s.exp, Apply | Index) for s in all_stms(Body((stm,), ())) if s is not stm)
-        return plain and all(not v.type.shape for v in stm.vars)
-    return isinstance(stm.exp, Apply | Index | Transpose | Reshape | Broadcast)
+    return (tuple(before), last) if all(map(is_free, before)) else None
 
 
 def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequence[Atom], outs: Sequence[Loc]) -> bool:
@@ -308,7 +295,7 @@ def _nest_of_sums(lo: Lowerer, exp: Sweep, outs: Sequence[Loc]) -> tuple[list[Le
         outside |= {*exp.lam.params, *(v for s in before for v in s.vars)}
         if not isinstance(inner, Sweep) or inner.scans or exp.lam.body.results != last.vars or inner.width in outside:
             break
-        if not all(map(_is_cheap, before)):
+        if not all(map(is_free, before)):
             break
         if len(inner.reduces) != len(exp.reduces) or not all(map(_alike, exp.reduces, inner.reduces)):
             break
@@ -335,7 +322,7 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
     )
     most = code.let("min", DType.i64, enough, i64(MOST_BLOCKS), label="blocks")
     blocks = code.let("max", DType.i64, most, ONE, label="blocks")
-    partial = [[numbers(lo, ne.type.dtype, blocks) for ne in r.neutral] for r in exp.reduces]
+    partial = [[partial_results(lo, ne.type.dtype, blocks) for ne in r.neutral] for r in exp.reduces]
     threads = code.mul(blocks, i64(BLOCK_THREADS))
 
     def take(block: Atom, thread: Atom, mine: list[Total]) -> None:

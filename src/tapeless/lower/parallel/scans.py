@@ -16,7 +16,7 @@ from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import ONE, Loc
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Tag
-from tapeless.lower.parallel.elements import Total, element, numbers, put_totals, shared_memory, start_total
+from tapeless.lower.parallel.elements import Total, element, partial_results, put_totals, shared_memory, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.work import share
 
@@ -40,7 +40,7 @@ def run_scanned(lo: Lowerer, exp: Sweep, n: Atom, pieces: Atom, outs: Sequence[L
     """Note [Scans in pieces]"""
     code = lo.code
     scanned = sum(len(r.neutral) for r in exp.scans)
-    totals = [[numbers(lo, ne.type.dtype, pieces) for ne in r.neutral] for r in exp.scans]
+    totals = [[partial_results(lo, ne.type.dtype, pieces) for ne in r.neutral] for r in exp.scans]
     only = _only_scanned(exp, scanned)
     with code.loop(pieces, tag=lo.schedule.launched, label="piece") as t:
         code.parallel = True

@@ -66,7 +66,7 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         return totals
 
     if not worth_cutting(lo, exp) or exp.scans:
-        if lo.schedule.each and not lo.code.parallel and not _is_little(exp) and can_run(exp):
+        if lo.launches and not _is_little(exp) and can_run(exp):
             totals = whole_totals()
             few = better_in_order(lo, exp, n, outs)
             if few is None or few == const(False, DType.bool):

@@ -22,27 +22,22 @@ from tapeless.ir.core import (
     At,
     Axis,
     Body,
-    Broadcast,
     Function,
     Hist,
-    If,
     Index,
     Lambda,
     Library,
-    Reshape,
     Scatter,
     Stm,
     Sweep,
-    Transpose,
     UpdateAcc,
 )
 from tapeless.ir.effects import is_effect
 from tapeless.ir.types import I64, Type, Var
 from tapeless.ir.walk import all_stms, free_in_body, in_regions, map_function, refresh_lambda, type_vars, with_stms
+from tapeless.passes.analysis.free import is_free
 
 WIDE = 32  # cells of a map that is worth it
-FREE = (Index, Transpose, Reshape, Broadcast)  # views, and single cells
-PROGRAMS = ("lstm", "gmm'", "kmeans")  # what it was seen to change
 
 
 def distribute(function: Function) -> Function:
@@ -73,14 +68,6 @@ def _is_wide(stm: Stm) -> bool:
         case Library():
             return bool(stm.vars[0].type.shape)
     return False
-
-
-def _is_free(stm: Stm) -> bool:
-    """Made again rather than kept."""
-    if isinstance(stm.exp, If):
-        inside = [s for s in all_stms(Body((stm,), ())) if s is not stm]
-        return all(isinstance(s.exp, Apply | Index) for s in inside) and not any(v.type.shape for v in stm.vars)
-    return isinstance(stm.exp, (Apply, *FREE))
 
 
 def _by_cells(body: Body) -> Body:
@@ -128,7 +115,7 @@ class _Element:
         needed = set(free_in_body(Body(tuple(own), tuple(results))))
         stms: list[Stm] = []
         for s in reversed(self.exp.lam.body.stms):
-            if s in own or (_is_free(s) and any(v in needed and v not in self.kept for v in s.vars)):
+            if s in own or (is_free(s) and any(v in needed and v not in self.kept for v in s.vars)):
                 stms.append(s)
                 needed |= set(free_in_body(Body((s,), ())))
         body = Body(tuple(reversed(stms)), tuple(results))
@@ -161,7 +148,7 @@ def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
         return None
     element = _Element(stm, exp)
     end = groups.pop() if not _is_wide(groups[-1][-1]) else []
-    by_free = {v for s in body.stms if _is_free(s) for v in free_in_body(Body((s,), ()))}
+    by_free = {v for s in body.stms if is_free(s) for v in free_in_body(Body((s,), ()))}
     for k, group in enumerate(groups):
         later = (*(s for g in groups[k + 1 :] for s in g), *end)
         element.part(group, by_free | set(free_in_body(Body(later, body.results))), direct)
@@ -190,7 +177,7 @@ def _groups(stms: Sequence[Stm]) -> list[list[Stm]]:
     groups: list[list[Stm]] = []
     joins = False
     for s in stms:
-        if _is_free(s):
+        if is_free(s):
             continue
         if _is_wide(s) or not joins:
             groups.append([s])

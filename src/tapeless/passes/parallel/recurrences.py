@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, At, Body, For, If, Index, Lambda, Reduction, Stm, Sweep, UpdateAcc
 from tapeless.ir.effects import is_effect
-from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import BOOL, I64, Atom, Const, DType, Type, Var, atom_dim, const, i64
 from tapeless.ir.walk import Substitution, free_in_body, refresh_body, refresh_lambda
+from tapeless.ops.emit import Emit
 from tapeless.passes.analysis.independence import Dependent
 from tapeless.passes.parallel.parallelise import parallelise_proved
 
@@ -36,21 +37,17 @@ class _Form:
     rest: Atom | None
 
 
-class _Emitter:
-    def __init__(self, dtype: DType, span: Span) -> None:
-        self.stms: list[Stm] = []
-        self.dtype, self.span = dtype, span
-
-    def __call__(self, op: str, *args: Atom, type: Type | None = None) -> Var:
-        var = Var("t", type or Type(self.dtype))
-        self.stms.append(Stm((var,), Apply(op, args), self.span))
-        return var
+class _Terms(Emit):
+    """Sums and products in which None is 0."""
 
     def sum(self, x: Atom | None, y: Atom | None) -> Atom | None:
         return y if x is None else x if y is None else self("add", x, y)
 
-    def times(self, x: Atom | None, y: Atom | None) -> Atom | None:
+    def product(self, x: Atom | None, y: Atom | None) -> Atom | None:
         return None if x is None or y is None else self("mul", x, y)
+
+    def negated(self, x: Atom | None) -> Atom | None:
+        return None if x is None else self("neg", x)
 
 
 def by_scan(stm: Stm) -> list[Stm] | None:
@@ -76,7 +73,7 @@ def by_scan(stm: Stm) -> list[Stm] | None:
 def _steps(loop: For, carried: Sequence[int]) -> tuple[list[Stm], list[_Form]] | None:
     """What makes M and c in an iteration, and these."""
     dtype = loop.params[carried[0]].type.dtype
-    emit = _Emitter(dtype, NOWHERE)
+    emit = _Terms(Builder())
     one = const(1, dtype)
     forms: dict[Var, _Form | None] = {}  # of what depends on v; None where it is not linear
     for j, k in enumerate(carried):
@@ -84,7 +81,7 @@ def _steps(loop: For, carried: Sequence[int]) -> tuple[list[Stm], list[_Form]] |
     for s in loop.body.stms:
         used = free_in_body(Body((s,), ()))
         if not any(v in forms for v in used):
-            emit.stms.append(s)
+            emit.b.add(s)
             continue
         if _is_test(s):
             return None
@@ -98,10 +95,10 @@ def _steps(loop: For, carried: Sequence[int]) -> tuple[list[Stm], list[_Form]] |
             return None
         found.append(form)
     wanted = {a for f in found for a in (*f.factors, f.rest) if isinstance(a, Var)}
-    return _needed(emit.stms, wanted), found
+    return _needed(emit.b.stms, wanted), found
 
 
-def _form(emit: _Emitter, s: Stm, forms: Mapping[Var, _Form | None]) -> _Form | None:
+def _form(emit: _Terms, s: Stm, forms: Mapping[Var, _Form | None]) -> _Form | None:
     exp = s.exp
     assert isinstance(exp, Apply)
     given = [forms[a] if isinstance(a, Var) and a in forms else a for a in exp.args]
@@ -115,11 +112,11 @@ def _form(emit: _Emitter, s: Stm, forms: Mapping[Var, _Form | None]) -> _Form | 
         case "sub", [_Form() as x, _Form() as y]:
             return _difference(emit, x, y)
         case "sub", [_Form() as x, Var() | Const() as y]:
-            return _Form(x.factors, emit.sum(x.rest, emit("neg", y)))
+            return _Form(x.factors, emit.sum(x.rest, emit.negated(y)))
         case "sub", [Var() | Const() as y, _Form() as x]:
             return _difference(emit, _Form((None,) * len(x.factors), y), x)
         case "mul", [_Form() as x, Var() | Const() as y] | [Var() | Const() as y, _Form() as x]:
-            return _Form(tuple(emit.times(f, y) for f in x.factors), emit.times(x.rest, y))
+            return _Form(tuple(emit.product(f, y) for f in x.factors), emit.product(x.rest, y))
         case "identity", [_Form() as x]:
             return x
         case "neg", [_Form() as x]:
@@ -127,10 +124,9 @@ def _form(emit: _Emitter, s: Stm, forms: Mapping[Var, _Form | None]) -> _Form | 
     return None
 
 
-def _difference(emit: _Emitter, x: _Form, y: _Form) -> _Form:
-    minus = const(-1, emit.dtype)
-    factors = (emit.sum(a, emit.times(b, minus)) for a, b in zip(x.factors, y.factors, strict=True))
-    return _Form(tuple(factors), emit.sum(x.rest, emit.times(y.rest, minus)))
+def _difference(emit: _Terms, x: _Form, y: _Form) -> _Form:
+    factors = (emit.sum(a, emit.negated(b)) for a, b in zip(x.factors, y.factors, strict=True))
+    return _Form(tuple(factors), emit.sum(x.rest, emit.negated(y.rest)))
 
 
 def _is_test(s: Stm) -> bool:
@@ -171,57 +167,52 @@ class _Scan:
         """M and c of one iteration, by rows."""
         loop, zero = self.loop, const(0, self.dtype)
         starts = {p: a for p, a in zip(loop.params, loop.inits, strict=True) if p.type.shape}
-        emit = _Emitter(self.dtype, self.span)
-        emit.stms = list(self.making)
-        first = emit("eq", loop.index, i64(0), type=BOOL)
+        emit = _Terms(Builder(self.span))
+        for s in self.making:
+            emit.b.add(s)
+        first = emit("eq", loop.index, 0)
         factors: list[Atom] = []
         rests: list[Atom] = []
         for form in self.forms:
             whole = form.rest
             for f, k in zip(form.factors, self.carried, strict=True):
-                whole = emit.sum(emit.times(f, loop.inits[k]), whole)
+                whole = emit.sum(emit.product(f, loop.inits[k]), whole)
                 factors.append(emit("select", first, zero, f) if f is not None else zero)
             rest = form.rest if form.rest is not None else zero
             rests.append(emit("select", first, whole if whole is not None else zero, rest))
-        body = Substitution(starts).body(Body(tuple(emit.stms), (*factors, *rests)))
+        body = Substitution(starts).body(emit.b.body((*factors, *rests)))
         return refresh_lambda(Lambda((loop.index,), body))
 
     def operator(self) -> Reduction:
         """One step after the other: (M2 M1, M2 c1 + c2)."""
         n = self.size
-        emit = _Emitter(self.dtype, self.span)
+        emit = _Terms(Builder(self.span))
         sides = [[Var("x", self.item) for _ in range(n * (n + 1))] for _ in range(2)]
         (m1, c1), (m2, c2) = (([s[n * i : n * i + n] for i in range(n)], s[n * n :]) for s in sides)
-        products: list[Atom] = []
-        for i in range(n):
-            for j in range(n):
-                total: Atom | None = None
-                for k in range(n):
-                    total = emit.sum(total, emit("mul", m2[i][k], m1[k][j]))
-                assert total is not None
-                products.append(total)
-        rests: list[Atom] = []
-        for i in range(n):
-            rest: Atom | None = None
-            for k in range(n):
-                rest = emit.sum(rest, emit("mul", m2[i][k], c1[k]))
-            assert rest is not None
-            rests.append(emit("add", rest, c2[i]))
+
+        def times_m2(i: int, column: Sequence[Var]) -> Atom:
+            total: Atom = emit("mul", m2[i][0], column[0])
+            for k in range(1, n):
+                total = emit("add", total, emit("mul", m2[i][k], column[k]))
+            return total
+
+        products = [times_m2(i, [row[j] for row in m1]) for i in range(n) for j in range(n)]
+        rests = [emit("add", times_m2(i, c1), c2[i]) for i in range(n)]
         one, zero = const(1, self.dtype), const(0, self.dtype)
         neutral = (*(one if i == j else zero for i in range(n) for j in range(n)), *([zero] * n))
-        return Reduction(Lambda((*sides[0], *sides[1]), Body(tuple(emit.stms), (*products, *rests))), neutral)
+        return Reduction(Lambda((*sides[0], *sides[1]), emit.b.body((*products, *rests))), neutral)
 
     def all_finite(self, values: Sequence[Var]) -> tuple[Var, list[Stm]]:
-        emit = _Emitter(self.dtype, self.span)
+        emit = _Terms(Builder(self.span))
         index, rows = Var("i", I64), [Var("e", self.item) for _ in values]
         good: Atom = const(True, DType.bool)
         for row in rows:
-            good = emit("and", good, emit("isfinite", row, type=BOOL), type=BOOL)
+            good = emit("and", good, emit("isfinite", row))
         a, b, both = (Var(name, BOOL) for name in "abc")
         op = Lambda((a, b), Body((Stm((both,), Apply("and", (a, b)), self.span),), (both,)))
         all_good = Reduction(op, (const(True, DType.bool),), commutative=True)
         ok = Var("finite", BOOL)
-        lam = Lambda((index, *rows), Body(tuple(emit.stms), (good,)))
+        lam = Lambda((index, *rows), emit.b.body((good,)))
         return ok, [Stm((ok,), Sweep(values[0].type.shape[0], tuple(values), lam, (all_good,)), self.span)]
 
     def at_once(self, count: Var, values: Sequence[Var]) -> Body:
