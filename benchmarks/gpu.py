@@ -1,6 +1,6 @@
 """A GPU at work: programs and their derivatives, each in a process of its own, and the cost of a launch.
 
-    python -m benchmarks.gpu [NAME ...] [--tiny] [--limit SECONDS] [--json FILE] [--write]
+    python -m benchmarks.gpu [NAME ...] [--tiny] [--limit SECONDS] [--json FILE] [--write [FILE]]
 
 Needs a GPU and CuPy. Times are the median of several calls on arrays of the device, in milliseconds, each call waited
 for; memory is the most that was in use at once beside the arguments; `compile` is the first call of the gradient without
@@ -10,6 +10,7 @@ a cache, in seconds. A program that takes longer than the limit is stopped.
 import argparse
 import json
 import multiprocessing
+import shlex
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -119,7 +120,9 @@ def main() -> int:
     parser.add_argument("--tiny", action="store_true", help="small sizes")
     parser.add_argument("--limit", type=float, default=120, help="seconds for a program")
     parser.add_argument("--json", help="write the rows there too")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS_GPU.md")
+    parser.add_argument(
+        "--write", nargs="?", const=str(RESULTS), help="write the page, benchmarks/RESULTS_GPU.md without a name"
+    )
     given = parser.parse_args()
     if not available():
         print("no GPU")
@@ -139,7 +142,7 @@ def main() -> int:
     launch = launch_cost()
     console.print(f"a launch in a loop: {launch:.2f} us")
     if given.write:
-        RESULTS.write_text(results(rows, launch), encoding="utf-8")
+        Path(given.write).write_text(results(rows, launch), encoding="utf-8")
     if given.json:
         Path(given.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
     return 0
@@ -150,7 +153,7 @@ def results(rows: Sequence[dict[str, Any]], launch: float) -> str:
     lines = [
         "# Benchmark results",
         "",
-        "* Command: `python -m benchmarks.gpu --write`",
+        f"* Command: `{shlex.join(['python', '-m', 'benchmarks.gpu', *sys.argv[1:]])}`",
         f"* GPU: {driver().name}",
         f"* Date: {date.today().isoformat()}",
         "* Milliseconds a call, the median of several, on arrays of the device; programs as users write them (benchmarks/gpu_programs).",

@@ -53,9 +53,10 @@ def collection() -> Iterator[tuple[str, Any, Sequence[Any]]]:
         yield f"gallery_{entry.function.__name__}'", tp.grad(entry.function, entry.wrt).python, entry.args(3)
 
 
-def passes_of(steps: Sequence[Step]) -> Iterator[Pass]:
-    """Those that run for the CPU."""
-    return (each for each in passes_in(steps) if Target.cpu in each.targets)
+def passes_of(steps: Sequence[Step], target: Target) -> Iterator[Pass]:
+    """For a GPU those that no CPU has: the others are counted there."""
+    for_cpus = target is Target.cpu
+    return (each for each in passes_in(steps) if target in each.targets and (Target.cpu in each.targets) == for_cpus)
 
 
 def named_by(step: Pass) -> Sequence[str] | None:
@@ -63,9 +64,9 @@ def named_by(step: Pass) -> Sequence[str] | None:
     return getattr(sys.modules[run.__module__], "PROGRAMS", None)
 
 
-def firings(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+def firings(monkeypatch: pytest.MonkeyPatch, target: Target) -> dict[str, list[str]]:
     """By the name of each pass, the programs that it changes before differentiation or before lowering."""
-    found: dict[str, list[str]] = {step.name: [] for step in passes_of((*PREPARING, *FINISHING))}
+    found: dict[str, list[str]] = {step.name: [] for step in passes_of((*PREPARING, *FINISHING), target)}
     fired: set[str] = set()
     run_pass = Pipeline._pass
 
@@ -78,15 +79,16 @@ def firings(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     monkeypatch.setattr(Pipeline, "_pass", watched)
     for program, python, args in collection():
         fired.clear()
-        finished(trace(python, args).core)
-        for step in fired:
+        finished(trace(python, args).core, target=target)
+        for step in fired & found.keys():
             found[step].append(program)
     return found
 
 
-def test_every_pass_serves_several_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = firings(monkeypatch)
-    for step in passes_of((*PREPARING, *FINISHING)):
+@pytest.mark.parametrize("target", [Target.cpu, Target.ptx])
+def test_every_pass_serves_several_programs(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
+    found = firings(monkeypatch, target)
+    for step in passes_of((*PREPARING, *FINISHING), target):
         programs, named = found[step.name], named_by(step)
         if named is None:
             assert len(programs) >= FEWEST, f"{step.name} changes {programs} alone: say so in its module, or let it go"
