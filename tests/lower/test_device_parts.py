@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis.strategies import booleans
 
 import tapeless as tp
 from benchmarks.gradients import GRADIENTS
@@ -27,6 +28,7 @@ PROGRAMS = {w.name: (w.tapeless(), w.make_inputs(small=True)) for w in WORKLOADS
 PROGRAMS |= {
     f"{g.name}'": (tp.value_and_grad(g.loss(), g.argnums).python, g.make_inputs(small=True)) for g in GRADIENTS
 }
+BY_BLOCKS = ("heat'", "gmm'", "nbody'", "floyd'")  # loops of small kernels
 
 
 def of_host(program: Program) -> list[Stm]:
@@ -43,11 +45,13 @@ def assert_alike(got: Any, want: Any) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_of_the_benchmarks(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "blocks"), [*((name, False) for name in PROGRAMS), *((name, True) for name in BY_BLOCKS)]
+)
+def test_programs_of_the_benchmarks(name: str, blocks: bool) -> None:
     function, args = PROGRAMS[name]
     python = getattr(function, "python", function)
-    outcome, lowered = on_device(python, lambda: copy.deepcopy(list(args)), seed=1)
+    outcome, lowered = on_device(python, lambda: copy.deepcopy(list(args)), seed=1, blocks=blocks)
     assert isinstance(outcome, Returned)
     assert_alike(outcome.result, tp.function(python)(*copy.deepcopy(list(args))))
     for s in of_host(lowered.program):
@@ -122,11 +126,11 @@ def test_scalars_cross_between_host_and_parts(f: Any, args: tuple[Any, ...]) -> 
 
 @pytest.mark.thorough
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs())
-def test_generated_programs(program: GeneratedProgram) -> None:
+@given(programs(), booleans())
+def test_generated_programs(program: GeneratedProgram, blocks: bool) -> None:
     function = program.load()
     try:
-        outcome, _ = on_device(function, program.arguments)
+        outcome, _ = on_device(function, program.arguments, blocks=blocks)
     except tp.TapelessError:
         assume(False)
     want = by_python(function, program.arguments)

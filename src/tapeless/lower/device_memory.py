@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tapeless.ir.types import I64, Atom, Var, i64
+from tapeless.lower.ir.before import Before
 from tapeless.lower.ir.loopir import (
     BLOCK_THREADS,
     Alloc,
@@ -34,7 +35,7 @@ from tapeless.lower.ir.loopir import (
     Swap,
     Tag,
 )  # fmt: skip
-from tapeless.lower.ir.walk import Block, binds, walk, with_blocks
+from tapeless.lower.ir.walk import Block, walk, with_blocks
 
 SLOTS = 1 << 16
 CELLS = 1 << 27  # of one array, of all threads together
@@ -73,46 +74,13 @@ class _Part:
     start: Var | None
 
 
-class _Host:
-    """Arithmetic before the loop."""
-
-    def __init__(self, loop: For) -> None:
-        self.stms: list[Stm] = []
-        self.lets = {s.var: s for s in walk(loop.body) if isinstance(s, Let)}
-        self.inside = {v for s in walk((loop,)) for v in binds(s)} | {
-            s.var for s in walk(loop.body) if isinstance(s, Assign)
-        }
-        self.known: dict[Var, Atom | None] = {}
-
-    def let(self, op: str, *args: Atom) -> Var:
-        var = Var("slots", I64)
-        self.stms.append(Let(var, op, args))
-        return var
-
-    def before(self, a: Atom) -> Atom | None:
-        """The value of an atom of the loop, if it is known before it."""
-        if not isinstance(a, Var) or a not in self.inside:
-            return a
-        if a not in self.known:
-            let = self.lets.get(a)
-            args = [self.before(x) for x in let.args] if let is not None else [None]
-            known = [x for x in args if x is not None]
-            if let is None or len(known) < len(args):
-                self.known[a] = None
-            else:
-                var = Var(a.name, a.type)
-                self.stms.append(replace(let, var=var, args=tuple(known)))
-                self.known[a] = var
-        return self.known[a]
-
-
 def _moved(loop: For) -> list[Stm] | None:
     """Note [Slots]. None where sizes are not known before the loop."""
-    host = _Host(loop)
+    host = Before((loop,))
     sizes: dict[Buffer, Atom] = {}
     for s in walk(loop.body):
         if isinstance(s, Alloc):
-            size = host.before(s.size)
+            size = host.value(s.size)
             if size is None or s.buffer in sizes:
                 return None
             sizes[s.buffer] = host.let("max", size, i64(1))
@@ -146,7 +114,7 @@ def _exchanged(loop: For, sizes: Mapping[Buffer, Atom]) -> list[list[Buffer]]:
     return list({id(g): g for g in group.values()}.values())
 
 
-def _slots(host: _Host, loop: For, sizes: Mapping[Buffer, Atom], wide: bool) -> Atom:
+def _slots(host: Before, loop: For, sizes: Mapping[Buffer, Atom], wide: bool) -> Atom:
     count = host.let("max", host.let("sub", loop.hi, loop.lo), i64(1))
     if wide:
         return host.let("mul", count, i64(BLOCK_THREADS))

@@ -14,11 +14,10 @@ outside that it assigns, are left in a buffer for the host to read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
 
-from tapeless.ir.types import I64, DType, Type, Var, i64
+from tapeless.ir.types import I64, DType, Var, i64
 from tapeless.lower.ir.counts import Counts
 from tapeless.lower.ir.loopir import (
     Alloc,
@@ -44,6 +43,7 @@ from tapeless.lower.ir.loopir import (
     Tag,
     While,
 )  # fmt: skip
+from tapeless.lower.ir.rename import renamed
 from tapeless.lower.ir.walk import Block, binds, buffers, reads, walk, with_blocks
 from tapeless.lower.kernels import captured
 
@@ -94,7 +94,7 @@ class _Parts:
         left = [v for v in bound if self.reads[v] > inside[v]]
         names = {v: Var(v.name, v.type) for v in (*left, *assigned)}
         taken = {v: Var(v.name, v.type) for v in assigned}
-        body = tuple(_renamed(s, names) for s in part)
+        body = tuple(renamed(s, names) for s in part)
         starts = tuple(Declare(names[v], taken[v]) for v in assigned)
         slots = {v: self.slot(v.type.dtype) for v in (*left, *assigned)}
         ends = tuple(Store(slots[v][0], i64(slots[v][1]), names[v]) for v in names)
@@ -136,18 +136,6 @@ def _accesses(stm: Stm) -> int:
     """Of elements, those in a loop twice; what combines reads and writes."""
     count = sum((1 + isinstance(s, Atomic)) * bool(buffers(s)) for s in walk((stm,)))
     return 2 * count if isinstance(stm, For | While) else count
-
-
-def _renamed(x: Any, names: Mapping[Var, Var]) -> Any:
-    """With other names for some scalars, wherever they stand."""
-    if isinstance(x, Var):
-        return names.get(x, x)
-    if isinstance(x, tuple):
-        return tuple(_renamed(y, names) for y in x)
-    if is_dataclass(x) and not isinstance(x, type | Buffer | Type):
-        changed = {f.name: _renamed(getattr(x, f.name), names) for f in fields(x)}
-        return replace(x, **changed) if any(changed[k] is not getattr(x, k) for k in changed) else x
-    return x
 
 
 def _placed(body: Block, program: Program) -> Block:

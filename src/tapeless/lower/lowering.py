@@ -21,6 +21,7 @@ from tapeless.ir.walk import all_stms
 from tapeless.lower.core.code import Loc
 from tapeless.lower.core.lowerer import Lowerer, Note
 from tapeless.lower.core.schedule import schedule_of
+from tapeless.lower.device_blocks import by_blocks
 from tapeless.lower.device_memory import outside
 from tapeless.lower.device_parts import apart
 from tapeless.lower.ir.loopir import Buffer, Give, Program, Return, Site, Space
@@ -95,7 +96,7 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     if schedule.apart:
         program = outside(inside_kernels(program))
     program = outlined(program, schedule.launched)
-    entry.program = apart(program) if schedule.apart else program
+    entry.program = apart(by_blocks(program)) if schedule.apart else program
     for callee in known.values():
         entry.notes.extend(callee.notes)
     return entry

@@ -11,8 +11,9 @@ import inspect
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
 from tapeless.ir.core import Function
 from tapeless.ir.target import Target
+from tapeless.lower import device_blocks
 from tapeless.lower.ir.interp import LoopError, run_program
 from tapeless.lower.ir.verify import verify_program
 from tapeless.lower.lowering import Lowered, lower
@@ -79,11 +81,17 @@ def outcomes(
         yield f"native, threads={count}", _call(partial(_called, caller), arguments)
 
 
-def on_device(function: Callable[..., Any], arguments: Arguments, seed: int = 0) -> tuple[Outcome, Lowered]:
-    """The program for a GPU, host and kernels, by the interpreter of Loop IR; kernels run in the order of a `seed`."""
+def on_device(
+    function: Callable[..., Any], arguments: Arguments, seed: int = 0, blocks: bool = False
+) -> tuple[Outcome, Lowered]:
+    """The program for a GPU, host and kernels, by the interpreter of Loop IR; kernels run in the order of a `seed`.
+
+    `blocks`: loops of small kernels are kernels of one block, which takes its time here.
+    """
     traced = trace(function, arguments())
     core, _ = check_in_place(finished(traced.core, target=Target.ptx))
-    lowered = lower(core, target=Target.ptx)
+    with _set(device_blocks, "LAUNCH", device_blocks.LAUNCH if blocks else 0):
+        lowered = lower(core, target=Target.ptx)
     verify_program(lowered.program)
     return by_loops(traced, lowered, arguments, seed), lowered
 
@@ -93,13 +101,17 @@ def _called(caller: Caller, args: Any) -> Any:
 
 
 @contextmanager
-def _pieces(eager: bool) -> Iterator[None]:
-    usual = work.PARALLEL_WORK
-    work.PARALLEL_WORK = 1 if eager else usual
+def _set(module: ModuleType, name: str, value: Any) -> Iterator[None]:
+    usual = getattr(module, name)
+    setattr(module, name, value)
     try:
         yield
     finally:
-        work.PARALLEL_WORK = usual
+        setattr(module, name, usual)
+
+
+def _pieces(eager: bool) -> AbstractContextManager[None]:
+    return _set(work, "PARALLEL_WORK", 1 if eager else work.PARALLEL_WORK)
 
 
 def leaves_of(args: Sequence[Any]) -> list[Any]:

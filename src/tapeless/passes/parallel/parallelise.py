@@ -16,7 +16,9 @@ from tapeless.errors import CompileError
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import (
     Apply,
+    At,
     Atom,
+    Axis,
     Body,
     Check,
     For,
@@ -261,28 +263,30 @@ class _Rewriter:
 
     def __init__(self, accs: dict[Var, Var]) -> None:
         self.acc_of: dict[Var, Var] = dict(accs)
-        self.dropped: set[Var] = set()
+        self.dropped: dict[Var, tuple[Axis, ...]] = {}  # what was read of them, and where
 
     def body(self, body: Body, keep: Sequence[int]) -> Body:
         stms: list[Stm] = []
-        sums: dict[Var, tuple[Atom, str]] = {}
+        sums: dict[Var, tuple[Atom, str, tuple[Axis, ...]]] = {}
         for s in body.stms:
             stms.extend(self.stm(s, sums))
         return Body(tuple(stms), tuple(body.results[j] for j in keep))
 
-    def stm(self, s: Stm, sums: dict[Var, tuple[Atom, str]]) -> list[Stm]:
+    def stm(self, s: Stm, sums: dict[Var, tuple[Atom, str, tuple[Axis, ...]]]) -> list[Stm]:
         match s.exp:
             case Index(array=a) if a in self.acc_of and self.acc_of[a].type.acc == "add":
-                self.dropped.add(s.vars[0])
+                self.dropped[s.vars[0]] = s.exp.axes
                 return []
             case Apply(op=op, args=(a, b)) if a in self.dropped or b in self.dropped:
-                sums[s.vars[0]] = (b if a in self.dropped else a, op)
+                old, other = (a, b) if a in self.dropped else (b, a)
+                assert isinstance(old, Var)
+                sums[s.vars[0]] = other, op, self.dropped[old]
                 return []
             case Sweep(arrays=arrays) if any(a in self.dropped for a in arrays):
                 (old,) = (a for a in arrays if a in self.dropped)
                 addend = addend_of(s, old)
                 assert addend is not None
-                sums[s.vars[0]] = (addend.vars[0], "add")
+                sums[s.vars[0]] = addend.vars[0], "add", self.dropped[old]
                 return [addend]
             case Sweep(arrays=arrays) if any(a in self.acc_of for a in arrays):
                 (old,) = (a for a in arrays if a in self.acc_of)
@@ -296,7 +300,8 @@ class _Rewriter:
                 before: list[Stm] = []
                 if acc.type.acc == "add":
                     assert isinstance(value, Var)
-                    value, op = sums[value]
+                    value, op, read = sums[value]
+                    axes = _tested(axes, read)
                     if op == "sub":
                         negative = Var("t", value.type)
                         before.append(Stm((negative,), Apply("neg", (value,)), s.span))
@@ -345,3 +350,11 @@ class _Rewriter:
             else:
                 keep.append(j)
         return keep
+
+
+def _tested(axes: tuple[Axis, ...], read: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The same cell was read before, and is not any more: what was tested then is tested now."""
+    return tuple(
+        replace(a, check=a.check or b.check) if isinstance(a, At) and isinstance(b, At) else a
+        for a, b in zip(axes, read, strict=True)
+    )

@@ -8,12 +8,13 @@ and all must meet at the same one; those that a failing check has ended are not 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from tapeless.lower.ir.interp.machine import LoopError, Machine, Scope, executes
-from tapeless.lower.ir.interp.races import Races
-from tapeless.lower.ir.loopir import Barrier, For, If, Stm, Tag, While
+from tapeless.lower.ir.interp.races import Races, Who
+from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, For, If, Stm, Tag, While
 
 
 @executes(If)
@@ -49,8 +50,9 @@ def parallel(machine: Machine, stm: For, scope: Scope) -> None:
     if stm.tag == Tag.grid:
         machine.races = Races()
     for i in indices(machine, stm, scope):
-        if stm.tag == Tag.grid and machine.races is not None:
-            machine.races.iteration = i
+        if machine.races is not None:
+            who = machine.races.who
+            machine.races.who = Who(i) if stm.tag == Tag.grid else replace(who, thread=i % BLOCK_THREADS)
         try:
             machine.block(stm.body, {**scope, stm.var: np.int64(i)})
         except LoopError as error:
@@ -78,19 +80,21 @@ def stray_barrier(machine: Machine, stm: Barrier, scope: Scope) -> None:
 
 def lockstep(machine: Machine, stm: For, scope: Scope) -> Iterator[Barrier]:
     """Note [Lockstep]. Yields where all threads wait, so that a block loop around this one can wait there too."""
-    running = [steps(machine, stm.body, {**scope, stm.var: np.int64(i)}) for i in indices(machine, stm, scope)]
+    running = [(i, steps(machine, stm.body, {**scope, stm.var: np.int64(i)})) for i in indices(machine, stm, scope)]
     first: LoopError | None = None
     while running:
         if machine.random is not None:
             machine.random.shuffle(running)
-        waiting: list[Iterator[Barrier]] = []
+        waiting: list[tuple[int, Iterator[Barrier]]] = []
         barriers: set[int] = set()
         barrier, finished = Barrier(), 0
-        for thread in running:
+        for i, thread in running:
+            if machine.races is not None:
+                machine.races.who = replace(machine.races.who, thread=i % BLOCK_THREADS)
             try:
                 barrier = next(thread)
                 barriers.add(id(barrier))
-                waiting.append(thread)
+                waiting.append((i, thread))
             except StopIteration:
                 finished += 1
             except LoopError as error:
@@ -99,6 +103,8 @@ def lockstep(machine: Machine, stm: For, scope: Scope) -> Iterator[Barrier]:
             raise machine.fault(stm, f"{len(waiting)} threads wait at a barrier that others do not reach")
         if waiting:
             yield barrier
+            if machine.races is not None:
+                machine.races.who = replace(machine.races.who, barriers=machine.races.who.barriers + 1)
         running = waiting
     if first is not None:
         raise first
