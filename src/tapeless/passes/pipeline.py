@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from tapeless.ir.contents import Kind, contents
-from tapeless.ir.core import For, Function, Hist, If, Library, Scatter, Sweep, UpdateAcc, While, WithAcc
+from tapeless.ir.core import Check, For, Function, Hist, If, Library, Scatter, Sweep, UpdateAcc, While, WithAcc
 from tapeless.ir.segments import Segment
 from tapeless.ir.target import Target
 from tapeless.passes.accumulators.added_rows import add_in_place
@@ -45,6 +45,7 @@ from tapeless.passes.tidy.hoist import hoist
 from tapeless.passes.tidy.quotients import settle_quotients
 from tapeless.passes.tidy.scales import HANDING_ON, lift_scales
 from tapeless.passes.tidy.simplify import simplify
+from tapeless.passes.tidy.sizes import equal_sizes
 
 CPU = frozenset({Target.cpu})
 VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass
@@ -128,12 +129,14 @@ DATA_SUMS = Followed(
     Pass("data sums", sum_data_first, about=frozenset({For}), reports=True), (TIDY, CLOSED_LOOPS, TIDY)
 )
 SCALES = Followed(Pass("scales", lift_scales, about=HANDING_ON), (_SELECT,))
+SIZES = Pass("sizes", equal_sizes, about=frozenset({Check}))
 FUSE = Pass("fuse", fuse, about=SWEPT)
 PRODUCTS = Pass("recognise", recognise_products, about=frozenset({Sweep, For}))
 
 # Before a function is differentiated: rules shall see few and large statements.
 PREPARING: tuple[Step, ...] = (
     TIDY,
+    SIZES,
     COMPARISONS,
     CLOSED_LOOPS,
     Pass("parallelise", parallelise_derivable, about=frozenset({For})),
@@ -154,6 +157,7 @@ FINISHING: tuple[Step, ...] = (
     INLINE,
     INLINE_ALL,
     TIDY,
+    SIZES,
     COMPARISONS,
     CLOSED_LOOPS,
     Pass("parallelise", parallelise_marked, about=frozenset({For})),
