@@ -30,6 +30,7 @@ from tapeless.passes.bounds.ranges import DECIDED, eliminate_checks
 from tapeless.passes.bounds.version import version_loops
 from tapeless.passes.check.verify import verify as check_function
 from tapeless.passes.coarsen.closed_loops import close_loops
+from tapeless.passes.coarsen.counters import count_at_once
 from tapeless.passes.coarsen.moments import sum_data_first
 from tapeless.passes.inline import inline
 from tapeless.passes.parallel.device_loops import free_loops
@@ -128,6 +129,9 @@ CLOSED_LOOPS = Pass("closed loops", close_loops, about=frozenset({For}), reports
 DATA_SUMS = Followed(
     Pass("data sums", sum_data_first, about=frozenset({For}), reports=True), (TIDY, CLOSED_LOOPS, TIDY)
 )
+COUNTERS = Repeated(
+    "counters", (Pass("counters", count_at_once, DEVICES, about=frozenset({For})), _SIMPLIFY, CHECKS)
+)
 SCALES = Followed(Pass("scales", lift_scales, about=HANDING_ON), (_SELECT,))
 SIZES = Pass("sizes", equal_sizes, about=frozenset({Check}))
 FUSE = Pass("fuse", fuse, about=SWEPT)
@@ -163,6 +167,7 @@ FINISHING: tuple[Step, ...] = (
     Pass("parallelise", parallelise_marked, about=frozenset({For})),
     CHECKS,
     TIDY,
+    COUNTERS,
     Pass("free loops", free_loops, DEVICES, about=frozenset({For})),
     LOOP_SUMS,
     OWN_CELLS,

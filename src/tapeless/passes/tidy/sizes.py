@@ -62,8 +62,10 @@ def _in_front(stms: Sequence[Stm], tests: Tests) -> Sequence[Stm]:
     for s in stms:
         found = _tested(s, tests)
         if found is not None:
-            cond = s.exp.cond if isinstance(s.exp, Check) else None
-            early = max(free_from, *(defined[a] + 1 for a in found if isinstance(a, Var) and a in defined), 0)
+            assert isinstance(s.exp, Check)
+            cond = s.exp.cond
+            needed = [a for a in (*found, *s.exp.args) if a in defined and a is not cond]
+            early = max([free_from, *(defined[a] + 1 for a in needed if isinstance(a, Var))])
             moved = [s]
             if isinstance(cond, Var) and cond in defined and defined[cond] >= early:
                 moved.insert(0, out.pop(defined[cond]))
