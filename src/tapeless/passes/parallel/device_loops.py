@@ -1,16 +1,17 @@
 """Loops that people wrote in order, and that need none: for targets on which one thread is slow.
 
-Takes and gives a verified function; looks at loops that the host runs, outer ones first. A loop whose iterations are proved
-independent becomes a sweep (`parallelise`), one whose carried numbers are linear becomes a scan and a sweep
-(`recurrences`). All others stay.
+Takes and gives a verified function; looks at outer loops first. A loop whose iterations are proved independent becomes a
+sweep (`parallelise`), one whose carried numbers are linear becomes a scan and a sweep (`recurrences`). All others stay.
+Inside of a sweep that may be all that a thread does, so only loops go there that cost it nothing as a sweep: those that
+fill arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.ir.core import Body, For, Function, Hist, Scatter, Stm, Sweep
-from tapeless.ir.types import Const
+from tapeless.ir.core import Body, Exp, For, Function, Hist, Scatter, Stm, Sweep, WithAcc
+from tapeless.ir.types import Atom, Const
 from tapeless.ir.walk import in_regions, map_function, with_stms
 from tapeless.passes.analysis.independence import Dependent
 from tapeless.passes.parallel.parallelise import parallelise_proved
@@ -27,13 +28,45 @@ def _body(body: Body) -> Body:
 
 def _stm(stm: Stm) -> Sequence[Stm]:
     match stm.exp:
-        case Sweep() | Hist() | Scatter():
+        case Sweep():
+            return (in_regions(stm, _inside),)
+        case Hist() | Scatter():
             return (stm,)
-        case For(bound=bound) if not (isinstance(bound, Const) and bound.value.real <= FEW):
+        case For(bound=bound) if not _makes_few(bound):
             found = _at_once(stm) or by_scan(stm)
             if found:
                 return found
     return (in_regions(stm, _body),)
+
+
+def _inside(body: Body) -> Body:
+    """Of a sweep."""
+    return with_stms(body, [new for stm in body.stms for new in _stm_inside(stm)])
+
+
+def _stm_inside(stm: Stm) -> Sequence[Stm]:
+    match stm.exp:
+        case Hist() | Scatter():
+            return (stm,)
+        case For(bound=bound, params=params) if params and not _makes_few(bound):
+            found = _at_once(stm)
+            if found and all(_fills(s.exp) for s in found):
+                return found
+    return (in_regions(stm, _inside),)
+
+
+def _makes_few(bound: Atom) -> bool:
+    return isinstance(bound, Const) and bound.value.real <= FEW
+
+
+def _fills(exp: Exp) -> bool:
+    """Nothing is added up."""
+    match exp:
+        case Sweep(reduces=reduces):
+            return not reduces
+        case WithAcc(lam=lam):
+            return all(p.type.acc == "set" for p in lam.params) and all(_fills(s.exp) for s in lam.body.stms)
+    return True
 
 
 def _at_once(stm: Stm) -> list[Stm] | None:
