@@ -21,6 +21,7 @@ from tapeless.ir.core import Check, For, Function, Hist, If, Library, Scatter, S
 from tapeless.ir.segments import Segment
 from tapeless.ir.target import Target
 from tapeless.passes.accumulators.added_rows import add_in_place
+from tapeless.passes.accumulators.cleared import leave_cleared
 from tapeless.passes.accumulators.gather import gather
 from tapeless.passes.accumulators.loop_sums import sum_in_loops
 from tapeless.passes.accumulators.own_cells import own_cells
@@ -129,9 +130,7 @@ CLOSED_LOOPS = Pass("closed loops", close_loops, about=frozenset({For}), reports
 DATA_SUMS = Followed(
     Pass("data sums", sum_data_first, about=frozenset({For}), reports=True), (TIDY, CLOSED_LOOPS, TIDY)
 )
-COUNTERS = Repeated(
-    "counters", (Pass("counters", count_at_once, DEVICES, about=frozenset({For})), _SIMPLIFY, CHECKS)
-)
+COUNTERS = Repeated("counters", (Pass("counters", count_at_once, DEVICES, about=frozenset({For})), _SIMPLIFY, CHECKS))
 SCALES = Followed(Pass("scales", lift_scales, about=HANDING_ON), (_SELECT,))
 SIZES = Pass("sizes", equal_sizes, about=frozenset({Check}))
 FUSE = Pass("fuse", fuse, about=SWEPT)
@@ -167,6 +166,7 @@ FINISHING: tuple[Step, ...] = (
     Pass("parallelise", parallelise_marked, about=frozenset({For})),
     CHECKS,
     TIDY,
+    Pass("cleared", leave_cleared, about=frozenset({For})),
     COUNTERS,
     Pass("free loops", free_loops, DEVICES, about=frozenset({For})),
     LOOP_SUMS,

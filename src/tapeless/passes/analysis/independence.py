@@ -313,7 +313,7 @@ def _only_added_to(body: Body, accesses: Accesses) -> bool:
             return False
         read = accesses.old_values[old]
         assert isinstance(read.exp, Index)
-        if read.exp.array is not s.exp.array or not _same_axes(read.exp.axes, axes) or uses[old] != 1:
+        if read.exp.array is not s.exp.array or not same_axes(read.exp.axes, axes) or uses[old] != 1:
             return False
         if isinstance(value, Var) and uses[value] != 1:
             return False
@@ -338,7 +338,7 @@ def _added_to(stm: Stm, accesses: Accesses) -> Var | None:
     return None if isinstance(stm.exp, Sweep) and addend_of(stm, olds[0]) is None else olds[0]
 
 
-def _same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
+def same_axes(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
     return all(
         x.index == y.index if isinstance(x, At) and isinstance(y, At) else x == y for x, y in zip(a, b, strict=True)
     )

@@ -8,9 +8,7 @@ scalar must be a reduction; a carried array must be written in cells of the iter
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 from tapeless.errors import CompileError
 from tapeless.ir.builder import Builder, full_axes
@@ -23,7 +21,6 @@ from tapeless.ir.core import (
     Check,
     For,
     Function,
-    If,
     Index,
     Lambda,
     Print,
@@ -32,7 +29,6 @@ from tapeless.ir.core import (
     Sweep,
     Update,
     UpdateAcc,
-    While,
     WithAcc,
 )
 from tapeless.ir.operands import regions
@@ -50,6 +46,7 @@ from tapeless.passes.analysis.independence import (
 )
 from tapeless.passes.parallel.array_sums import addend_of
 from tapeless.passes.parallel.rowwise import Rows, RowTarget
+from tapeless.passes.parallel.uncarried import Uncarried
 
 
 @dataclass(frozen=True)
@@ -258,98 +255,51 @@ def _operator(type: Type, op: str) -> Reduction:
     return Reduction(lam, (neutral(op, type.dtype),), True)
 
 
-class _Rewriter:
-    """Turns updates of carried arrays into updates of accumulators, and stops carrying them."""
+class _Rewriter(Uncarried):
+    """Turns updates of carried arrays into updates of accumulators, which stand for all their versions."""
 
     def __init__(self, accs: dict[Var, Var]) -> None:
-        self.acc_of: dict[Var, Var] = dict(accs)
+        super().__init__(accs)
+        self.sums: dict[Var, tuple[Atom, str, tuple[Axis, ...]]] = {}
         self.dropped: dict[Var, tuple[Axis, ...]] = {}  # what was read of them, and where
 
-    def body(self, body: Body, keep: Sequence[int]) -> Body:
-        stms: list[Stm] = []
-        sums: dict[Var, tuple[Atom, str, tuple[Axis, ...]]] = {}
-        for s in body.stms:
-            stms.extend(self.stm(s, sums))
-        return Body(tuple(stms), tuple(body.results[j] for j in keep))
-
-    def stm(self, s: Stm, sums: dict[Var, tuple[Atom, str, tuple[Axis, ...]]]) -> list[Stm]:
+    def stm(self, s: Stm) -> list[Stm]:
         match s.exp:
-            case Index(array=a) if a in self.acc_of and self.acc_of[a].type.acc == "add":
+            case Index(array=a) if a in self.stands_for and self.stands_for[a].type.acc == "add":
                 self.dropped[s.vars[0]] = s.exp.axes
                 return []
             case Apply(op=op, args=(a, b)) if a in self.dropped or b in self.dropped:
                 old, other = (a, b) if a in self.dropped else (b, a)
                 assert isinstance(old, Var)
-                sums[s.vars[0]] = other, op, self.dropped[old]
+                self.sums[s.vars[0]] = other, op, self.dropped[old]
                 return []
             case Sweep(arrays=arrays) if any(a in self.dropped for a in arrays):
                 (old,) = (a for a in arrays if a in self.dropped)
                 addend = addend_of(s, old)
                 assert addend is not None
-                sums[s.vars[0]] = addend.vars[0], "add", self.dropped[old]
+                self.sums[s.vars[0]] = addend.vars[0], "add", self.dropped[old]
                 return [addend]
-            case Sweep(arrays=arrays) if any(a in self.acc_of for a in arrays):
-                (old,) = (a for a in arrays if a in self.acc_of)
-                acc = self.acc_of[s.vars[0]] = self.acc_of[old]
+            case Sweep(arrays=arrays) if any(a in self.stands_for for a in arrays):
+                (old,) = (a for a in arrays if a in self.stands_for)
+                acc = self.stands_for[s.vars[0]] = self.stands_for[old]
                 addend = addend_of(s, old)
                 assert addend is not None
                 axes = tuple(full_axes(acc.type.shape))
                 return [addend, Stm((), UpdateAcc(acc, axes, addend.vars[0]), s.span)]
-            case Update(array=a, axes=axes, value=value) if a in self.acc_of:
-                acc = self.acc_of[s.vars[0]] = self.acc_of[a]
+            case Update(array=a, axes=axes, value=value) if a in self.stands_for:
+                acc = self.stands_for[s.vars[0]] = self.stands_for[a]
                 before: list[Stm] = []
                 if acc.type.acc == "add":
                     assert isinstance(value, Var)
-                    value, op, read = sums[value]
+                    value, op, read = self.sums[value]
                     axes = _tested(axes, read)
                     if op == "sub":
                         negative = Var("t", value.type)
                         before.append(Stm((negative,), Apply("neg", (value,)), s.span))
                         value = negative
                 return [*before, Stm((), UpdateAcc(acc, axes, value), s.span)]
-            case For() | While() | If() as exp:
-                return [self._region(s, exp)]
             case _:
-                return [s]
-
-    def _region(self, s: Stm, exp: For | While | If) -> Stm:
-        match exp:
-            case For(params=params, inits=inits, body=inner):
-                keep = self._carried(params, inits, s.vars)
-                new = self.body(inner, keep)
-                return Stm(tuple(s.vars[j] for j in keep), For(
-                    exp.index, exp.bound, tuple(params[j] for j in keep), tuple(inits[j] for j in keep), new, exp.hints
-                ), s.span)  # fmt: skip
-            case While(params=params, inits=inits, body=inner):
-                keep = self._carried(params, inits, s.vars)
-                new = self.body(inner, keep)
-                return Stm(tuple(s.vars[j] for j in keep), While(
-                    tuple(params[j] for j in keep), tuple(inits[j] for j in keep), exp.cond, new, exp.hints
-                ), s.span)  # fmt: skip
-            case If(cond=cond, then=then, orelse=orelse):
-                all_results = list(range(len(s.vars)))
-                first, second = self.body(then, all_results), self.body(orelse, all_results)
-                keep = []
-                for j, v in enumerate(s.vars):
-                    r = first.results[j]
-                    if isinstance(r, Var) and r in self.acc_of:
-                        self.acc_of[v] = self.acc_of[r]
-                    else:
-                        keep.append(j)
-                trim = [Body(b.stms, tuple(b.results[j] for j in keep)) for b in (first, second)]
-                return Stm(tuple(s.vars[j] for j in keep), If(cond, trim[0], trim[1]), s.span)
-            case _:
-                assert_never(exp)
-
-    def _carried(self, params: Sequence[Var], inits: Sequence[Atom], vars: Sequence[Var]) -> list[int]:
-        keep = []
-        for j, a in enumerate(inits):
-            if isinstance(a, Var) and a in self.acc_of:
-                self.acc_of[params[j]] = self.acc_of[a]
-                self.acc_of[vars[j]] = self.acc_of[a]
-            else:
-                keep.append(j)
-        return keep
+                return super().stm(s)
 
 
 def _tested(axes: tuple[Axis, ...], read: tuple[Axis, ...]) -> tuple[Axis, ...]:
