@@ -17,13 +17,14 @@ from typing import Any
 from tapeless.backends.cpu.engine import load_all
 from tapeless.backends.cuda import libraries
 from tapeless.backends.cuda.driver import CALLED, Driver
-from tapeless.backends.cuda.host_code import DeviceHost, can_fail, kernels_of
+from tapeless.backends.cuda.host_code import DeviceHost, kernels_of
 from tapeless.backends.cuda.image import DeviceCode
 from tapeless.backends.llvm import host, optimize
 from tapeless.backends.llvm.emit import emit
 from tapeless.backends.llvm.ptx import ptx
 from tapeless.backends.llvm.uninterrupted import uninterrupted
 from tapeless.lower.ir.loopir import CHECK_RECORD, Program
+from tapeless.lower.ir.walk import kernels_can_fail
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def compile_program(program: Program, driver: Driver) -> DeviceNative:
     if "rt_poll" in emitted.externals:
         module = optimize.with_polls(module)
     data = optimize.to_object(module, 2)
-    code = DeviceCode(driver.assembled(text), tuple(k.name for k in kernels), can_fail(program))
+    code = DeviceCode(driver.assembled(text), tuple(k.name for k in kernels), kernels_can_fail(program))
     return DeviceNative(program.name, data, emitted.externals, code)
 
 

@@ -6,7 +6,8 @@ the kernels.
 
 Note [Errors of kernels]
 A kernel that fails leaves a record on the device (Note [Entry] in backends/llvm/emit.py). The host copies it before it
-looks at a number of the device, and at the end, if any kernel can fail; then it leaves with that record.
+looks at a number of the device, and at the end, if any kernel can fail; then it leaves with that record. Kernels that
+come after it in between do nothing (Note [Threads of a kernel] in backends/llvm/ptx.py).
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.code import Code
 from tapeless.backends.llvm.heap import HELPER, OUT_OF_MEMORY
 from tapeless.backends.llvm.writer import Module
-from tapeless.lower.ir.loopir import CHECK_RECORD, Check, Launch, Program
-from tapeless.lower.ir.walk import walk
+from tapeless.lower.ir.loopir import CHECK_RECORD
 
 DRIVER_FAILED = -3  # an error code: the driver refused, with its own code
 FIRST_KERNEL = 3  # in the table
@@ -55,7 +55,7 @@ class DeviceHost(Code):
 
     def kernels_passed(self) -> None:
         """Note [Errors of kernels]"""
-        if not can_fail(self.shared.program):
+        if not self.shared.kernels_can_fail:
             return
         w = self.w
         copy = self.module.declare("cuMemcpyDtoH", "i32 @(ptr, ptr, i64) nounwind")
@@ -69,10 +69,6 @@ class DeviceHost(Code):
 
     def leave_unless_memory(self, pointer: str) -> None:
         errors.leave_unless(self, self.w.let(f"icmp ne ptr {pointer}, null"))
-
-
-def can_fail(program: Program) -> bool:
-    return any(isinstance(s, Check) for l in walk(program.body) if isinstance(l, Launch) for s in walk(l.kernel.block))
 
 
 def _allocate_helper(module: Module) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 
-from tapeless.backends.cuda.device_host import FIRST_KERNEL, DeviceHost, can_fail
+from tapeless.backends.cuda.device_host import FIRST_KERNEL, DeviceHost
 from tapeless.backends.cuda.library_calls import write_call
 from tapeless.backends.llvm.ptx import is_blocked
 from tapeless.backends.llvm.rules import RULES
@@ -115,12 +115,7 @@ def _combine(code: DeviceHost, stm: Atomic) -> None:
     raise AssertionError(f"the host combines in {stm.buffer.name} of the device")
 
 
-def _call(code: DeviceHost, stm: Call) -> None:
-    code.kernels_passed()
-    write_call(code, stm)
+DeviceHost.rules = ChainMap({Launch: _launch, Load: _load, Store: _store, Atomic: _combine, Call: write_call}, RULES)
 
 
-DeviceHost.rules = ChainMap({Launch: _launch, Load: _load, Store: _store, Atomic: _combine, Call: _call}, RULES)
-
-
-__all__ = ["DeviceHost", "can_fail", "kernels_of"]
+__all__ = ["DeviceHost", "kernels_of"]

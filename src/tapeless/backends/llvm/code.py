@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tapeless.backends.llvm import flushing
@@ -32,7 +33,7 @@ from tapeless.lower.ir.loopir import (
     Space,
     Stm,
 )
-from tapeless.lower.ir.walk import Block
+from tapeless.lower.ir.walk import Block, kernels_can_fail
 
 MARK = "tapeless.loop"  # for `Shared.mark`
 MAX_SCOPES = 128
@@ -58,6 +59,10 @@ class Shared:
         if 1 < number <= MAX_SCOPES:
             domain = module.node('@self, !"buffers"', distinct=True)
             self._scopes = [module.node(f"@self, {domain}", distinct=True) for _ in range(number)]
+
+    @cached_property
+    def kernels_can_fail(self) -> bool:
+        return kernels_can_fail(self.program)
 
     def scopes(self, buffer: Buffer) -> str:
         """Metadata of an access: Note [Alias scopes]."""

@@ -7,7 +7,8 @@ Note [Threads of a kernel]
 A kernel takes what it is handed over, in order (a complex scalar as two, a bool as i8), then the
 first index (i64), the number of iterations (i64) and the error record of Note [Entry]. Without a `block` loop in its
 body, each thread runs one iteration; with one, each block runs one iteration and its threads share the block loops.
-Threads, and blocks, beyond the number of iterations do nothing.
+Threads, and blocks, beyond the number of iterations do nothing, and so do all where a kernel before has left an error:
+what it tested is not so.
 """
 
 from __future__ import annotations
@@ -108,6 +109,10 @@ class KernelCode(Code):
         work = w.label("work")
         w.branch(w.let(f"icmp slt i64 {t}, %count"), work, "cleanup")
         w.open(work)
+        if self.shared.kernels_can_fail:
+            go = w.label("go")
+            w.branch(w.let(f"icmp eq i64 {w.let('load i64, ptr %err, align 8')}, 0"), go, "cleanup")
+            w.open(go)
         offset = t if stm.step == 1 else w.let(f"mul nsw i64 {t}, {stm.step}")
         index = w.let(f"add nsw i64 %lo, {offset}", stm.var.name)
         if stm.var.type.dtype is DType.i32:

@@ -94,6 +94,12 @@ def shows_progress(program: Program) -> bool:
     return any(isinstance(stm, Progress) for block in blocks for stm in walk(block))
 
 
+def kernels_can_fail(program: Program) -> bool:
+    """Whether one of its kernels may leave an error."""
+    launches = [s for s in walk(program.body) if isinstance(s, Launch)]
+    return any(isinstance(s, Check) for launch in launches for s in walk(launch.kernel.block))
+
+
 def buffers(stm: Stm) -> tuple[Buffer, ...]:
     """The buffers that a statement itself names, those in its blocks apart."""
     if type(stm) is Let:

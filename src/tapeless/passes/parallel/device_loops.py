@@ -3,16 +3,16 @@
 Takes and gives a verified function; looks at outer loops first. A loop whose iterations are proved independent becomes a
 sweep (`parallelise`), one whose carried numbers are linear becomes a scan and a sweep (`recurrences`). All others stay.
 Inside of a sweep that may be all that a thread does, so only loops go there that cost it nothing as a sweep: those that
-fill arrays.
+fill arrays or add to those around.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.ir.core import Body, Exp, For, Function, Hist, Scatter, Stm, Sweep, WithAcc
+from tapeless.ir.core import Body, Exp, For, Function, Hist, Scatter, Stm, Sweep, UpdateAcc, WithAcc
 from tapeless.ir.types import Atom, Const
-from tapeless.ir.walk import in_regions, map_function, with_stms
+from tapeless.ir.walk import all_stms, in_regions, map_function, with_stms
 from tapeless.passes.analysis.independence import Dependent
 from tapeless.passes.parallel.parallelise import parallelise_proved
 from tapeless.passes.parallel.recurrences import FEW, by_scan
@@ -48,7 +48,7 @@ def _stm_inside(stm: Stm) -> Sequence[Stm]:
     match stm.exp:
         case Hist() | Scatter():
             return (stm,)
-        case For(bound=bound, params=params) if params and not _makes_few(bound):
+        case For(bound=bound, body=body) if not _makes_few(bound) and not _sets(body):
             found = _at_once(stm)
             if found and all(_fills(s.exp) for s in found):
                 return found
@@ -57,6 +57,11 @@ def _stm_inside(stm: Stm) -> Sequence[Stm]:
 
 def _makes_few(bound: Atom) -> bool:
     return isinstance(bound, Const) and bound.value.real <= FEW
+
+
+def _sets(body: Body) -> bool:
+    """Whether cells of arrays around are set: nobody has proved that this loop sets none of them twice."""
+    return any(isinstance(s.exp, UpdateAcc) and s.exp.acc.type.acc == "set" for s in all_stms(body))
 
 
 def _fills(exp: Exp) -> bool:

@@ -22,6 +22,7 @@ from tapeless.ir.core import (
     At,
     Axis,
     Body,
+    Check,
     Function,
     Hist,
     Index,
@@ -30,6 +31,7 @@ from tapeless.ir.core import (
     Scatter,
     Stm,
     Sweep,
+    Update,
     UpdateAcc,
 )
 from tapeless.ir.effects import is_effect
@@ -164,9 +166,9 @@ def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
 
 
 def _may_be_cut(exp: Sweep) -> bool:
-    """No array of an element has a size of its own, and nothing is tested: what a test guards stays behind it."""
+    """No array of an element has a size of its own. What a test guards may come in a later part: that does not run."""
     body = exp.lam.body
-    if any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc) for s in all_stms(body)):
+    if any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc | Check | Index | Update) for s in all_stms(body)):
         return False
     made = {v for s in body.stms for v in s.vars} | set(exp.lam.params)
     return not any(d in made for s in body.stms for v in s.vars for d in type_vars(v.type))
