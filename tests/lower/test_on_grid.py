@@ -13,6 +13,7 @@ from tapeless.ir.types import i64
 from tapeless.lower.ir.loopir import Alloc, Atomic, Barrier, For, Kernel, Launch, Tag
 from tapeless.lower.ir.walk import walk
 from tapeless.lower.one_block import is_blocked
+from tapeless.passes.parallel import summed
 from tapeless.testing.compare import Returned
 from tapeless.testing.stages import by_python, on_device
 
@@ -171,6 +172,26 @@ def test_branches_that_write_one_cell_are_parallel_on_the_way_back() -> None:
     np.testing.assert_allclose(outcome.result, tp.grad(lambda x, y: np.sum(chosen(x, y) ** 2))(*args))
     kernels = [s.kernel for s in walk(lowered.program.body) if isinstance(s, Launch)]
     assert not any(map(by_one_thread, kernels))
+
+
+def shared_by_rows(x: np.ndarray, y: np.ndarray) -> float:
+    """Of x all rows, and of y all matrices, take the same numbers; the last ones take them backwards."""
+    rows = np.outer(y, x) + np.arange(len(y))[:, None]
+    z = np.sin(rows * x) + x[::-1]
+    cube = rows[:, :, None] * y[None, None, : len(y)]
+    return np.sum(z**2) + np.sum(np.cos(cube))
+
+
+@pytest.mark.parametrize("threads", [1, 7, 1 << 17])
+def test_gradients_by_what_rows_share(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summed, "THREADS", threads)
+    slope = tp.grad(shared_by_rows, argnums=(0, 1))
+    args = [RNG.normal(size=4), RNG.normal(size=5)]
+    outcome, lowered = on_device(slope.python, lambda: copy.deepcopy(args))
+    assert isinstance(outcome, Returned)
+    for got, want in zip(outcome.result, slope(*args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    assert any(isinstance(s, Atomic) for s in walk(lowered.program.body))
 
 
 def test_a_sum_of_sums_with_a_map_beside() -> None:

@@ -38,6 +38,7 @@ from tapeless.passes.parallel.device_loops import free_loops
 from tapeless.passes.parallel.distribute import distribute
 from tapeless.passes.parallel.fuse import fuse
 from tapeless.passes.parallel.parallelise import parallelise_derivable, parallelise_marked
+from tapeless.passes.parallel.summed import sum_outer_maps
 from tapeless.passes.products.product_sums import sum_products_first
 from tapeless.passes.products.recognise import recognise_products
 from tapeless.passes.tidy.branches import merge_branches
@@ -181,6 +182,7 @@ FINISHING: tuple[Step, ...] = (
     Pass("added rows", add_in_place, about=frozenset({UpdateAcc})),
     Pass("version", version_loops, about=frozenset({For})),
     Pass("distribute", distribute, DEVICES, about=frozenset({Sweep})),
+    Pass("summed", sum_outer_maps, DEVICES, about=frozenset({UpdateAcc})),
     TIDY_FINALLY,
     SCALES,
     Pass("quotients", settle_quotients, about=frozenset({"quotient"})),

@@ -152,6 +152,7 @@ def better_in_order(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> At
         n = code.mul(n, lo.dim(inner.width))
     inside = {v for s in all_stms(exp.lam.body) for v in s.vars} | set(exp.lam.params)
     inside |= {p for s in all_stms(exp.lam.body) for lam in regions(s.exp) for p in lam.params}
+    inside |= {v for level in levels for v in (*level.exp.lam.params, *(w for s in level.before for w in s.vars))}
     wide = [s for s in all_stms(exp.lam.body) if _is_wide(s.exp)]
     if not wide:
         return None
