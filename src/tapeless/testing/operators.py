@@ -7,7 +7,7 @@ also for NaN, so that the order of combination cannot be seen but in the last di
 from __future__ import annotations
 
 from tapeless.testing.expressions import Expressions, _python
-from tapeless.testing.scope import BOOL, F64, FLOAT, I64, INT, NUMPY, Arr, Num, Size, Variable
+from tapeless.testing.scope import BOOL, F64, FLOAT, I64, INT, NUMPY, UNKNOWN, Arr, Num, Size, Variable
 
 ADD, MUL = "lambda p, q: p + q", "lambda p, q: p * q"
 MAX, MIN = "lambda p, q: np.maximum(p, q)", "lambda p, q: np.minimum(p, q)"
@@ -312,4 +312,5 @@ class Operators(Expressions):
                 cell = f"{column}, {i}" if square and self.chance(25) else f"{i}, {column}"
                 self.line(f"{v.name}[{cell}] = {self.number(t.element)}")
         else:
-            self.line(f"{v.name}[{i}] = {self.operand(Arr(t.dtype, t.shape[1:]))}")
+            row = self.operand(Arr(t.dtype, t.shape[1:])) if t.shape[1] > UNKNOWN else number
+            self.line(f"{v.name}[{i}] = {row}")
