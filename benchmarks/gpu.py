@@ -109,7 +109,7 @@ def in_a_process(case: Case, size: Size, limit: float) -> dict[str, Any]:
 
 def launch_cost() -> float:
     """Microseconds."""
-    x, loop = on_device((np.linspace(0, 1, 1000),))[0], tp.function(repeated)
+    x, loop = on_device((np.linspace(0, 1, 100_000),))[0], tp.function(repeated)
     loop(x, 10)
     return 1e3 * timed(lambda: loop(x, LAUNCHES))[0] / LAUNCHES
 

@@ -9,7 +9,7 @@ from collections import ChainMap
 
 from tapeless.backends.cuda.device_host import FIRST_KERNEL, DeviceHost
 from tapeless.backends.cuda.library_calls import write_call
-from tapeless.backends.llvm.ptx import is_blocked
+from tapeless.backends.llvm.ptx import EACH_THREAD, is_blocked, is_short
 from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY
 from tapeless.lower.ir.loopir import (
@@ -27,6 +27,7 @@ from tapeless.lower.ir.loopir import (
 from tapeless.lower.ir.walk import walk
 
 THREADS = 128  # in a block, where they have nothing to do with each other
+MANY = 1 << 18  # iterations that fill a GPU: from there on threads have several
 
 
 def _launch(code: DeviceHost, stm: Launch) -> None:
@@ -47,8 +48,12 @@ def _launch(code: DeviceHost, stm: Launch) -> None:
     blocks, threads = count, BLOCK_THREADS
     if not is_blocked(kernel):
         threads = THREADS
-        more = w.let(f"add nsw i64 {count}, {THREADS - 1}")
-        blocks = w.let(f"sdiv i64 {more}, {THREADS}")
+        each = str(THREADS)
+        if is_short(kernel):
+            many = w.let(f"icmp sgt i64 {count}, {MANY}")
+            each = w.let(f"select i1 {many}, i64 {EACH_THREAD * THREADS}, i64 {THREADS}")
+        more = w.let(f"add nsw i64 {count}, {each}")
+        blocks = w.let(f"sdiv i64 {w.let(f'sub nsw i64 {more}, 1')}, {each}")
     grid = w.let(f"trunc i64 {blocks} to i32")
     launch = code.module.declare(
         "cuLaunchKernel", "i32 @(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr) nounwind"

@@ -9,6 +9,11 @@ first index (i64), the number of iterations (i64) and the error record of Note [
 body, each thread runs one iteration; with one, each block runs one iteration and its threads share the block loops.
 Threads, and blocks, beyond the number of iterations do nothing, and so do all where a kernel before has left an error:
 what it tested is not so.
+
+Note [Several elements]
+A thread that reads one number and waits for it leaves most of the memory's speed unused. Where an iteration is short, a
+thread has up to EACH_THREAD of them, as far from each other as there are threads, and begins all before it waits for any.
+Divisions of integers are branches on a GPU, and nothing begins before them: nests of maps have one element for each thread.
 """
 
 from __future__ import annotations
@@ -30,12 +35,30 @@ from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY, Bounds, Machine, Module, Writer, symbol
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
-from tapeless.lower.ir.loopir import Alloc, Barrier, Buffer, For, Kernel, Launch, Program, Space, Tag
+from tapeless.lower.ir.loopir import (
+    Alloc,
+    Barrier,
+    Buffer,
+    Check,
+    For,
+    Kernel,
+    Launch,
+    Let,
+    Program,
+    Space,
+    Stm,
+    Tag,
+    While,
+)
 from tapeless.lower.ir.walk import walk
 from tapeless.lower.kernels import outlined
+from tapeless.ops.table import TABLE
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
+EACH_THREAD = 4  # iterations of a thread: Note [Several elements]
+SHORT = 64  # statements of an iteration
+SIMPLE = 4  # cost of an operation on integers that is no division
 # The first PTX version that knows an architecture; 8.0 (CUDA 12.0) for all older ones.
 PTX_VERSIONS = ((120, "ptx87"), (100, "ptx86"), (0, "ptx80"))
 
@@ -68,6 +91,16 @@ def is_blocked(kernel: Kernel) -> bool:
     return any(isinstance(inner, For) and inner.tag == Tag.block for inner in walk(kernel.loop.body))
 
 
+def is_short(kernel: Kernel) -> bool:
+    """Note [Several elements]"""
+    inside = list(walk(kernel.loop.body))
+    return len(inside) <= SHORT and not any(isinstance(s, For | While | Check | Barrier) or _divides(s) for s in inside)
+
+
+def _divides(stm: Stm) -> bool:
+    return isinstance(stm, Let) and stm.var.type.dtype.is_int and TABLE[stm.op].cost > SIMPLE
+
+
 def _write(shared: Shared, kernel: Kernel) -> None:
     code = KernelCode(shared, Writer(shared.module, shared.flags), err="%err", parallel=True)
     w = code.w
@@ -86,7 +119,7 @@ def _write(shared: Shared, kernel: Kernel) -> None:
         names = [f"%s{k}{part}" for part in (("", "i") if dtype.is_complex else ("",))]
         params += [f"{MEMORY[dtype]} {part}" for part in names]
         code.values[param] = code.from_memory(dtype, names)
-    code.write_kernel(kernel.loop, is_blocked(kernel))
+    code.write_kernel(kernel.loop, is_blocked(kernel), is_short(kernel))
     name = symbol(kernel.name)
     header = f"ptx_kernel void {name}({', '.join([*params, 'i64 %lo', 'i64 %count', 'ptr %err'])})"
     shared.module.add(name, f"{header} {shared.attributes()}", w.body())
@@ -100,7 +133,7 @@ class KernelCode(Code):
         callee = self.module.intrinsic(f"llvm.nvvm.read.ptx.sreg.{register}.x", "i32", "")
         return self.w.let(f"zext i32 {self.w.let(f'call i32 {callee}()')} to i64")
 
-    def write_kernel(self, stm: For, blocked: bool) -> None:
+    def write_kernel(self, stm: For, blocked: bool, short: bool) -> None:
         w = self.w
         t = self.special("ctaid")
         if not blocked:
@@ -113,13 +146,37 @@ class KernelCode(Code):
             go = w.label("go")
             w.branch(w.let(f"icmp eq i64 {w.let('load i64, ptr %err, align 8')}, 0"), go, "cleanup")
             w.open(go)
+        if short and not blocked:
+            self.several(stm, t)
+        else:
+            self.iteration(stm, t)
+        stopping.finish(self)
+
+    def iteration(self, stm: For, t: str) -> None:
+        w = self.w
         offset = t if stm.step == 1 else w.let(f"mul nsw i64 {t}, {stm.step}")
         index = w.let(f"add nsw i64 %lo, {offset}", stm.var.name)
         if stm.var.type.dtype is DType.i32:
             index = w.let(f"trunc i64 {index} to i32")
         self.values[stm.var] = (index,)
         self.block(stm.body)
-        stopping.finish(self)
+
+    def several(self, stm: For, t: str) -> None:
+        """Note [Several elements]: all at once where they are all there."""
+        w = self.w
+        threads = w.let(f"mul nsw i64 {self.special('ntid')}, {self.special('nctaid')}")
+        places = [t]
+        for _ in range(EACH_THREAD - 1):
+            places.append(w.let(f"add nsw i64 {places[-1]}, {threads}"))
+        together, single = w.label("together"), w.label("single")
+        w.branch(w.let(f"icmp slt i64 {places[-1]}, %count"), together, single)
+        w.open(together)
+        for place in places:
+            self.iteration(stm, place)
+        w.jump("cleanup")
+        w.open(single)
+        bounds = Bounds("i64", t, "%count", threads, False)
+        counted(self, bounds, stm.var.name, lambda i: self.iteration(stm, i), stm.body, vectorize=False)
 
     def block_loop(self, stm: For) -> None:
         """The threads of a block take the iterations of a block loop in turn."""
@@ -205,4 +262,4 @@ def _link_libdevice(module: Any, context: Any, externals: set[str], kernels: set
             function.linkage = llvm.Linkage.internal
 
 
-__all__ = ["is_blocked", "libdevice", "ptx"]
+__all__ = ["EACH_THREAD", "is_blocked", "is_short", "libdevice", "ptx"]
