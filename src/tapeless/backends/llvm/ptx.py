@@ -13,8 +13,7 @@ what it tested is not so.
 Note [Several elements]
 A thread that reads one number and waits for it leaves most of the memory's speed unused. Where an iteration is short, a
 thread has up to EACH_THREAD of them, as far from each other as there are threads, and begins all before it waits for any.
-Nothing begins before a division of integers, which is a branch on a GPU, nor before what may be written to the array that
-it reads: then a thread has one element.
+Divisions of integers are branches on a GPU, and nothing begins before them: nests of maps have one element for each thread.
 """
 
 from __future__ import annotations
@@ -36,9 +35,8 @@ from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY, Bounds, Machine, Module, Writer, symbol
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
-from tapeless.lower.ir.loopir import (  # fmt: skip
+from tapeless.lower.ir.loopir import (
     Alloc,
-    Atomic,
     Barrier,
     Buffer,
     Check,
@@ -46,11 +44,9 @@ from tapeless.lower.ir.loopir import (  # fmt: skip
     Kernel,
     Launch,
     Let,
-    Load,
     Program,
     Space,
     Stm,
-    Store,
     Tag,
     While,
 )
@@ -98,10 +94,7 @@ def is_blocked(kernel: Kernel) -> bool:
 def is_short(kernel: Kernel) -> bool:
     """Note [Several elements]"""
     inside = list(walk(kernel.loop.body))
-    if len(inside) > SHORT or any(isinstance(s, For | While | Check | Barrier) or _divides(s) for s in inside):
-        return False
-    read = {s.buffer for s in inside if isinstance(s, Load)}
-    return not any(isinstance(s, Store | Atomic) and s.buffer in read for s in inside)
+    return len(inside) <= SHORT and not any(isinstance(s, For | While | Check | Barrier) or _divides(s) for s in inside)
 
 
 def _divides(stm: Stm) -> bool:

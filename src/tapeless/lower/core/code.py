@@ -2,11 +2,6 @@
 
 Gives `Code` (the statements under construction, with index arithmetic) and `Loc` (buffer, offset, strides, shape).
 Relies on `lower.ir.loopir`. Lowering is written over these.
-
-Note [Numbers of elements]
-A GPU takes long to divide integers, and each element of a nest is found by its number. So a width has its reciprocal as a
-float, made once before the kernel, and the quotient is a product, which is wrong by at most one: numbers of elements
-are below 2**52.
 """
 
 from __future__ import annotations
@@ -271,36 +266,18 @@ class Code:
             self.each(shape, body)
             return
         self.parallel = True
-        unravelled = self.unravelled(shape)
         with self.loop(count, tag=self.launched) as t:
-            body(unravelled(t))
+            body(self.unravelled(t, shape))
         self.parallel = False
 
-    def unravelled(self, shape: Sequence[Atom]) -> Callable[[Atom], list[Atom]]:
-        """Gives the indices of an element for its number. Note [Numbers of elements]"""
-        parts = {d: self._part(d) for d in shape[1:] if isinstance(d, Var) and self.launched is Tag.grid}
-
-        def indices(at: Atom) -> list[Atom]:
-            found: list[Atom] = []
-            for d in reversed(shape[1:]):
-                part = parts.get(d) if isinstance(d, Var) else None
-                rest = self.let("floordiv", DType.i64, at, d) if part is None else self._quotient(at, d, part)
-                found.append(self.sub(at, self.mul(rest, d)))
-                at = rest
-            return [at, *reversed(found)][: len(shape)]
-
-        return indices
-
-    def _part(self, d: Atom) -> Atom:
-        return self.let("div", DType.f64, const(1.0, DType.f64), self.let("convert", DType.f64, d), label="part")
-
-    def _quotient(self, at: Atom, d: Atom, part: Atom) -> Atom:
-        near = self.let("mul", DType.f64, self.let("convert", DType.f64, at), part)
-        guess = self.let("convert", DType.i64, near, label="rest")
-        left = self.sub(at, self.mul(guess, d))
-        more = self.let("select", DType.i64, self.compare("ge", left, d), ONE, ZERO)
-        less = self.let("select", DType.i64, self.compare("lt", left, ZERO), ONE, ZERO)
-        return self.sub(self.add(guess, more), less)
+    def unravelled(self, at: Atom, shape: Sequence[Atom]) -> list[Atom]:
+        """The indices of an element, given its number."""
+        indices: list[Atom] = []
+        for d in reversed(shape[1:]):
+            rest = self.let("floordiv", DType.i64, at, d, label="rest")
+            indices.append(self.sub(at, self.mul(rest, d)))
+            at = rest
+        return [at, *reversed(indices)][: len(shape)]
 
     def copy(self, source: Loc, target: Loc) -> None:
         if source.same_place(target):

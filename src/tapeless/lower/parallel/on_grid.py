@@ -256,11 +256,9 @@ def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequen
     """False where rows would be overwritten that others read; then nothing is emitted."""
     code = lo.code
     count = code.size(widths)
-    unravelled = code.unravelled(widths)
     possible = True
     with code.nested() as scratch, code.loop(count, tag=lo.schedule.launched) as t:
-        indices = unravelled(t)
-        for level, i in zip(levels, indices, strict=False):
+        for level, i in zip(levels, code.unravelled(t, widths), strict=False):
             bind_rows(lo, level.exp.lam, i, level.exp.arrays)
             rows = [row_of(lo, out, i, level.exp.lam, level.exp.arrays) for out in outs]
             for stm in level.before:
@@ -269,7 +267,7 @@ def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequen
         read = {v for level in levels for s in level.before for v in free_in_exp(s.exp)}
         possible = not _clash(lo, last, outs, read)
         if possible:
-            element(lo, last, last.lam, indices[-1], [], [], outs, 0)
+            element(lo, last, last.lam, code.unravelled(t, widths)[-1], [], [], outs, 0)
     if possible:
         for emitted in scratch:
             code.emit(emitted)
@@ -318,7 +316,6 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
     levels, exp = _nest_of_sums(lo, exp, outs)
     widths = [n, *(lo.dim(inner.width) for inner in [*(level.exp for level in levels), exp][1:])]
     n = code.size(widths)
-    unravelled = code.unravelled(widths)
     each_thread = EACH_THREAD if cost_of(exp.lam.body) <= LIGHT else 1
     per_block = i64(BLOCK_THREADS * each_thread)
     enough = code.let(
@@ -347,7 +344,7 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
                 i = code.add(start, code.mul(k, step))
                 outer: list[Atom] = []
                 if levels:
-                    *outer, i = unravelled(i)
+                    *outer, i = code.unravelled(i, widths)
                     for level, index in zip(levels, outer, strict=True):
                         bind_rows(lo, level.exp.lam, index, level.exp.arrays)
                         for stm in level.before:
