@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tapeless.errors import WARNINGS
 from tapeless.ir.core import Apply, Body, Check, Function, Stm
 from tapeless.ir.effects import is_effect
 from tapeless.ir.types import I64, Atom, Const, Var
@@ -51,7 +52,10 @@ def _rank(a: Atom, order: Mapping[Var, int]) -> int:
 
 
 def _tested(s: Stm, tests: Tests) -> tuple[Atom, Atom] | None:
-    return tests.get(s.exp.cond) if isinstance(s.exp, Check) and isinstance(s.exp.cond, Var) else None
+    """What the program goes on with only if it is so."""
+    if not isinstance(s.exp, Check) or not isinstance(s.exp.cond, Var) or s.exp.error in WARNINGS:
+        return None
+    return tests.get(s.exp.cond)
 
 
 def _in_front(stms: Sequence[Stm], tests: Tests) -> Sequence[Stm]:
