@@ -227,7 +227,7 @@ class Function(Shareable, Generic[P, R]):
         return self.caller(*args, **kwargs).compiled
 
     def ir(self, *args: Any, stage: str = "core", **kwargs: Any) -> str:
-        """The program as text: "core", "optimized", "loops", "llvm", "asm" or "ptx"."""
+        """The program as text: "core", "optimized", "loops", "llvm", "asm", "kernels" (of a GPU) or "ptx"."""
         with steady:
             return self.compiled(*args, **kwargs).text(stage)
 

@@ -104,7 +104,7 @@ class _Loops:
         )
         grid = threads.kernel_loop(
             [Declare(names[v], taken[v]) for v in assigned],
-            (copy,),
+            copy,
             [Store(words[v], i64(0), names[v]) for v in assigned],
         )
         own = memory.local | set(threads.words.values())

@@ -110,12 +110,12 @@ class Threads:
     written: set[Buffer] = field(default_factory=set)
     words: dict[DType, Buffer] = field(default_factory=dict)  # for numbers of the first thread
 
-    def kernel_loop(self, before: Iterable[Stm], block: Block, after: Iterable[Stm]) -> For:
+    def kernel_loop(self, before: Iterable[Stm], loop: For | While, after: Iterable[Stm]) -> For:
         """`after` is for the first thread."""
         first = Let(self.first, "eq", (self.thread, i64(0)))
-        body = (first, *before, *self.block(block), If(self.first, tuple(after)))
+        body = (first, *before, *self.block((loop,)), If(self.first, tuple(after)))
         threads = For(self.thread, i64(0), i64(BLOCK_THREADS), body, tag=Tag.block)
-        return For(Var("one", I64), i64(0), i64(1), (threads,), tag=Tag.grid)
+        return For(Var("one", I64), i64(0), i64(1), (threads,), tag=Tag.grid, span=loop.span)
 
     def block(self, block: Block) -> Block:
         out: list[Stm] = []

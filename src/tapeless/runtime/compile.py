@@ -27,7 +27,9 @@ from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Var
 from tapeless.lower.footprint import Outline, outline
+from tapeless.lower.ir.launches import launches
 from tapeless.lower.ir.loopir import Call as LibraryCall
+from tapeless.lower.ir.loopir import Program as LoopProgram
 from tapeless.lower.ir.printer import print_program
 from tapeless.lower.ir.verify import verify_program
 from tapeless.lower.ir.walk import shows_progress, walk
@@ -104,12 +106,17 @@ class Compiled:
                 return compile_program(self.lowered.program).optimized
             case "asm":
                 return compile_program(self.lowered.program).asm
+            case "kernels":
+                return launches(self._for_a_gpu())
             case "ptx":
                 from tapeless.backends.llvm.ptx import ptx  # starts faster
 
-                core = self._finished(target=Target.ptx)
-                return ptx(lower(check_in_place(core)[0], target=Target.ptx, fastmath=self.options.fastmath).program)[0]
-        raise ValueError(f"unknown stage {stage!r}: use core, optimized, loops, llvm, asm or ptx")
+                return ptx(self._for_a_gpu())[0]
+        raise ValueError(f"unknown stage {stage!r}: use core, optimized, loops, llvm, asm, kernels or ptx")
+
+    def _for_a_gpu(self) -> LoopProgram:
+        core = self._finished(target=Target.ptx)
+        return lower(check_in_place(core)[0], target=Target.ptx, fastmath=self.options.fastmath).program
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from tapeless.version import VERSION
 
 SHOWN = 20  # entries of the cache, the newest
 BENCHMARKS = ("primal", "grad", "memory")
-STAGES = ("core", "optimized", "loops", "llvm", "asm", "ptx")
+STAGES = ("core", "optimized", "loops", "llvm", "asm", "kernels", "ptx")
 FAILED, UNUSABLE = 1, 2
 
 
