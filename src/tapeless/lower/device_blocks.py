@@ -49,7 +49,7 @@ from tapeless.lower.one_block import NO, Threads, can_run, is_blocked, is_for_al
 LAUNCH = 600  # operations of a thread
 STRIP = 4096  # iterations
 GUESS = 16  # of a loop whose number is not known
-SHARED = 32 * 1024  # bytes of shared memory for small arrays
+SHARED = 24 * 1024  # bytes of shared memory for small arrays
 
 
 def by_blocks(program: Program) -> Program:
