@@ -17,6 +17,7 @@ from tapeless.ops.op import Foreign, Instruction, Intrinsic, Libm, Special
 from tapeless.ops.table import TABLE
 
 NSW = frozenset({"add", "sub", "mul"})
+UNSIGNED = {"floordiv": "udiv"}  # of positions, which are not negative
 SMALL_POWERS = frozenset({-2.0, -1.0, 1.0, 2.0, 3.0, 4.0})  # products that err by less than 2 ulp
 
 
@@ -49,6 +50,8 @@ def apply(
         case Foreign(function):
             return (call_foreign(w, function, dtype, operands),)
         case Special(sequence):
+            if exact and dtype.is_int and sequence in UNSIGNED:
+                return (w.op(UNSIGNED[sequence], kind, *operands),)
             if sequence not in SEQUENCES:
                 raise NotImplementedError(f"the operation {name} has no LLVM spelling on {dtype!r}")
             return (SEQUENCES[sequence](w, dtype, operands, reassoc),)

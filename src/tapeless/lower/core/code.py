@@ -274,7 +274,7 @@ class Code:
         """The indices of an element, given its number."""
         indices: list[Atom] = []
         for d in reversed(shape[1:]):
-            rest = self.let("floordiv", DType.i64, at, d, label="rest")
+            rest = self.let("floordiv", DType.i64, at, d, label="rest", exact=True)
             indices.append(self.sub(at, self.mul(rest, d)))
             at = rest
         return [at, *reversed(indices)][: len(shape)]

@@ -85,7 +85,9 @@ class Pointer:
 
 @node(frozen=True)
 class Let:
-    """`exact`: index arithmetic that cannot overflow (nsw). `reassoc`: the order of this operation may change."""
+    """`exact`: index arithmetic that cannot overflow (nsw); of a quotient, no operand is negative, and the divisor is not 0.
+    `reassoc`: the order of this operation may change.
+    """
 
     var: Var
     op: str
