@@ -12,6 +12,7 @@ kilobyte each, so there is one for each choice.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -54,8 +55,20 @@ def timed(times: dict[str, float], phase: str) -> Iterator[None]:
 def parse(text: str, context: Any = None) -> Any:
     """A module in a context of its own, or in this one. Note [What LLVM keeps]"""
     host.initialize()
-    module = llvm.parse_assembly(text, context or llvm.create_context())
+    context = context or llvm.create_context()
+    module = in_context(llvm.parse_assembly(text, context), context)
     module.verify()
+    return module
+
+
+_contexts: dict[object, Any] = {}  # of modules that are there
+
+
+def in_context(module: Any, context: Any) -> Any:
+    """The module; its context goes after it, though Python collects both at once where an exception holds their frames."""
+    key = object()
+    _contexts[key] = context
+    weakref.finalize(module, _contexts.pop, key).atexit = False
     return module
 
 

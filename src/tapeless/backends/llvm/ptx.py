@@ -254,7 +254,7 @@ def _link_libdevice(module: Any, context: Any, externals: set[str], kernels: set
     if data is None:
         functions = ", ".join(name.removeprefix("__nv_") for name in needed)
         raise NotImplementedError(f"{functions} on a GPU needs libdevice.10.bc of a CUDA toolkit; set CUDA_HOME to one")
-    library = llvm.parse_bitcode(data, context)
+    library = optimize.in_context(llvm.parse_bitcode(data, context), context)
     library.triple, library.data_layout = TRIPLE, module.data_layout
     module.link_in(library)
     for function in module.functions:
