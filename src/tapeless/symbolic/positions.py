@@ -22,8 +22,8 @@ def form_of(atom: Atom, forms: Mapping[Var, Position]) -> Position:
     return forms.get(atom) or symbol(atom)
 
 
-def combined(exp: Apply, forms: Mapping[Var, Position]) -> Position | None:
-    """The form of add, sub, neg and mul by a constant; None for anything else."""
+def combined(exp: Apply, forms: Mapping[Var, Position], linear: bool = True) -> Position | None:
+    """The form of add, sub, neg and mul, by a constant if it shall stay `linear`; None for anything else."""
     parts = [form_of(a, forms) for a in exp.args]
     match exp.op:
         case "add":
@@ -32,7 +32,7 @@ def combined(exp: Apply, forms: Mapping[Var, Position]) -> Position | None:
             return parts[0] - parts[1]
         case "neg":
             return parts[0].scaled(-1)
-        case "mul" if parts[0].is_constant or parts[1].is_constant:
+        case "mul" if not linear or parts[0].is_constant or parts[1].is_constant:
             return parts[0].times(parts[1])
     return None
 

@@ -14,7 +14,7 @@ from tapeless.ir.core import Apply, Body, For, Function, Stm
 from tapeless.ir.types import I64, Atom, Var, i64
 from tapeless.ir.walk import in_regions, map_function, with_stms
 from tapeless.symbolic.polynomials import symbol
-from tapeless.symbolic.positions import Position, form_of
+from tapeless.symbolic.positions import Position, combined, form_of
 
 
 def count_at_once(function: Function) -> Function:
@@ -50,7 +50,8 @@ def _steps(exp: For) -> dict[int, tuple[Position, Position]]:
     """By the position of a carried integer, d and c."""
     forms: dict[Var, Position] = {}
     for s in exp.body.stms:
-        if isinstance(s.exp, Apply) and s.vars[0].type == I64 and (form := _form(s.exp, forms)) is not None:
+        form = combined(s.exp, forms, linear=False) if isinstance(s.exp, Apply) and s.vars[0].type == I64 else None
+        if form is not None:
             forms[s.vars[0]] = form
     bound = {*exp.params, *(v for s in exp.body.stms for v in s.vars)}
     steps: dict[int, tuple[Position, Position]] = {}
@@ -61,20 +62,6 @@ def _steps(exp: For) -> dict[int, tuple[Position, Position]]:
         if parts is not None and not (parts[0].symbols | parts[1].symbols) & bound:
             steps[k] = parts
     return steps
-
-
-def _form(exp: Apply, forms: dict[Var, Position]) -> Position | None:
-    parts = [form_of(a, forms) for a in exp.args]
-    match exp.op:
-        case "add":
-            return parts[0] + parts[1]
-        case "sub":
-            return parts[0] - parts[1]
-        case "neg":
-            return parts[0].scaled(-1)
-        case "mul":
-            return parts[0].times(parts[1])
-    return None
 
 
 def _value(b: Builder, init: Atom, slope: Position, base: Position, i: Atom) -> Apply:
