@@ -5,9 +5,10 @@ import functools
 
 import numpy as np
 
-from tapeless.backends.llvm.ptx import is_blocked, ptx
+from tapeless.backends.llvm.ptx import ptx
 from tapeless.ir.types import Const, DType
 from tapeless.lower.ir.loopir import Buffer, Let
+from tapeless.lower.ir.walk import is_blocked
 from tapeless.ops.table import TABLE
 from tests.backends.native import CTYPE
 
@@ -94,7 +95,7 @@ def run(program, values, block=128, arch="sm_80"):
                 args.append(CTYPE[p.type.dtype](scalar(p)))
         args += [CTYPE[DType.i64](lo), CTYPE[DType.i64](count), record.pointer]
         pointers = (ctypes.c_void_p * len(args))(*(ctypes.addressof(a) for a in args))
-        blocks = count if is_blocked(kernel) else -(-count // block)
+        blocks = count if is_blocked(kernel.loop) else -(-count // block)
         check(cuda.cuLaunchKernel(function, blocks, 1, 1, block, 1, 1, 0, None, pointers, None))
     check(cuda.cuCtxSynchronize())
     for m in (*memory.values(), record):

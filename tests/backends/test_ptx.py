@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tapeless.backends.llvm import complexmath
-from tapeless.backends.llvm.ptx import is_blocked, libdevice, ptx
+from tapeless.backends.llvm.ptx import libdevice, ptx
 from tapeless.ir.types import SCALAR, Const, DType, Var, i64
 from tapeless.lower.ir.loopir import Atomic, Barrier, Buffer, Check, For, If, Let, Load, Space, Store, Tag
+from tapeless.lower.ir.walk import is_blocked
 from tapeless.ops.table import TABLE
 from tests.backends import cuda
 from tests.backends.native import let, param, program, var
@@ -116,8 +117,8 @@ def test_a_kernel_tells_its_parameters_and_bounds():
     _, (kernel,) = ptx(prog)
     x, y, n, c = prog.params
     loop = kernel.loop
-    assert kernel.params == (c, x, y) and (loop.lo, loop.hi, loop.step) == (i64(0), n, 1) and not is_blocked(kernel)
-    assert is_blocked(ptx(block_sums())[1][0])
+    assert kernel.params == (c, x, y) and (loop.lo, loop.hi, loop.step) == (i64(0), n, 1) and not is_blocked(loop)
+    assert is_blocked(ptx(block_sums())[1][0].loop)
 
 
 def test_grid_loops_inside_host_code():

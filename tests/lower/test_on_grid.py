@@ -11,8 +11,7 @@ import pytest
 import tapeless as tp
 from tapeless.ir.types import i64
 from tapeless.lower.ir.loopir import Alloc, Atomic, Barrier, For, Kernel, Launch, Tag
-from tapeless.lower.ir.walk import walk
-from tapeless.lower.one_block import is_blocked
+from tapeless.lower.ir.walk import is_blocked, walk
 from tapeless.passes.parallel import summed
 from tapeless.testing.compare import Returned
 from tapeless.testing.stages import by_python, on_device

@@ -32,7 +32,6 @@ from tapeless.lower.ir.loopir import (
     Kernel,
     Launch,
     Let,
-    Load,
     Program,
     Space,
     Stm,
@@ -41,12 +40,12 @@ from tapeless.lower.ir.loopir import (
     Tag,
     While,
 )
-from tapeless.lower.ir.rename import renamed
-from tapeless.lower.ir.walk import Block, binds, children, reads, walk, with_blocks
+from tapeless.lower.ir.rename import fetched, renamed
+from tapeless.lower.ir.walk import Block, binds, children, is_blocked, reads, walk, with_blocks
 from tapeless.lower.kernels import captured
-from tapeless.lower.one_block import NO, Threads, can_run, is_blocked, is_for_all, leaves
+from tapeless.lower.one_block import NO, Threads, can_run, is_for_all, leaves
 
-LAUNCH = 600  # operations of a thread
+LAUNCH = 600  # statements that a thread of a block runs meanwhile
 STRIP = 4096  # iterations
 GUESS = 16  # of a loop whose number is not known
 SHARED = 24 * 1024  # bytes of shared memory for small arrays
@@ -116,7 +115,7 @@ class _Loops:
             *strips(
                 *(Let(taken[v], "identity", (v,)) for v in assigned),
                 launch,
-                *(s for v in assigned for s in _fetched(v, words[v])),
+                *(s for v in assigned for s in fetched(v, words[v], i64(0), None)),
             ),
             *(Free(b) for b in allocated),
         ]
@@ -179,21 +178,17 @@ class _Memory:
         return {b for b in self.local if b.space is Space.stack}
 
 
-def _fetched(v: Var, word: Buffer) -> tuple[Stm, Stm]:
-    value = Var(v.name, v.type)
-    return Load(value, word, i64(0)), Assign(v, value)
-
-
 def _strips(stm: For | While) -> tuple[Callable[..., list[Stm]], For | While]:
     """What puts statements into a loop over strips, and the loop of one strip."""
     if not isinstance(stm, For) or stm.step != 1:
         return lambda *inner: [*inner], stm
     strip, count, more, strips, far, first, past, last = (Var("strip", I64) for _ in range(8))
+    from_zero = stm.lo == i64(0)
 
     def around(*inner: Stm) -> list[Stm]:
         counting = (
-            Let(count, "sub", (stm.hi, stm.lo), exact=True),
-            Let(more, "add", (count, i64(STRIP - 1)), exact=True),
+            *([] if from_zero else [Let(count, "sub", (stm.hi, stm.lo), exact=True)]),
+            Let(more, "add", (stm.hi if from_zero else count, i64(STRIP - 1)), exact=True),
             Let(strips, "floordiv", (more, i64(STRIP))),
         )
         ends = (
@@ -228,7 +223,9 @@ def _small(before: Before, stm: Stm) -> Atom | None:
         if isinstance(width, Const):
             known += operations * -(-int(width.value.real) // each)
             continue
-        rounds = before.let("floordiv", before.let("add", width, i64(each - 1)), i64(each))
+        rounds = width
+        if each > 1:
+            rounds = before.let("floordiv", before.let("add", width, i64(each - 1)), i64(each))
         steps = before.let("mul", rounds, i64(operations))
         total = steps if total is None else before.let("add", total, steps)
     left = launches * LAUNCH - known

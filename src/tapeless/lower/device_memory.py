@@ -35,7 +35,7 @@ from tapeless.lower.ir.loopir import (
     Swap,
     Tag,
 )  # fmt: skip
-from tapeless.lower.ir.walk import Block, walk, with_blocks
+from tapeless.lower.ir.walk import Block, is_blocked, walk, with_blocks
 
 SLOTS = 1 << 16
 CELLS = 1 << 27  # of one array, of all threads together
@@ -85,7 +85,7 @@ def _moved(loop: For) -> list[Stm] | None:
                 return None
             sizes[s.buffer] = host.let("max", size, i64(1))
     groups = _exchanged(loop, sizes)
-    wide = any(isinstance(s, For) and s.tag is Tag.block for s in walk(loop.body))
+    wide = is_blocked(loop)
     slots = _slots(host, loop, sizes, wide)
     allocated: list[Buffer] = []
     parts: dict[Buffer, _Part] = {}

@@ -14,7 +14,6 @@ outside that it assigns, are left in a buffer for the host to read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 
 from tapeless.ir.types import I64, DType, Var, i64
@@ -43,7 +42,7 @@ from tapeless.lower.ir.loopir import (
     Tag,
     While,
 )  # fmt: skip
-from tapeless.lower.ir.rename import renamed
+from tapeless.lower.ir.rename import fetched, renamed
 from tapeless.lower.ir.walk import Block, binds, buffers, reads, walk, with_blocks
 from tapeless.lower.kernels import captured
 
@@ -99,21 +98,13 @@ class _Parts:
         slots = {v: self.slot(v.type.dtype) for v in (*left, *assigned)}
         ends = tuple(Store(slots[v][0], i64(slots[v][1]), names[v]) for v in names)
         handed = tuple(Let(taken[v], "identity", (v,)) for v in assigned)
-        fetched = [s for v in names for s in self.fetched(v, slots[v], bound.get(v), v in taken)]
-        return [*before, *handed, self.launched((*starts, *body, *ends)), *fetched, *after]
+        back = [s for v, (b, k) in slots.items() for s in fetched(v, b, i64(k), bound.get(v))]
+        return [*before, *handed, self.launched((*starts, *body, *ends)), *back, *after]
 
     def slot(self, dtype: DType) -> tuple[Buffer, int]:
         buffer, count = self.words.get(dtype, (Buffer(f"words_{dtype.value}", dtype, Space.device), 0))
         self.words[dtype] = buffer, count + 1
         return buffer, count
-
-    def fetched(self, v: Var, slot: tuple[Buffer, int], made: Stm | None, assigned: bool) -> Iterable[Stm]:
-        buffer, index = slot
-        if not assigned and not isinstance(made, Declare):
-            return (Load(v, buffer, i64(index)),)
-        value = Var(v.name, v.type)
-        put = Assign(v, value) if assigned else Declare(v, value)
-        return Load(value, buffer, i64(index)), put
 
     def launched(self, body: Block) -> Launch:
         self.kernels += 1

@@ -41,8 +41,8 @@ from tapeless.lower.ir.loopir import (
     Tag,
     While,
 )
-from tapeless.lower.ir.rename import renamed
-from tapeless.lower.ir.walk import Block, binds, children, reads, walk
+from tapeless.lower.ir.rename import fetched, renamed
+from tapeless.lower.ir.walk import Block, binds, children, is_blocked, reads, walk
 
 TAKEN = (Let, Declare, Assign, Check, Load, Store, Atomic, For, While, If, Launch, Alloc, Free, Swap, Barrier)
 NO, YES = Const(False, DType.bool), Const(True, DType.bool)
@@ -65,10 +65,6 @@ def _can_share(loop: For) -> bool:
     (inner, *others) = blocks
     numbers = all(s is inner or isinstance(s, Let) for s in loop.body)
     return not others and numbers and inner.lo == i64(0) and inner.hi == i64(BLOCK_THREADS)
-
-
-def is_blocked(loop: For) -> bool:
-    return any(isinstance(s, For) and s.tag is Tag.block for s in loop.body)
 
 
 def is_for_all(stm: Stm) -> bool:
@@ -184,11 +180,10 @@ class Threads:
     # -- kernels
 
     def shared(self, loop: For) -> list[Stm]:
-        read, written = self.touched(loop.body)
         if is_blocked(loop):
             self.read, self.written = set(), set()
             return [Barrier(), self.by_blocks(loop)]
-        waits = self.after(read, written)
+        waits = self.after(*self.touched(loop.body))
         start = Var("start", I64)
         first = Let(start, "add", (loop.lo, self.thread), exact=True)
         return [*waits, first, replace(loop, lo=start, step=BLOCK_THREADS, tag=Tag.seq, vectorize=False)]
@@ -228,13 +223,13 @@ class Threads:
         stores = tuple(Store(b, i64(k), names.get(v, v)) for v, (b, k) in words.items())
         ends = [s for s in walk(part) if isinstance(s, Check) and s.fatal]
         starting, ending, stopping = self.said(ends[0]) if ends else ((), (), ())
-        used = {b for s in (*stores, *ending) for b in (s.buffer,)}
+        used = {s.buffer for s in (*stores, *ending)}
         guarded = If(self.first, (*starting, *renamed(part, names), *stores, *ending))
         out = [*self.after(self.touched(before)[0], set()), *before]
         out += [*self.after(self.touched(part)[0], written | used), guarded]
         out += [*self.after(used, set()), *stopping]
         for v, (b, k) in words.items():
-            out += _taken(v, b, k, bound.get(v))
+            out += fetched(v, b, i64(k), bound.get(v))
         return [*out, *self.after(self.touched(after)[0], set()), *after]
 
     def middle(self, run: Sequence[Stm]) -> tuple[list[Stm], Block, list[Stm]]:
@@ -265,11 +260,3 @@ class Threads:
         assert buffer.size is not None
         buffer.size += 1
         return buffer, buffer.size - 1
-
-
-def _taken(v: Var, buffer: Buffer, k: int, made: Stm | None) -> list[Stm]:
-    """A number of the first thread, by the others."""
-    if made is not None and not isinstance(made, Declare):
-        return [Load(v, buffer, i64(k))]
-    value = Var(v.name, v.type)
-    return [Load(value, buffer, i64(k)), Assign(v, value) if made is None else Declare(v, value)]

@@ -9,7 +9,7 @@ from collections import ChainMap
 
 from tapeless.backends.cuda.device_host import FIRST_KERNEL, DeviceHost
 from tapeless.backends.cuda.library_calls import write_call
-from tapeless.backends.llvm.ptx import EACH_THREAD, is_blocked, is_short
+from tapeless.backends.llvm.ptx import EACH_THREAD, is_short
 from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY
 from tapeless.lower.ir.loopir import (
@@ -24,7 +24,7 @@ from tapeless.lower.ir.loopir import (
     Space,
     Store,
 )
-from tapeless.lower.ir.walk import walk
+from tapeless.lower.ir.walk import is_blocked, walk
 
 THREADS = 128  # in a block, where they have nothing to do with each other
 MANY = 1 << 18  # iterations that fill a GPU: from there on threads have several
@@ -46,7 +46,7 @@ def _launch(code: DeviceHost, stm: Launch) -> None:
     for k, slot in enumerate(slots):
         w.do(f"store ptr {slot}, ptr {w.gep('ptr', table, str(k))}, align 8")
     blocks, threads = count, BLOCK_THREADS
-    if not is_blocked(kernel):
+    if not is_blocked(loop):
         threads = THREADS
         each = str(THREADS)
         if is_short(kernel):

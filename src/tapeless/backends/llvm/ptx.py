@@ -50,7 +50,7 @@ from tapeless.lower.ir.loopir import (
     Tag,
     While,
 )
-from tapeless.lower.ir.walk import walk
+from tapeless.lower.ir.walk import is_blocked, walk
 from tapeless.lower.kernels import outlined
 from tapeless.ops.table import TABLE
 
@@ -86,11 +86,6 @@ def _machine(arch: str) -> Any:
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=f"+{version}", opt=3)
 
 
-def is_blocked(kernel: Kernel) -> bool:
-    """Note [Threads of a kernel]"""
-    return any(isinstance(inner, For) and inner.tag == Tag.block for inner in walk(kernel.loop.body))
-
-
 def is_short(kernel: Kernel) -> bool:
     """Note [Several elements]"""
     inside = list(walk(kernel.loop.body))
@@ -119,7 +114,7 @@ def _write(shared: Shared, kernel: Kernel) -> None:
         names = [f"%s{k}{part}" for part in (("", "i") if dtype.is_complex else ("",))]
         params += [f"{MEMORY[dtype]} {part}" for part in names]
         code.values[param] = code.from_memory(dtype, names)
-    code.write_kernel(kernel.loop, is_blocked(kernel), is_short(kernel))
+    code.write_kernel(kernel.loop, is_short(kernel))
     name = symbol(kernel.name)
     header = f"ptx_kernel void {name}({', '.join([*params, 'i64 %lo', 'i64 %count', 'ptr %err'])})"
     shared.module.add(name, f"{header} {shared.attributes()}", w.body())
@@ -133,8 +128,8 @@ class KernelCode(Code):
         callee = self.module.intrinsic(f"llvm.nvvm.read.ptx.sreg.{register}.x", "i32", "")
         return self.w.let(f"zext i32 {self.w.let(f'call i32 {callee}()')} to i64")
 
-    def write_kernel(self, stm: For, blocked: bool, short: bool) -> None:
-        w = self.w
+    def write_kernel(self, stm: For, short: bool) -> None:
+        w, blocked = self.w, is_blocked(stm)
         t = self.special("ctaid")
         if not blocked:
             before = w.let(f"mul nsw i64 {t}, {self.special('ntid')}")
@@ -262,4 +257,4 @@ def _link_libdevice(module: Any, context: Any, externals: set[str], kernels: set
             function.linkage = llvm.Linkage.internal
 
 
-__all__ = ["EACH_THREAD", "is_blocked", "is_short", "libdevice", "ptx"]
+__all__ = ["EACH_THREAD", "is_short", "libdevice", "ptx"]

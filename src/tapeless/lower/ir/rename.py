@@ -1,4 +1,4 @@
-"""Loop IR with other names for scalars and buffers."""
+"""Scalars and buffers of Loop IR under other names, and scalars that come back from memory."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tapeless.ir.span import Span
-from tapeless.ir.types import Const, Type, Var
-from tapeless.lower.ir.loopir import Buffer
+from tapeless.ir.types import Atom, Const, Type, Var
+from tapeless.lower.ir.loopir import Assign, Buffer, Declare, Load, Stm
 
 
 def renamed(x: Any, names: Mapping[Var, Var], buffers: Mapping[Buffer, Buffer] | None = None) -> Any:
@@ -24,3 +24,11 @@ def renamed(x: Any, names: Mapping[Var, Var], buffers: Mapping[Buffer, Buffer] |
         changed = {f.name: renamed(getattr(x, f.name), names, buffers) for f in fields(x)}
         return replace(x, **changed) if any(changed[k] is not getattr(x, k) for k in changed) else x
     return x
+
+
+def fetched(v: Var, buffer: Buffer, index: Atom, made: Stm | None) -> list[Stm]:
+    """A scalar that others left in memory: bound as the statement that `made` it did, or assigned where none did."""
+    if made is not None and not isinstance(made, Declare):
+        return [Load(v, buffer, index)]
+    value = Var(v.name, v.type)
+    return [Load(value, buffer, index), Assign(v, value) if made is None else Declare(v, value)]

@@ -35,6 +35,7 @@ from tapeless.lower.ir.loopir import (
     Stm,
     Store,
     Swap,
+    Tag,
     While,
 )
 
@@ -92,6 +93,11 @@ def with_blocks(stm: Stm, change: Callable[[Block], Block]) -> Stm:
 def shows_progress(program: Program) -> bool:
     blocks = [program.body, *(f.body for f in program.functions)]
     return any(isinstance(stm, Progress) for block in blocks for stm in walk(block))
+
+
+def is_blocked(loop: For) -> bool:
+    """Whether an iteration of a grid is one of a block, whose threads share loops inside."""
+    return any(isinstance(s, For) and s.tag is Tag.block for s in walk(loop.body))
 
 
 def kernels_can_fail(program: Program) -> bool:

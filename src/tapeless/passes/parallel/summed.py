@@ -63,11 +63,12 @@ class _Nest:
                 depends.update(dict.fromkeys(s.vars, found))
         cells = set().union(*(depends.get(v, set()) for s in self.updates for v in _places(s)))
         first = min(cells, default=len(self.levels))
-        return first if all(isinstance(s.exp, Apply) for s in self.saying(self.updates)) else 0
+        return first if all(isinstance(s.exp, Apply) for s in self.saying) else 0
 
-    def saying(self, updates: Sequence[Stm]) -> list[Stm]:
-        """What says which cells they are of."""
-        needed = {v for s in updates for v in _places(s)}
+    @property
+    def saying(self) -> list[Stm]:
+        """What says which cells the updates are of."""
+        needed = {v for s in self.updates for v in _places(s)}
         found: list[Stm] = []
         for s in reversed(self.stms):
             if needed & set(s.vars):
@@ -128,7 +129,7 @@ class _Nest:
         loop = For(k, length, running, tuple(zero_of(v.type.dtype) for v in values), refresh_body(b.body(sums)))
         total = Stm(totals, loop, stm.span)
         names = Substitution(indices, refresh=True)
-        saying = [names.stm(s) for s in self.saying(self.updates)]
+        saying = [names.stm(s) for s in self.saying]
         added = [
             Stm((), UpdateAcc(s.exp.acc, tuple(At(names.atom(a.index), a.wrap, a.check) for a in _ats(s)), v), s.span)
             for s, v in zip(self.updates, totals, strict=True)
@@ -152,9 +153,7 @@ def _nest(exp: Sweep) -> _Nest | None:
     levels.append((exp, stms))
     updates = tuple(s for s in stms if isinstance(s.exp, UpdateAcc))
     others = [s for _, stms in levels for s in stms if s not in updates]
-    if not updates or any(isinstance(s.exp, UpdateAcc) for s in all_stms(Body(tuple(others), ()))):
-        return None
-    if any(is_effect(s.exp) for s in all_stms(Body(tuple(others), ()))):
+    if not updates or any(is_effect(s.exp) for s in all_stms(Body(tuple(others), ()))):
         return None
     return _Nest(tuple(levels), updates) if all(map(_adds_a_number, updates)) else None
 

@@ -36,8 +36,7 @@ class Who:
         """All of whom one must be in order with."""
         if before.iteration != self.iteration:
             return Who(SEVERAL)
-        same = before.barriers < self.barriers or before.thread == self.thread
-        return self if same else replace(self, thread=SEVERAL)
+        return self if self.in_order_with(before) else replace(self, thread=SEVERAL)
 
 
 class Races:
