@@ -1,13 +1,13 @@
-"""Library functions written in the compiled language itself, and `inline`, which compiles one into the caller.
+"""Small functions on numbers written in the compiled language itself, and `inline`, which compiles one into the caller.
 
-Takes front-end values. Errors and statements inside belong to the line of the user's call. Only integers and scalars
-here: what works on whole arrays is built from Core directly.
+Takes front-end values. Errors and statements inside belong to the line of the user's call. What works on whole arrays
+is in the package `prelude`.
 """
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tapeless.frontend.source.origins import made_here
@@ -17,11 +17,13 @@ from tapeless.frontend.state.surroundings import python_function
 from tapeless.frontend.state.values import Value
 
 
-def inline(ctx: Context, function: Callable[..., Any], args: Sequence[Value]) -> Value:
+def inline(
+    ctx: Context, function: Callable[..., Any], args: Sequence[Value], keywords: Mapping[str, Value] | None = None
+) -> Value:
     assert isinstance(function, types.FunctionType)
     ctx.inside_prelude += 1
     try:
-        return call_value(ctx, python_function(ctx, made_here(function)), args)
+        return call_value(ctx, python_function(ctx, made_here(function)), args, keywords)
     finally:
         ctx.inside_prelude -= 1
 

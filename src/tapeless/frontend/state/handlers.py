@@ -29,45 +29,68 @@ Handler = Callable[[Context, list[Value], dict[str, Value]], Value]
 MODULES: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "operator": python_operators}
 
 
-SPECIAL = "scipy.special"  # takes longer to import than all the rest: we wait until somebody else has done it
-
-
 BY_NAME: dict[str, Handler] = {}
 
 
 BY_ID: dict[int, tuple[object, Handler]] = {}  # the object is kept, so that its id stays its own
 
 
-_special: dict[str, Handler] = {}  # not in BY_ID yet
+BY_METHOD: dict[tuple[int, str], tuple[object, Handler]] = {}  # methods are made anew each time: by their object
+
+
+# What to do once somebody has imported a module: SciPy takes longer to import than all the rest.
+_waiting: dict[str, list[Callable[[], None]]] = {}
+
+
+def when_imported(module: str, act: Callable[[], None]) -> None:
+    _waiting.setdefault(module, []).append(act)
 
 
 def register(name: str, handler: Handler) -> None:
     if name.startswith("special."):
-        BY_NAME[name] = _special[name] = handler
-        return
+        name = f"scipy.{name}"
+    BY_NAME[name] = handler
+    if name.startswith("scipy."):
+        library = ".".join(name.split(".")[:2])
+        when_imported(library, lambda: _enter(name, handler))
+    else:
+        _enter(name, handler)
+
+
+def _enter(name: str, handler: Handler) -> None:
     target = resolve(name)
-    if target is not None:
-        BY_NAME[name] = handler
+    if isinstance(target, types.MethodType):
+        owner = target.__self__
+        BY_METHOD[id(owner), target.__name__] = (owner, handler)
+    elif target is not None:
         BY_ID[id(target)] = (target, handler)
+    else:
+        del BY_NAME[name]
 
 
 def handler_of(obj: object) -> Handler | None:
     """What is registered for a function."""
-    if _special and SPECIAL in sys.modules:
-        for name, handler in _special.items():
-            target = getattr(sys.modules[SPECIAL], name.removeprefix("special."), None)
-            if target is not None:
-                BY_ID[id(target)] = (target, handler)
-        _special.clear()
-    found = BY_ID.get(id(obj))
+    if _waiting:
+        for module in [m for m in _waiting if m in sys.modules]:
+            for act in _waiting.pop(module):
+                act()
+    if isinstance(obj, types.MethodType):
+        found = BY_METHOD.get((id(obj.__self__), obj.__name__))
+    else:
+        found = BY_ID.get(id(obj))
     return found[1] if found is not None else None
 
 
 def resolve(name: str) -> object | None:
     """The object of a dotted name; a name without a module is a built-in."""
     module, *path = name.split(".")
-    found: Any = MODULES[module] if path else builtins
-    for part in path or [module]:
+    if module == "scipy":
+        found: Any = sys.modules[f"scipy.{path[0]}"]
+        path = path[1:]
+    else:
+        found = MODULES[module] if path else builtins
+        path = path or [module]
+    for part in path:
         found = getattr(found, part, None)
     return found  # type: ignore[no-any-return]
 

@@ -1,0 +1,42 @@
+"""Which functions of NumPy and SciPy are written here, and under which names.
+
+A function takes the parameters of the one it stands for. What it leaves out is refused in a call, by name. Sizes are
+known at run time only; ranks, strings, axes and lengths of tuples are known at compile time, and so are branches and
+`for` loops over tuples that they decide.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+Written = TypeVar("Written", bound=Callable[..., Any])
+
+WRITTEN: dict[str, Callable[..., Any]] = {}  # by dotted name: "np.pad", "scipy.stats.norm.logpdf"
+# The modules that write functions of a library, which are read once somebody has imported that.
+MODULES = {
+    "numpy": ("joining",),
+}
+
+
+def stands_for(*names: str) -> Callable[[Written], Written]:
+    def decorate(function: Written) -> Written:
+        for name in names:
+            WRITTEN[name] = function
+        return function
+
+    return decorate
+
+
+def read(library: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a library that are written here."""
+    for module in MODULES[library]:
+        importlib.import_module(f"tapeless.prelude.{module}")
+    prefix = "np." if library == "numpy" else f"{library}."
+    return {name: function for name, function in WRITTEN.items() if name.startswith(prefix)}
+
+
+def refuse(reason: str, instead: str = "") -> NoReturn:
+    """In the body of a function: this call cannot be compiled."""
+    raise NotImplementedError(f"{reason}; {instead}")
