@@ -18,7 +18,7 @@ from tapeless.ops.table import TABLE
 
 ROWS = [
     name for name, row in TABLE.items()
-    if FLOATS <= row.dtypes and not row.comparison and not row.patterns and row.arity <= 2 and name not in ("select", "convert", "complex")
+    if FLOATS <= row.dtypes and not row.comparison and not row.patterns and not row.borrowed and row.arity <= 2 and name not in ("select", "convert", "complex")
 ]  # fmt: skip
 SPECIAL = [
     -math.inf,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.ir.types import Const, DType
-from tapeless.ops.op import FLOATS, Op
+from tapeless.ops.op import FLOATS, NoSlope, Op
 from tapeless.ops.partials import PARTIALS
 from tapeless.ops.table import TABLE
 
@@ -190,7 +190,7 @@ def bounded_slopes(name: str, args: tuple[Interval | Const, ...], dtype: DType, 
         try:
             if rule is None or bounded(_range_of(rule(_apply, result, *given))):
                 found.add(k)
-        except _Unknown:
+        except (_Unknown, NoSlope):
             pass
     return frozenset(found)
 

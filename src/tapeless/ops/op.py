@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Protocol
 
-from tapeless.ir.types import Const, DType, const
+from tapeless.ir.types import Atom, Const, DType, const
 
 INTS = frozenset({DType.i32, DType.i64})
 FLOATS = frozenset({DType.f32, DType.f64})
@@ -20,6 +20,20 @@ BOOLS = frozenset({DType.bool})
 REAL = INTS | FLOATS
 NUMERIC = REAL | COMPLEX
 ALL = NUMERIC | BOOLS
+
+
+class NoSlope(NotImplementedError):
+    """Raised by a rule for a slope that there is, but that nobody has written."""
+
+
+class Scalars(Protocol):
+    """Applies rows of the ops table; Python numbers become constants of the type that the other operands have."""
+
+    def __call__(self, op: str, *args: Atom | float) -> Atom: ...
+
+
+Partial = Callable[..., Atom | float]
+Partials = tuple[Partial | None, ...]
 
 
 @dataclass(frozen=True)
@@ -136,6 +150,7 @@ class Op:
     inverse:     for each operand, or nothing: how it is found from the result
     patterns:    operands or results are patterns of exact numbers: Note [Patterns] of ops/exact.py
     word:        what a user calls it, where that is neither its symbol nor its name
+    borrowed:    its values are another library's, as accurate as that has them: ops/borrowed.py
     """
 
     name: str
@@ -147,9 +162,10 @@ class Op:
     cost: int = 1
     symbol: str = ""
     word: str = ""
-    partials: tuple[Callable[..., Any] | None, ...] = ()
+    partials: Partials = ()
     own_rule: bool = False
     patterns: bool = False
+    borrowed: bool = False
     of_parts: tuple[str, tuple[str, str]] | None = None
     singular_at: tuple[tuple[float, ...], ...] = ()
     decides: bool = False

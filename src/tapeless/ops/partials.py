@@ -52,19 +52,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import Protocol
 
 from tapeless.ir.types import Atom, Const, const
-
-
-class Scalars(Protocol):
-    """Applies rows of the ops table; Python numbers become constants of the type that the other operands have."""
-
-    def __call__(self, op: str, *args: Atom | float) -> Atom: ...
-
-
-Partial = Callable[..., Atom | float]
-Partials = tuple[Partial | None, ...]
+from tapeless.ops.borrowed import BORROWED
+from tapeless.ops.op import Partials, Scalars
 
 
 def _choice(b: Scalars, condition: Atom, yes: float, no: float, like: Atom) -> Atom:
@@ -335,6 +326,7 @@ SPECIAL_FUNCTIONS: dict[str, Partials] = {
 }
 
 PARTIALS: dict[str, Partials] = {
+    **{name: row.partials for name, row in BORROWED.items()},
     **ARITHMETIC,
     **{name: _extremum(name) for name in FIRST_WINS},
     **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), FLAT2),

@@ -60,6 +60,7 @@ import numpy as np
 
 from tapeless.ir.types import Atom, Const, DType
 from tapeless.ops import exact
+from tapeless.ops.borrowed import BORROWED as SCIPY
 from tapeless.ops.evaluations import (
     convert,
     direction,
@@ -391,6 +392,14 @@ SPECIAL_FUNCTIONS = (
     ),
 )
 
+BORROWED = tuple(
+    _row(
+        len(row.partials), name, FLOATS, special(name.removeprefix("scipy_")), Foreign(name.removeprefix("scipy_")), 2 * HEAVY,
+        singular_at=row.singular_at, borrowed=True,
+    )
+    for name, row in SCIPY.items()
+)
+
 REPRESENTATION = (
     _unary("isnan", INEXACT, np.isnan, Special("isnan"), result=_bool),
     _unary("isinf", INEXACT, np.isinf, Special("isinf"), result=_bool),
@@ -450,6 +459,7 @@ FAMILIES = (
     ROUNDING,
     TRANSCENDENTAL,
     SPECIAL_FUNCTIONS,
+    BORROWED,
     REPRESENTATION,
     EXACT_NUMBERS,
     COMPLEX_PARTS,

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import importlib
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,6 @@ def _special(name: str) -> int:
     capsules = _capsules("scipy.special.cython_special")
     for prefix in ("", "__pyx_fuse_1", "__pyx_fuse_0"):
         capsule = capsules.get(prefix + name)
-        if capsule is not None and "complex" not in _signature(capsule) and _signature(capsule).startswith("double "):
+        if capsule is not None and re.fullmatch(r"double \((double, )+int \w+\)", _signature(capsule)):
             return _pointer(capsule)
     raise KeyError(f"scipy.special.cython_special has no {name} on doubles")

@@ -54,7 +54,9 @@ def call_complex(w: Writer, name: str, args: Sequence[str]) -> tuple[str, str]:
 def call_foreign(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:
     """A function of scipy.special.cython_special: doubles, then an int that is not used."""
     if w.target.kind == Target.ptx:
-        return call_libdevice(w, name, dtype, args)
+        if name not in LIBDEVICE:
+            raise NotImplementedError(f"scipy.special.{name} on a GPU")
+        return call_libdevice(w, LIBDEVICE[name], dtype, args)
     single = dtype is DType.f32
     operands = [w.let(f"fpext float {arg} to double") for arg in args] if single else list(args)
     callee = w.module.declare(f"special_{name}", f"double @({'double, ' * len(args)}i32) {PURE}")
@@ -62,14 +64,19 @@ def call_foreign(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str
     return w.let(f"fptrunc double {result} to float") if single else result
 
 
-# What libdevice calls differently; psi is not there.
-LIBDEVICE = {"gamma": "tgamma", "gammaln": "lgamma"}
+# SciPy's functions that libdevice has, and what it calls them.
+LIBDEVICE = {
+    "gamma": "tgamma",
+    "gammaln": "lgamma",
+    "ndtri": "normcdfinv",
+    "i0": "cyl_bessel_i0",
+    "i1": "cyl_bessel_i1",
+    **{name: name for name in ("j0", "j1", "y0", "y1", "erfinv", "erfcinv", "erfcx")},
+}
 
 
 def call_libdevice(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:
-    if name == "psi":
-        raise NotImplementedError("digamma on a GPU")
     kind = REGISTER[dtype]
-    function = f"__nv_{LIBDEVICE.get(name, name)}" + ("f" if dtype is DType.f32 else "")
+    function = f"__nv_{name}" + ("f" if dtype is DType.f32 else "")
     callee = w.module.declare(function, f"{kind} @({', '.join([kind] * len(args))}) {PURE}")
     return w.let(f"call {w.flags}{kind} {callee}({', '.join(f'{kind} {arg}' for arg in args)})")

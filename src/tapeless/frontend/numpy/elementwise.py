@@ -20,6 +20,7 @@ from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import Handler, register
 from tapeless.frontend.state.values import Scalar, Static, Value
 from tapeless.ir.types import Atom, DType, const, one_of, zero_of
+from tapeless.ops.borrowed import BORROWED
 from tapeless.ops.op import BOOLS, FLOATS, INTS, NUMERIC
 from tapeless.ops.promotion import float_dtype, promote
 from tapeless.ops.table import op
@@ -79,6 +80,8 @@ ROWS: dict[str, Row] = {
 SPECIAL: dict[str, Row] = {
     **_floating("erf", "erfc", "gamma", "gammaln", "digamma", "psi=digamma", "expit", "logit", "xlogy"),
     **_floating("exp2", "expm1", "log1p", "cbrt"),
+    **_floating(*(name for name in BORROWED if not name.startswith("scipy_"))),
+    **_floating("jn=jv", "yn=yv", "kn=kv"),
 }
 
 
