@@ -18,9 +18,11 @@ import numpy as np
 from tapeless.errors import CompileError
 from tapeless.frontend.numpy import (  # noqa: F401  (they fill the tables)
     creation,
+    distributions,
     einsum,
     elementwise,
     elementwise_options,
+    intrinsics,
     linalg,
     matrices,
     polynomials,
@@ -37,6 +39,7 @@ from tapeless.frontend.operators import exact, folding, keyed, mapping, prange, 
 from tapeless.frontend.python import (  # noqa: F401  (likewise)
     assignment,
     builtin_functions,
+    comprehensions,
     effects,
     expressions,
     inlining,

@@ -3,7 +3,8 @@
 Gives `LIBRARY` and `library_op`. A row knows its result types and a NumPy evaluation; derivatives and native routines
 live with `ad` and the backends. Operands have one element type; the front end promotes, and maps over batch axes.
 
-`solve_lower` and `solve_upper` read one triangle of their matrix. `cholesky_adjoint` is how the derivative of `cholesky`
+`solve_lower`, `solve_upper` and `eigh` read one triangle of their matrix, `eigh` the lower one. `eig`, `eigh`, `svd` and `qr`
+have no derivatives of their own: functions of the prelude that call them do. `cholesky_adjoint` is how the derivative of `cholesky`
 goes backwards, where nobody differentiates it again.
 
 Note [Singular]
@@ -96,6 +97,35 @@ def _same(type: Type) -> Type:
     return Type(type.dtype, type.shape)
 
 
+def _eigh_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    _expect(_is_matrix(types[0]), "eigh", "a float or complex matrix", types)
+    return Type(types[0].dtype.real, types[0].shape[:1]), _same(types[0])
+
+
+def _eig_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    _expect(_is_matrix(types[0]) and types[0].dtype in COMPLEX, "eig", "a complex matrix", types)
+    return Type(types[0].dtype, types[0].shape[:1]), _same(types[0])
+
+
+def _svd_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    """The second operand has as many elements as there are singular values: the smaller size of the matrix."""
+    matrix, least = types
+    _expect(_is_matrix(matrix) and least.rank == 1, "svd", "a float or complex matrix, and a vector", types)
+    (rows, columns), (size,) = matrix.shape, least.shape
+    return (
+        Type(matrix.dtype, (rows, size)),
+        Type(matrix.dtype.real, (size,)),
+        Type(matrix.dtype, (size, columns)),
+    )
+
+
+def _qr_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    """Of a matrix with at least as many rows as columns."""
+    _expect(_is_matrix(types[0]), "qr", "a float or complex matrix", types)
+    columns = types[0].shape[1]
+    return _same(types[0]), Type(types[0].dtype, (columns, columns))
+
+
 def _element(type: Type) -> Type:
     return Type(type.dtype)
 
@@ -134,6 +164,10 @@ def _cholesky_adjoint(factor: Any, adj: Any) -> Any:
     return np.tril(whole + whole.T) * (1 - 0.5 * np.eye(len(factor), dtype=factor.dtype))
 
 
+def _svd(a: Any, least: Any) -> tuple[Any, ...]:
+    return tuple(np.linalg.svd(a, full_matrices=False))
+
+
 def _evaluation(function: Callable[..., Any]) -> Callable[[Sequence[Any], Attrs], tuple[Any, ...]]:
     def evaluate(args: Sequence[Any], attrs: Attrs) -> tuple[Any, ...]:
         with np.errstate(all="ignore"):
@@ -152,6 +186,10 @@ ROWS = (
     LibraryOp("det", 1, _of_matrix("det", _element), _evaluation(np.linalg.det), "2/3 n^3"),
     LibraryOp("slogdet", 1, _of_matrix("slogdet", _element, _real_element), _evaluation(np.linalg.slogdet), "2/3 n^3"),
     LibraryOp("cholesky", 1, _of_matrix("cholesky", _same), _evaluation(np.linalg.cholesky), "1/3 n^3"),
+    LibraryOp("eigh", 1, _eigh_types, _evaluation(lambda a: tuple(np.linalg.eigh(a))), "9 n^3"),
+    LibraryOp("eig", 1, _eig_types, _evaluation(lambda a: tuple(np.linalg.eig(a))), "25 n^3"),
+    LibraryOp("svd", 2, _svd_types, _evaluation(_svd), "20 m n^2"),
+    LibraryOp("qr", 1, _qr_types, _evaluation(lambda a: tuple(np.linalg.qr(a))), "4 m n^2"),
     LibraryOp("cholesky_adjoint", 2, _two_matrices, _evaluation(_cholesky_adjoint), "2/3 n^3"),
     LibraryOp("sort", 1, _of_vector("sort", _same), _evaluation(_sort), "n log n"),
     LibraryOp("argsort", 1, _of_vector("argsort", _positions), _evaluation(_argsort), "n log n"),

@@ -16,7 +16,10 @@ Written = TypeVar("Written", bound=Callable[..., Any])
 WRITTEN: dict[str, Callable[..., Any]] = {}  # by dotted name: "np.pad", "scipy.stats.norm.logpdf"
 # The modules that write functions of a library, which are read once somebody has imported that.
 MODULES = {
-    "numpy": ("joining",),
+    "scipy.linalg": ("linear_algebra",),
+    "numpy": ("applying", "coefficients", "diagonals", "editing", "elements", "histograms", "joining", "ordering", "padding", "products", "quantiles", "sequences", "signals", "spread", "linear_algebra"),
+    "scipy.special": ("special_functions", "orthogonal"),
+    "scipy.stats": ("continuous", "light_tails", "heavy_tails", "discrete", "multivariate", "samples"),
 }
 
 
@@ -27,6 +30,26 @@ def stands_for(*names: str) -> Callable[[Written], Written]:
         return function
 
     return decorate
+
+
+class Ruled:
+    """A function with derivatives of its own. `fwd(*args)` gives (result, what is kept), `bwd(kept, adjoint)` the adjoints
+    of the arguments; `jvp(arguments, tangents)` gives (result, tangent). Each mode takes its own; with `jvp` alone, the
+    other one is its transpose. `constant`: numbers of arguments that are handed to the rules first.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        jvp: Callable[..., Any],
+        fwd: Callable[..., Any] | None = None,
+        bwd: Callable[..., Any] | None = None,
+        constant: tuple[int, ...] = (),
+    ) -> None:
+        self.function, self.jvp, self.fwd, self.bwd, self.constant = function, jvp, fwd, bwd, constant
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
 
 
 def read(library: str) -> dict[str, Callable[..., Any]]:

@@ -13,8 +13,9 @@ from typing import Any
 
 from tapeless.ad.rules import custom
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, tangents_like, type_of, value_of
+from tapeless.frontend.source.origins import made_here
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.handlers import call_value
+from tapeless.frontend.state.handlers import Handler, call_value, handles
 from tapeless.frontend.state.surroundings import from_python
 from tapeless.frontend.state.values import Array, Closure, Scalar, Sequence_, Static, Value
 from tapeless.ir.builder import Builder
@@ -23,6 +24,7 @@ from tapeless.ir.types import Atom, Type, Var, atom_dim
 from tapeless.ir.walk import type_vars
 from tapeless.ops.emit import Emit, differentiable
 from tapeless.passes.tidy.dce import live_part
+from tapeless.prelude.registry import Ruled
 from tapeless.transforms.traced import Arguments, Keywords, fitted, leaves_like, resized
 
 WRITES = "copy it (.copy()) and return the copy: derivatives see results only."
@@ -32,8 +34,8 @@ DEEPEST = 3  # calls of a function in its own rule, each with other constants: s
 
 @dataclass(frozen=True)
 class Rules:
-    """A function with its rules: `function`, and `fwd` and `bwd`, or `jvp`, and perhaps `inverse`, read when they are
-    needed. `of` tells it from others.
+    """A function with its rules: `function`, and `fwd` and `bwd`, or `jvp`, or all three, and perhaps `inverse`, read
+    when they are needed. `of` tells it from others.
     """
 
     of: Any
@@ -76,6 +78,22 @@ def call(ctx: Context, custom_rules: Any, args: Arguments, keywords: Keywords) -
     return call_with(ctx, Rules(custom_rules, name, part, has), args, custom_rules.nondiff_argnums)
 
 
+@handles(Ruled)
+def _ruled(function: Ruled) -> Handler:
+    """A function of the prelude with rules of its own."""
+
+    def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+        def part(name: str) -> Value:
+            return from_python(ctx, made_here(getattr(function, name)), name)
+
+        if not ctx.transforms:
+            return call_value(ctx, part("function"), args)
+        has = frozenset(word for word in ("fwd", "bwd", "jvp") if getattr(function, word) is not None)
+        return call_with(ctx, Rules(function, function.function.__name__, part, has), args, function.constant)
+
+    return handler
+
+
 def call_with(ctx: Context, rules: Rules, args: Arguments, constant: Sequence[int] = ()) -> Value:
     """As one statement with rules of its own. `constant`: numbers of arguments that are not differentiated.
 
@@ -108,7 +126,7 @@ def call_with(ctx: Context, rules: Rules, args: Arguments, constant: Sequence[in
         with _being_made(ctx, _Open(rules.of, kinds, name, out, lam.result_types)):
             if "bwd" in rules.has:
                 forward, backward = _with_bwd(ctx, rules, kept, given, placed, out, leaves_of(out))
-            else:
+            if "jvp" in rules.has:
                 tangent = _with_jvp(ctx, rules, kept, given, out)
             if "inverse" in rules.has:
                 inverse = _with_inverse(ctx, rules, given, out)

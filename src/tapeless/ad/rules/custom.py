@@ -114,7 +114,7 @@ def jvp_custom(forward: Forward, stm: Stm, exp: Call, f: Function, rule: Rule) -
     moving = [forward.full_tangent(a) for a in called.args if differentiable(a.type)]
     count = len(stm.vars)
     residuals: Sequence[Atom] = ()
-    if rule.forward:
+    if not rule.tangent:
         found = called.run(b, rule.forward, called.args)
         bind_results(b, stm.vars, found[:count])
         residuals = found[count:]
@@ -122,7 +122,7 @@ def jvp_custom(forward: Forward, stm: Stm, exp: Call, f: Function, rule: Rule) -
         b.add(stm)
 
     def one(lane: Callable[[Atom], Atom]) -> list[Atom | None]:
-        if rule.backward:
+        if not rule.tangent:
             types = [v.type for v in stm.vars if differentiable(v.type)]
             return _transpose(b, rule.backward, called, residuals, types, [*map(lane, moving)], "vjp")
         found = called.run(b, rule.tangent, [*called.args, *map(lane, moving)])

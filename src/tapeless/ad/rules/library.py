@@ -191,7 +191,10 @@ def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]
         case "sort":
             order = m.library("argsort", args[0], type=args[0].type.with_dtype(DType.i64))
             return [_gather(emit, _var(t[0]), order)]
-    return [None] * len(vars)
+        case "argsort":
+            return [None]
+        case name:
+            raise NotImplementedError(f"the library operation {name} has no derivative")
 
 
 def _gather(emit: Emit, array: Var, order: Var) -> Var:
@@ -254,8 +257,10 @@ def _vjp(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
             order = m.library("argsort", args[0], type=args[0].type.with_dtype(DType.i64))
             back = m.library("argsort", order, type=order.type)
             reverse.add(args[0], _gather(emit, _var(adj), back))
-        case _:
+        case "argsort":
             pass
+        case name:
+            raise NotImplementedError(f"the library operation {name} has no derivative")
 
 
 def _cholesky_adjoint(m: Matrices, factor: Var, adj: Var) -> Var:

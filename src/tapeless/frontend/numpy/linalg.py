@@ -24,9 +24,10 @@ from tapeless.frontend.numpy.elementwise import ROWS, apply_row, common_dtype, c
 from tapeless.frontend.numpy.library_calls import library, tested, together
 from tapeless.frontend.numpy.matrices import diagonal, index_of
 from tapeless.frontend.numpy.reductions import fold, max_, min_, over_lanes, refuse_empty, sum_, widened
-from tapeless.frontend.numpy.shapes import flat, reshaped, stack
+from tapeless.frontend.numpy.shapes import flat, moveaxis, reshaped, stack
 from tapeless.frontend.numpy.statistics import absolute_square, flat_at_ends, root
 from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.handlers import BY_NAME
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import Atom, DType, Var, const, zero_of
 from tapeless.ops.promotion import float_dtype
@@ -124,8 +125,16 @@ def tensordot(ctx: Context, a: Value, b: Value, axes: Value | None = None) -> Va
 
 
 @known("np.cross")
-def cross(ctx: Context, a: Value, b: Value) -> Value:
+def cross(
+    ctx: Context, a: Value, b: Value, axisa: Value | None = None, axisb: Value | None = None,
+    axisc: Value | None = None, axis: Value | None = None,
+) -> Value:  # fmt: skip
     x, y = array(ctx, "np.cross", a), array(ctx, "np.cross", b)
+    if any(v is not None for v in (axisa, axisb, axisc, axis)):
+        of_a, of_b, of_c = (axis or v or weak(-1) for v in (axisa, axisb, axisc))
+        last = weak(-1)
+        product = cross(ctx, moveaxis(ctx, x, of_a, last), moveaxis(ctx, y, of_b, last))
+        return moveaxis(ctx, product, last, of_c)
     for v in (x, y):
         axis_argument(ctx, "np.cross", weak(-1), v.type.rank)
         same_size(ctx, 3, v.type.shape[-1], "np.cross takes vectors of 3 elements")
@@ -284,8 +293,12 @@ def norm(
     value = array(ctx, name, x)
     kind = float_dtype(value.type.dtype)
     frobenius = isinstance(ord, Static) and ord.value == "fro"
-    order = None if frobenius else optional_number(ctx, f"{name}: ord", ord)
+    nuclear = isinstance(ord, Static) and ord.value == "nuc"
+    order = None if frobenius or nuclear else optional_number(ctx, f"{name}: ord", ord)
     where = axes(ctx, name, axis, value.type.rank)
+    if len(where) == 2 and axis is None and keepdims is None and (nuclear or (order is not None and abs(order) == 2)):
+        values = BY_NAME["np.linalg.svd"](ctx, [value], {"compute_uv": weak(False)})
+        return (sum_ if nuclear else max_ if order == 2 else min_)(ctx, values)
     if order is None:
         if (axis is not None and len(where) > 2) or (frobenius and len(where) != 2):
             ctx.fail("TP202", f"{name}: the norm of {len(where)} axes is not defined")
@@ -294,7 +307,7 @@ def norm(
         rule = VECTOR_NORMS.get(float(order)) or _of_order(float(order))
         return over_lanes(ctx, name, value, where, keepdims, lambda lane: [rule(ctx, lane, kind)])
     if len(where) != 2 or abs(order) not in (1, math.inf) or axis is not None or keepdims is not None:
-        ctx.fail("TP112", f"{name}: this norm of a matrix cannot be compiled", "use 'fro', 1 or np.inf, without axis.")
+        ctx.fail("TP112", f"{name}: this norm of a matrix cannot be compiled", "use 'fro', 'nuc', 1, 2 or np.inf, without axis.")
     sizes = elementwise(ctx, lambda s: apply_row(ctx, name, ROWS["abs"], Scalar(convert(ctx, s.atom, kind))), [value])
     sums = sum_(ctx, sizes, weak(0 if abs(order) == 1 else 1))
     return (max_ if order > 0 else min_)(ctx, sums)

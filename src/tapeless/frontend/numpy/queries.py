@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeless.frontend.data.arguments import axis, known, numeric
+from tapeless.frontend.data.arguments import axis, dtype_of, known, numeric
 from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import register
@@ -48,6 +48,16 @@ def _isscalar(ctx: Context, element: Value | None) -> Value:
     return weak(isinstance(element, Scalar) or (isinstance(element, Static) and isinstance(element.value, str)))
 
 
+@known("np.iscomplexobj")
+def _iscomplexobj(ctx: Context, x: Value) -> Value:
+    return weak(dtype_of(numeric(ctx, "np.iscomplexobj", x)).is_complex)
+
+
+@known("np.isrealobj")
+def _isrealobj(ctx: Context, x: Value) -> Value:
+    return weak(not dtype_of(numeric(ctx, "np.isrealobj", x)).is_complex)
+
+
 def _at_compile_time(name: str, function: Any) -> None:
     """A function of types, worked out while compiling."""
 
@@ -60,12 +70,13 @@ def _at_compile_time(name: str, function: Any) -> None:
                 ctx.fail("TP104", f"{name} takes types here, not {type_text(v)}")
             values.append(v.value)
         try:
-            return Static(function(*values))
+            found = function(*values)
+            return weak(found) if isinstance(found, bool) else Static(found)
         except (TypeError, ValueError) as problem:
             ctx.fail("TP112", f"{name}: {problem}")
 
     register(name, handler)
 
 
-for _name in ("np.finfo", "np.iinfo", "np.dtype", "np.result_type", "np.promote_types"):
+for _name in ("np.finfo", "np.iinfo", "np.dtype", "np.result_type", "np.promote_types", "np.issubdtype", "np.can_cast"):
     _at_compile_time(_name, getattr(np, _name[3:]))

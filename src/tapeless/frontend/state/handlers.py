@@ -70,8 +70,8 @@ def _enter(name: str, handler: Handler) -> None:
 
 def handler_of(obj: object) -> Handler | None:
     """What is registered for a function."""
-    if _waiting:
-        for module in [m for m in _waiting if m in sys.modules]:
+    while ready := [m for m in _waiting if m in sys.modules]:  # what is done may wait for the same module
+        for module in ready:
             for act in _waiting.pop(module):
                 act()
     if isinstance(obj, types.MethodType):
@@ -105,10 +105,17 @@ BOUND: Rules[type, Callable[[Any, str], Handler | None]] = (
 bound_to = BOUND.of  # it takes the object and the name
 
 
+OF_CLASS: Rules[type, Callable[[Any], Handler]] = Rules()  # for objects of a class of ours
+handles = OF_CLASS.of
+
+
 def find_handler(obj: Any) -> Handler | None:
     found = handler_of(obj)
     if found is not None:
         return found
+    make = OF_CLASS.get(type(obj))
+    if make is not None:
+        return make(obj)
     made = peek(obj, "__tapeless_handler__")
     if made is not None and not isinstance(obj, type):
         own: Handler = made()
@@ -116,7 +123,7 @@ def find_handler(obj: Any) -> Handler | None:
     mark = peek(obj, "__tapeless__")
     if isinstance(mark, str):
         return OPERATORS.get(mark)
-    if isinstance(obj, types.BuiltinMethodType):
+    if isinstance(obj, types.BuiltinMethodType | types.MethodType):
         for kind, find in BOUND.items():
             if isinstance(obj.__self__, kind):
                 return find(obj.__self__, obj.__name__)

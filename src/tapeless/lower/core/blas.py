@@ -7,13 +7,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tapeless.ir.types import Atom, DType, const, i64
-from tapeless.lower.core.code import ONE, Loc
+from tapeless.ir.types import Atom, DType, Type, Var, const, i64
+from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import Call, Pointer
 
 PREFIX = {DType.f32: "s", DType.f64: "d", DType.c64: "c", DType.c128: "z"}
 NO, YES, UPPER, LOWER, LEFT, RIGHT = (i64(ord(letter)) for letter in "NTULLR")
+
+
+def checked(lo: Lowerer, name: str, args: tuple[Atom | Pointer, ...], message: str) -> None:
+    """A LAPACK routine; `message` when its info is positive."""
+    code = lo.code
+    lo.note_blas()
+    info = Var("info", Type(DType.i64))
+    code.emit(Call(name, args, info))
+    if message:
+        code.check(code.compare("le", info, ZERO), "LinAlgError", message)
 
 
 def transposed(loc: Loc) -> Loc:

@@ -12,12 +12,12 @@ from dataclasses import replace
 from tapeless.ir.core import Apply, Body, Lambda, Library, Reduction, Stm, Sweep, Var
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Const, DType, Type, const, i64
-from tapeless.lower.core.blas import NO, PREFIX, UPPER, YES, gemm, pointer, temporary, transposed
+from tapeless.lower.core.blas import NO, PREFIX, UPPER, YES, checked, gemm, pointer, temporary, transposed
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
+from tapeless.lower.core.factors import lower_factors
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.core.sorting import lower_sort
 from tapeless.lower.core.triangles import cholesky_adjoint, solve_triangle
-from tapeless.lower.ir.loopir import Call, Pointer
 
 SMALL = 4096  # multiplications up to which a product is made by loops
 NEAR = 1 << 19  # elements of a matrix up to which a product with a vector is made by loops
@@ -45,6 +45,8 @@ def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
             solve_triangle(lo, vars[0], exp, lower=exp.name == "solve_lower")
         case "cholesky_adjoint":
             cholesky_adjoint(lo, vars[0], exp)
+        case "eigh" | "eig" | "svd" | "qr":
+            lower_factors(lo, vars, exp)
         case "sort" | "argsort":
             lower_sort(lo, vars[0], exp)
         case _:
@@ -214,16 +216,6 @@ def _in_blocks(code: Code, count: Atom, run: Callable[[Atom, int], None]) -> Non
 # -- factorisations
 
 
-def _checked(lo: Lowerer, name: str, args: tuple[Atom | Pointer, ...], message: str) -> None:
-    """A LAPACK routine; `message` when its info is positive."""
-    code = lo.code
-    lo.note_blas()
-    info = Var("info", Type(DType.i64))
-    code.emit(Call(name, args, info))
-    if message:
-        code.check(code.compare("le", info, ZERO), "LinAlgError", message)
-
-
 def _factorise(lo: Lowerer, a: Loc, message: str) -> tuple[Loc, Loc, Atom]:
     """LU factors of A^T, which is what LAPACK sees in row-major A; pivots; the order."""
     code = lo.code
@@ -232,7 +224,7 @@ def _factorise(lo: Lowerer, a: Loc, message: str) -> tuple[Loc, Loc, Atom]:
     pivots = temporary(lo, DType.i32, (n,), "pivots")
     code.copy(a, lu)
     ld = code.let("max", DType.i64, n, ONE, label="ld")
-    _checked(lo, f"{PREFIX[a.dtype]}getrf", (n, n, pointer(lu), ld, pointer(pivots)), message)
+    checked(lo, f"{PREFIX[a.dtype]}getrf", (n, n, pointer(lu), ld, pointer(pivots)), message)
     return lu, pivots, ld
 
 
@@ -247,7 +239,7 @@ def _solve(lo: Lowerer, var: Var, exp: Library) -> None:
     columns = transposed(b) if b.rank == 2 else Loc(b.buffer, b.dtype, (ONE, n), (ZERO, b.strides[0]), b.offset, False)
     packed = temporary(lo, b.dtype, columns.shape, "rhs")
     code.copy(columns, packed)
-    _checked(
+    checked(
         lo,
         f"{PREFIX[a.dtype]}getrs",
         (YES, n, packed.shape[0], pointer(lu), ld, pointer(pivots), pointer(packed), ld),
@@ -270,13 +262,13 @@ def _inv(lo: Lowerer, var: Var, exp: Library) -> None:
         lo.arrays[var] = out
         target = out if out.ordered else temporary(lo, a.dtype, a.shape, "inverse")
         _identity(lo, target)
-        _checked(lo, f"{PREFIX[a.dtype]}getrs", (NO, n, n, pointer(lu), ld, pointer(pivots), pointer(target), ld), "")
+        checked(lo, f"{PREFIX[a.dtype]}getrs", (NO, n, n, pointer(lu), ld, pointer(pivots), pointer(target), ld), "")
         if target is not out:
             code.copy(target, out)
         return
     size = code.let("max", DType.i64, code.mul(n, i64(64)), ONE, label="size")
     work = temporary(lo, a.dtype, (size,))
-    _checked(
+    checked(
         lo, f"{PREFIX[a.dtype]}getri", (n, pointer(lu), ld, pointer(pivots), pointer(work), size), "Singular matrix"
     )
     out = lo.place(var)
@@ -343,7 +335,7 @@ def _cholesky(lo: Lowerer, var: Var, exp: Library) -> None:
     factor = temporary(lo, a.dtype, a.shape, "factor")
     code.copy(a, factor)
     ld = code.let("max", DType.i64, n, ONE, label="ld")
-    _checked(lo, f"{PREFIX[a.dtype]}potrf", (UPPER, n, pointer(factor), ld), "Matrix is not positive definite")
+    checked(lo, f"{PREFIX[a.dtype]}potrf", (UPPER, n, pointer(factor), ld), "Matrix is not positive definite")
     out = lo.place(var)
     lo.arrays[var] = out
 

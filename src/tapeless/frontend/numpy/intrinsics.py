@@ -1,0 +1,54 @@
+"""The functions of `prelude.intrinsics` in compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapeless.frontend.data.arguments import array, with_signature
+from tapeless.frontend.data.arrays import read
+from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, value_of
+from tapeless.frontend.numpy.batch import over_leading
+from tapeless.frontend.numpy.library_calls import library, together
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.handlers import BY_ID, call_value
+from tapeless.frontend.state.values import Sequence_, Value
+from tapeless.ir.types import Atom, Var
+from tapeless.prelude import intrinsics
+
+
+def stands_for(function: Callable[..., Any]) -> Callable[[Callable[..., Value]], None]:
+    def decorate(body: Callable[..., Value]) -> None:
+        BY_ID[id(function)] = (function, with_signature(function.__name__, body))
+
+    return decorate
+
+
+@stands_for(intrinsics.each_matrix)
+def _each_matrix(ctx: Context, function: Value, a: Value) -> Value:
+    matrices = array(ctx, "each_matrix", a)
+    shape: list[Value] = []  # of the result
+
+    def lane(matrix: Var) -> list[Atom]:
+        found = call_value(ctx, function, [ctx.new_cell(matrix)])
+        shape[:] = [found]
+        return [atom_of(ctx, leaf) for leaf in leaves_of(found)]
+
+    if matrices.type.rank == 2:
+        return call_value(ctx, function, [matrices])
+    made = over_leading(ctx, [(read(ctx, matrices), 2)], lane)
+    return rebuilt(shape[0], list(made.items)) if isinstance(made, Sequence_) else made
+
+
+def _of_library(name: str, function: Callable[..., Any]) -> None:
+    def body(ctx: Context, a: Value, b: Value | None = None) -> Value:
+        given = [array(ctx, name, v) for v in (a, b) if v is not None]
+        operands = [read(ctx, v) for v in given] if name == "svd" else together(ctx, name, *given)
+        made = [value_of(ctx, v) for v in library(ctx, name, *operands)]
+        return made[0] if len(made) == 1 else Sequence_(tuple(made))
+
+    stands_for(function)(body)
+
+
+for _name in ("eigh", "eig", "svd", "qr", "solve_lower", "solve_upper"):
+    _of_library(_name, getattr(intrinsics, _name))

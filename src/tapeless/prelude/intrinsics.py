@@ -1,0 +1,49 @@
+"""What the prelude is built on, and what no function of NumPy says: in plain Python for `f.python`, and known to the front
+end by name (`frontend.numpy.intrinsics`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def each_matrix(function: Callable[..., Any], a: Any) -> Any:
+    """`function` of every matrix in a stack of them, which may be one matrix."""
+    if a.ndim == 2:
+        return function(a)
+    found = [each_matrix(function, row) for row in a]
+    if isinstance(found[0], tuple):
+        return tuple(np.stack(parts) for parts in zip(*found, strict=True))
+    return np.stack(found)
+
+
+def eigh(a: Any) -> Any:
+    """Eigenvalues and vectors of one Hermitian matrix, of which the lower triangle is read."""
+    return tuple(np.linalg.eigh(a))
+
+
+def eig(a: Any) -> Any:
+    """Of one complex matrix."""
+    return tuple(np.linalg.eig(a))
+
+
+def svd(a: Any, least: Any) -> Any:
+    """Of one matrix, as many columns and rows as there are elements in `least`."""
+    return tuple(np.linalg.svd(a, full_matrices=False))
+
+
+def qr(a: Any) -> Any:
+    """Of one matrix with at least as many rows as columns."""
+    return tuple(np.linalg.qr(a))
+
+
+def solve_lower(a: Any, b: Any) -> Any:
+    """By the lower triangle of one matrix."""
+    return np.linalg.solve(np.tril(a), b)
+
+
+def solve_upper(a: Any, b: Any) -> Any:
+    return np.linalg.solve(np.triu(a), b)

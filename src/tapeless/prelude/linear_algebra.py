@@ -1,0 +1,270 @@
+"""np.linalg and scipy.linalg, from a few factorisations."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapeless.prelude import factorisations, intrinsics
+from tapeless.prelude.intrinsics import each_matrix
+from tapeless.prelude.registry import refuse, stands_for
+
+
+def _floats(a: Any) -> Any:
+    a = np.asarray(a)
+    return a if np.issubdtype(a.dtype, np.inexact) else a.astype(np.float64)
+
+
+def _hermitian(a: Any, uplo: str) -> Any:
+    """With the triangle that is to be read below the diagonal."""
+    if uplo in ("L", "l"):
+        return _floats(a)
+    return np.conj(np.swapaxes(_floats(a), -1, -2))
+
+
+@stands_for("np.linalg.eigh")
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    w, v = each_matrix(factorisations.eigh, _hermitian(a, UPLO))
+    return EighResult(w, v)
+
+
+@stands_for("np.linalg.eigvalsh")
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    return each_matrix(factorisations.eigh, _hermitian(a, UPLO))[0]
+
+
+EighResult: Any = type(np.linalg.eigh(np.eye(1)))
+EigResult: Any = type(np.linalg.eig(np.eye(1)))
+SVDResult: Any = type(np.linalg.svd(np.eye(1)))
+QRResult: Any = type(np.linalg.qr(np.eye(1)))
+
+
+def _complex(a: Any) -> Any:
+    a = _floats(a)
+    return a if np.iscomplexobj(a) else a.astype(np.complex64 if a.dtype == np.float32 else np.complex128)
+
+
+@stands_for("np.linalg.eig")
+def eig(a: Any) -> Any:
+    """Complex, also where NumPy finds that all are real."""
+    w, v = each_matrix(factorisations.eig, _complex(a))
+    return EigResult(w, v)
+
+
+@stands_for("np.linalg.eigvals")
+def eigvals(a: Any) -> Any:
+    return each_matrix(factorisations.eig, _complex(a))[0]
+
+
+@stands_for("np.linalg.svd")
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    if hermitian:
+        refuse("np.linalg.svd: hermitian=True cannot be compiled", "leave it out.")
+    u, s, vt = each_matrix(factorisations.singular_values, _floats(a))
+    if not compute_uv:
+        return s
+    if full_matrices and a.shape[-1] != a.shape[-2]:
+        raise ValueError("np.linalg.svd of a matrix that is not square: pass full_matrices=False")
+    return SVDResult(u, s, vt)
+
+
+@stands_for("np.linalg.svdvals", "scipy.linalg.svdvals")
+def svdvals(x: Any) -> Any:
+    return each_matrix(factorisations.singular_values, _floats(x))[1]
+
+
+def _qr_of(a: Any) -> Any:
+    """The columns that have a row of R on the diagonal first; the others follow from Q."""
+    size = min(a.shape[0], a.shape[1])
+    q, r = factorisations.qr(a[:, :size])
+    return q, np.concatenate([r, np.conj(q.T) @ a[:, size:]], axis=1)
+
+
+@stands_for("np.linalg.qr")
+def qr(a: Any, mode: str = "reduced") -> Any:
+    if mode not in ("reduced", "r"):
+        refuse("np.linalg.qr: this mode cannot be compiled", "use 'reduced' or 'r'.")
+    q, r = each_matrix(_qr_of, _floats(a))
+    return r if mode == "r" else QRResult(q, r)
+
+
+# -- what follows from singular values
+
+
+def _cut(s: Any, rcond: Any) -> Any:
+    """Which singular values count."""
+    return s > rcond * np.max(s, axis=-1, keepdims=True)
+
+
+def _inverted(s: Any, kept: Any) -> Any:
+    return np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+
+
+@stands_for("np.linalg.pinv")
+def pinv(a: Any, rcond: Any = None) -> Any:
+    a = _floats(a)
+    u, s, vt = each_matrix(factorisations.singular_values, a)
+    limit = 1e-15 if rcond is None else rcond
+    scaled = _inverted(s, _cut(s, limit))[..., :, None] * np.swapaxes(u, -1, -2)
+    return np.matmul(np.swapaxes(vt, -1, -2), np.conj(scaled)) if np.iscomplexobj(a) else np.swapaxes(vt, -1, -2) @ scaled
+
+
+@stands_for("np.linalg.matrix_rank")
+def matrix_rank(A: Any, tol: Any = None) -> Any:
+    s = svdvals(A)
+    epsilon = np.finfo(s.dtype).eps
+    if tol is None:
+        limit = np.max(s, axis=-1, keepdims=True) * (max(A.shape[-2], A.shape[-1]) * epsilon)
+    else:
+        limit = np.asarray(tol)[..., None]
+    return np.sum(s > limit, axis=-1)
+
+
+@stands_for("np.linalg.cond")
+def cond(x: Any, p: Any = None) -> Any:
+    if p is None or p == 2:
+        s = svdvals(x)
+        return s[..., 0] / s[..., -1]
+    if p == -2:
+        s = svdvals(x)
+        return s[..., -1] / s[..., 0]
+    return np.linalg.norm(x, p) * np.linalg.norm(np.linalg.inv(x), p)
+
+
+@stands_for("np.linalg.lstsq")
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """Solution, residuals, rank and singular values. Residuals are given as if the matrix had full rank."""
+    a, b = _floats(a), _floats(b)
+    limit = np.finfo(a.dtype).eps * max(a.shape[0], a.shape[1]) if rcond is None else rcond
+    u, s, vt = factorisations.singular_values(a)
+    kept = _cut(s, limit)
+    right = u.T @ b
+    scale = _inverted(s, kept)
+    x = vt.T @ (scale * right if b.ndim == 1 else scale[:, None] * right)
+    rest = b - a @ x
+    residuals = np.sum(rest * rest, axis=0, keepdims=b.ndim == 1)
+    return x, residuals, np.sum(kept), s
+
+
+@stands_for("np.linalg.multi_dot")
+def multi_dot(arrays: Any) -> Any:
+    found = arrays[0]
+    for a in arrays[1:]:
+        found = found @ a
+    return found
+
+
+# -- scipy.linalg
+
+
+@stands_for("scipy.linalg.eigh")
+def scipy_eigh(a: Any, lower: bool = True, eigvals_only: bool = False) -> Any:
+    w, v = each_matrix(factorisations.eigh, _hermitian(a, "L" if lower else "U"))
+    return w if eigvals_only else (w, v)
+
+
+@stands_for("scipy.linalg.eigvalsh")
+def scipy_eigvalsh(a: Any, lower: bool = True) -> Any:
+    return eigvalsh(a, "L" if lower else "U")
+
+
+@stands_for("scipy.linalg.svd")
+def scipy_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    if not compute_uv:
+        return svdvals(a)
+    u, s, vt = svd(a, full_matrices)
+    return u, s, vt
+
+
+def _triangle(a: Any, lower: bool, unit_diagonal: bool) -> Any:
+    if not unit_diagonal:
+        return a
+    one = np.eye(a.shape[0], dtype=a.dtype)
+    return np.tril(a, -1) + one if lower else np.triu(a, 1) + one
+
+
+@stands_for("scipy.linalg.solve_triangular")
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False,
+    overwrite_b: bool = False, check_finite: bool = True,
+) -> Any:  # fmt: skip
+    a, b = _floats(a), _floats(b)
+    below = lower
+    if trans in (1, "T", 2, "C"):
+        a = np.conj(a.T) if trans in (2, "C") else a.T
+        below = not lower
+    a = _triangle(a, below, unit_diagonal)
+    return intrinsics.solve_lower(a, b) if below else intrinsics.solve_upper(a, b)
+
+
+@stands_for("scipy.linalg.cholesky")
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """SciPy reads the triangle that it gives."""
+    if lower:
+        return np.linalg.cholesky(_floats(a))
+    return np.conj(np.linalg.cholesky(np.conj(_floats(a).T)).T)
+
+
+@stands_for("scipy.linalg.cho_factor")
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The other triangle is 0, where SciPy leaves what was there."""
+    return cholesky(a, lower), lower
+
+
+@stands_for("scipy.linalg.cho_solve")
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    c, lower = c_and_lower
+    if lower:
+        return intrinsics.solve_upper(np.conj(c.T), intrinsics.solve_lower(c, _floats(b)))
+    return intrinsics.solve_upper(c, intrinsics.solve_lower(np.conj(c.T), _floats(b)))
+
+
+class _Factored(NamedTuple):
+    """In the place of the factors and pivots of scipy.linalg.lu_factor: solves are by the matrix itself."""
+
+    matrix: Any
+
+
+@stands_for("scipy.linalg.lu_factor")
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return _Factored(_floats(a))
+
+
+@stands_for("scipy.linalg.lu_solve")
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    a = lu_and_piv.matrix
+    if trans == 1:
+        a = a.T
+    if trans == 2:
+        a = np.conj(a.T)
+    return np.linalg.solve(a, _floats(b))
+
+
+@stands_for("scipy.linalg.solve")
+def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False) -> Any:
+    a = _floats(a)
+    if assume_a in ("sym", "her", "pos", "symmetric", "hermitian", "positive definite"):
+        low = np.tril(a) if lower else np.conj(np.triu(a).T)
+        a = low + np.conj(np.tril(low, -1).T)
+    return np.linalg.solve(a.T if transposed else a, _floats(b))
+
+
+@stands_for("scipy.linalg.inv")
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.inv(a)
+
+
+@stands_for("scipy.linalg.det")
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.det(a)
+
+
+@stands_for("scipy.linalg.norm")
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.norm(a, ord, axis, keepdims)
+
+
+@stands_for("scipy.linalg.pinv")
+def scipy_pinv(a: Any) -> Any:
+    return pinv(a, max(a.shape[0], a.shape[1]) * np.finfo(_floats(a).dtype).eps)

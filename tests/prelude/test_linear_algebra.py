@@ -1,0 +1,147 @@
+"""Factorisations and what is made of them: values by NumPy and SciPy, derivatives by differences, and where there are none."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import tapeless as tp
+from tests.prelude.judged import judge
+
+RNG = np.random.default_rng(5)
+SQUARE = RNG.normal(size=(4, 4))
+POSITIVE = SQUARE @ SQUARE.T + 4 * np.eye(4)
+TALL = RNG.normal(size=(5, 3))
+STACK = RNG.normal(size=(2, 3, 3))
+VECTOR = RNG.normal(size=4)
+COMPLEX = SQUARE + 1j * RNG.normal(size=(4, 4))
+WEIGHTS = np.arange(9.0).reshape(3, 3)
+
+REAL = {
+    "eigh": (lambda x: np.linalg.eigh(x), POSITIVE),
+    "eigh of the upper triangle": (lambda x: np.linalg.eigh(x, UPLO="U").eigenvalues, SQUARE),
+    "eigvalsh of a stack": (lambda x: np.linalg.eigvalsh(x), STACK),
+    "svd": (lambda x: np.linalg.svd(x, full_matrices=False), TALL),
+    "svd of a wide matrix": (lambda x: np.abs(np.linalg.svd(x.T, full_matrices=False)[2]), TALL),
+    "singular values": (lambda x: np.linalg.svd(x, compute_uv=False), STACK),
+    "qr": (lambda x: np.linalg.qr(x), TALL),
+    "qr of a wide matrix": (lambda x: np.linalg.qr(x.T), TALL),
+    "r alone": (lambda x: np.linalg.qr(x, mode="r"), STACK),
+    "pinv": (lambda x: np.linalg.pinv(x), TALL),
+    "lstsq": (lambda x, b: np.linalg.lstsq(x, b, rcond=None)[0], TALL, RNG.normal(size=5)),
+    "lstsq of columns": (lambda x, b: np.linalg.lstsq(x, b)[:2], TALL, RNG.normal(size=(5, 2))),
+    "cond": (lambda x: np.linalg.cond(x), TALL),
+    "norm 2": (lambda x: np.linalg.norm(x, 2), TALL),
+    "norm -2": (lambda x: np.linalg.norm(x, -2), TALL),
+    "nuclear norm": (lambda x: np.linalg.norm(x, "nuc"), TALL),
+    "multi_dot": (lambda x: np.linalg.multi_dot([x.T, x, x.T]), TALL),
+    "solve_triangular": (lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True), POSITIVE, VECTOR),
+    "solve_triangular, turned": (lambda a, b: scipy.linalg.solve_triangular(a, b, trans="T"), POSITIVE, VECTOR),
+    "solve_triangular, ones": (lambda a, b: scipy.linalg.solve_triangular(a, b, unit_diagonal=True), POSITIVE, VECTOR),
+    "cholesky": (lambda a: scipy.linalg.cholesky(a), POSITIVE),
+    "cholesky, lower": (lambda a: scipy.linalg.cholesky(a, lower=True), POSITIVE),
+    "cho_solve": (lambda a, b: scipy.linalg.cho_solve(scipy.linalg.cho_factor(a), b), POSITIVE, VECTOR),
+    "lu_solve": (lambda a, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b, trans=1), POSITIVE, VECTOR),
+    "solve": (lambda a, b: scipy.linalg.solve(a, b), SQUARE, VECTOR),
+    "solve, symmetric": (lambda a, b: scipy.linalg.solve(a, b, assume_a="pos"), POSITIVE, VECTOR),
+    "inv and det": (lambda a: (scipy.linalg.inv(a), scipy.linalg.det(a)), SQUARE),
+    "norm": (lambda a: scipy.linalg.norm(a), SQUARE),
+}  # fmt: skip
+OTHER = {
+    "eigh, complex": (lambda x: np.linalg.eigh(x + np.conj(x.T))[0], COMPLEX),
+    "svd, complex": (lambda x: np.linalg.svd(x), COMPLEX),
+    "qr, complex": (lambda x: np.linalg.qr(x), COMPLEX),
+    "eig, complex": (lambda x: np.linalg.eig(x), COMPLEX),
+    "single precision": (lambda x: np.linalg.svd(x)[1], SQUARE.astype(np.float32)),
+    "integers": (lambda x: np.linalg.eigvalsh(x), np.array([[2, 1], [1, 3]])),
+    "matrix_rank": (lambda x: np.linalg.matrix_rank(x), np.ones((4, 4))),
+    "matrix_rank of a stack": (lambda x: np.linalg.matrix_rank(x), STACK),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_values_and_slopes(name):
+    function, *args = REAL[name]
+    judge(function, *args, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_values(name):
+    function, *args = OTHER[name]
+    judge(function, *args, order=0, rtol=1e-5 if name == "single precision" else 1e-10)
+
+
+@pytest.mark.parametrize("name", ["eigh", "svd", "qr"])
+def test_second_derivatives(name):
+    function, *args = REAL[name]
+    tp.check_grads(function, args, order=2)
+
+
+def test_eigenvalues_of_any_matrix():
+    """Complex always, where NumPy looks at the numbers first."""
+    found = tp.function(lambda x: np.linalg.eigvals(x))(POSITIVE)
+    assert found.dtype == np.complex128
+    np.testing.assert_allclose(np.sort(found.real), np.linalg.eigvalsh(POSITIVE))
+    tp.check_grads(lambda x: np.sort(np.abs(np.linalg.eigvals(x))), (SQUARE,), order=1)
+
+
+def differences(function, x, lower=False):
+    found = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        if lower and place[0] < place[1]:
+            continue
+        moved = [x.copy(), x.copy()]
+        moved[0][place] += 1e-5
+        moved[1][place] -= 1e-5
+        found[place] = (function(moved[0]) - function(moved[1])) / 2e-5
+    return found
+
+
+def projector(x):
+    _, v = np.linalg.eigh(x)
+    return np.sum((v[:, :2] @ v[:, :2].T) * WEIGHTS)
+
+
+def polar(x):
+    u, _, vt = np.linalg.svd(x)
+    return np.sum((u @ vt) * WEIGHTS)
+
+
+def product(x):
+    u, s, vt = np.linalg.svd(x)
+    return np.sum(((u * s) @ vt) * WEIGHTS)
+
+
+def test_equal_eigenvalues():
+    """Note [Vectors that are not unique] of prelude/factorisations.py."""
+    twice = np.diag([1.0, 1.0, 3.0])
+    total = tp.grad(lambda x: np.sum(np.linalg.eigvalsh(x)))(twice)
+    np.testing.assert_allclose(total, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(tp.grad(projector)(twice), differences(projector, twice, lower=True), atol=1e-8)
+    assert np.isnan(tp.grad(lambda x: np.linalg.eigvalsh(x)[0])(twice)).any()
+    assert np.isnan(tp.grad(lambda x: np.linalg.eigh(x)[1][0, 1])(twice)).any()
+    np.testing.assert_allclose(tp.grad(lambda x: np.linalg.eigvalsh(x)[2])(twice), np.diag([0, 0, 1.0]), atol=1e-14)
+
+
+def test_equal_and_zero_singular_values():
+    turned = 2 * np.linalg.qr(STACK[0])[0]
+    np.testing.assert_allclose(tp.grad(polar)(turned), differences(polar, turned), atol=1e-7)
+    np.testing.assert_allclose(tp.grad(product)(np.diag([2.0, 1.0, 0.0])), WEIGHTS, atol=1e-12)
+    nuclear = tp.grad(lambda x: np.linalg.norm(x, "nuc"))(np.diag([1.0, 1.0, 0.0]))
+    np.testing.assert_allclose(np.abs(np.diagonal(nuclear)), 1.0)
+    assert np.isnan(tp.grad(lambda x: np.linalg.norm(x, 2))(np.eye(3))).any()
+    assert np.isnan(tp.grad(polar)(np.diag([1.0, 0.0, 0.0]))).any()
+
+
+def test_vectors_of_eig_have_no_derivative():
+    assert np.isnan(tp.grad(lambda x: np.abs(np.linalg.eig(x)[1][0, 0]))(SQUARE)).any()
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="pass full_matrices=False"):
+        tp.function(lambda x: np.linalg.svd(x)[0])(TALL)
+    with pytest.raises(tp.CompileError, match="has no derivative here"):
+        tp.grad(lambda x: np.linalg.eigvalsh(x * (1 + 0j))[0])(POSITIVE)
+    with pytest.raises(tp.CompileError, match="this mode cannot be compiled"):
+        tp.function(lambda x: np.linalg.qr(x, mode="complete"))(TALL)
+    with pytest.raises(np.linalg.LinAlgError):
+        tp.function(lambda x: np.linalg.eigvalsh(x))(np.full((3, 3), np.nan))
