@@ -20,10 +20,17 @@ SHAPES = {
     "slogdet": [((3, 3),)],
     "cholesky": [((3, 3),)],
     "cholesky_adjoint": [((3, 3), (3, 3)), ((1, 1), (1, 1))],
+    "eigh": [((3, 3),), ((1, 1),)],
+    "eig": [((3, 3),), ((1, 1),)],
+    "svd": [((4, 3), (3,)), ((2, 5), (2,)), ((3, 3), (3,))],
+    "qr": [((4, 3),), ((3, 3),)],
+    "fft": [((6,), (6,)), ((7,), (7,)), ((1,), (1,))],
+    "ifft": [((6,), (6,)), ((1,), (1,))],
     "sort": [((7,),), ((0,),)],
     "argsort": [((7,),), ((0,),)],
 }
-DTYPES = {"matmul": [*REAL, *INEXACT[2:]], "cholesky_adjoint": [DType.f64], "sort": REAL, "argsort": REAL}
+OF_COMPLEX = dict.fromkeys(("eig", "fft", "ifft"), INEXACT[2:])
+DTYPES = OF_COMPLEX | {"matmul": [*REAL, *INEXACT[2:]], "cholesky_adjoint": [DType.f64], "sort": REAL, "argsort": REAL}
 EXAMPLES = [
     pytest.param(name, shapes, dtype, id=f"{name}-{shapes}-{dtype!r}")
     for name in SHAPES
@@ -78,6 +85,17 @@ def check_cholesky_adjoint(a: np.ndarray, adj: np.ndarray, back: np.ndarray) -> 
         np.testing.assert_allclose(back[i, j], np.sum(np.tril(adj) * slope), rtol=1e-4, atol=1e-7)
 
 
+def check_qr(a: np.ndarray, q: np.ndarray, r: np.ndarray) -> None:
+    np.testing.assert_allclose(q @ r, a, atol=1e-4)
+    np.testing.assert_allclose(q.conj().T @ q, np.eye(a.shape[1]), atol=1e-5)
+    assert (np.tril(r, -1) == 0).all()
+
+
+def fourier(n: int, sign: int) -> np.ndarray:
+    k = np.arange(n)
+    return np.exp(sign * 2j * np.pi * np.outer(k, k) / n)
+
+
 CHECKS = {
     "matmul": check_matmul,
     "solve": lambda a, b, x: np.testing.assert_allclose(a @ x, b, atol=1e-4),
@@ -88,6 +106,12 @@ CHECKS = {
     "slogdet": check_slogdet,
     "cholesky": check_cholesky,
     "cholesky_adjoint": check_cholesky_adjoint,
+    "eigh": lambda a, w, v: np.testing.assert_allclose(a @ v, v * w, atol=1e-3),
+    "eig": lambda a, w, v: np.testing.assert_allclose(a @ v, v * w, atol=1e-3),
+    "svd": lambda a, _, u, s, vh: np.testing.assert_allclose((u * s) @ vh, a, atol=1e-3),
+    "qr": check_qr,
+    "fft": lambda x, _, y: np.testing.assert_allclose(y, fourier(len(x), -1) @ x, atol=1e-4),
+    "ifft": lambda x, _, y: np.testing.assert_allclose(y, fourier(len(x), 1) @ x, atol=1e-4),
     "sort": lambda x, y: np.testing.assert_array_equal(y, sorted(x.tolist())),
     "argsort": lambda x, p: np.testing.assert_array_equal(p, sorted(range(len(x)), key=x.tolist().__getitem__)),
 }

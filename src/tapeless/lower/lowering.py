@@ -85,13 +85,15 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     fastmath = fastmath and not strict
     known: dict[str, Lowered] = {}
     sites: dict[Site, int] = {}  # of all functions, with their numbers
+    routines: dict[str, Program] = {}
     name = _symbol(function.name)
     for k, f in enumerate(function.calls):
-        lo = Lowerer(f, schedule, RULES, known, sites)
+        lo = Lowerer(f, schedule, RULES, known, sites, routines)
         known[f.name] = _lowered(lo, f"{name}.{k}.{_symbol(f.name)}", {*f.sizes, *f.params}, fastmath, strict)
-    lo = Lowerer(function, schedule, RULES, known, sites)
+    lo = Lowerer(function, schedule, RULES, known, sites, routines)
     entry = _lowered(lo, name, set(function.sizes), fastmath, strict)
-    functions = tuple(replace(callee.program, sites=tuple(sites)) for callee in known.values())
+    made = (*routines.values(), *(callee.program for callee in known.values()))
+    functions = tuple(replace(f, sites=tuple(sites), fastmath=fastmath, strict=strict) for f in made)
     program = replace(entry.program, sites=tuple(sites), functions=functions)
     if schedule.apart:
         program = outside(inside_kernels(program))

@@ -126,6 +126,14 @@ def _qr_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return _same(types[0]), Type(types[0].dtype, (columns, columns))
 
 
+def _fft_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    """Of a vector, and the roots of unity of its size."""
+    x, roots = types
+    fits = x.rank == roots.rank == 1 and x.dtype is roots.dtype and x.dtype in COMPLEX
+    _expect(fits, "fft", "two complex vectors of one type", types)
+    return (_same(x),)
+
+
 def _element(type: Type) -> Type:
     return Type(type.dtype)
 
@@ -164,6 +172,14 @@ def _cholesky_adjoint(factor: Any, adj: Any) -> Any:
     return np.tril(whole + whole.T) * (1 - 0.5 * np.eye(len(factor), dtype=factor.dtype))
 
 
+def _fft(x: Any, roots: Any) -> Any:
+    return np.fft.fft(x).astype(x.dtype)
+
+
+def _ifft(x: Any, roots: Any) -> Any:
+    return (np.fft.ifft(x) * max(len(x), 1)).astype(x.dtype)
+
+
 def _svd(a: Any, least: Any) -> tuple[Any, ...]:
     return tuple(np.linalg.svd(a, full_matrices=False))
 
@@ -190,6 +206,8 @@ ROWS = (
     LibraryOp("eig", 1, _eig_types, _evaluation(lambda a: tuple(np.linalg.eig(a))), "25 n^3"),
     LibraryOp("svd", 2, _svd_types, _evaluation(_svd), "20 m n^2"),
     LibraryOp("qr", 1, _qr_types, _evaluation(lambda a: tuple(np.linalg.qr(a))), "4 m n^2"),
+    LibraryOp("fft", 2, _fft_types, _evaluation(_fft), "5 n log n"),
+    LibraryOp("ifft", 2, _fft_types, _evaluation(_ifft), "5 n log n"),
     LibraryOp("cholesky_adjoint", 2, _two_matrices, _evaluation(_cholesky_adjoint), "2/3 n^3"),
     LibraryOp("sort", 1, _of_vector("sort", _same), _evaluation(_sort), "n log n"),
     LibraryOp("argsort", 1, _of_vector("argsort", _positions), _evaluation(_argsort), "n log n"),

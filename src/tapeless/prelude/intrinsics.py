@@ -20,6 +20,13 @@ def each_matrix(function: Callable[..., Any], a: Any) -> Any:
     return np.stack(found)
 
 
+def each_row(function: Callable[..., Any], a: Any, *shared: Any) -> Any:
+    """`function(row, *shared)` of every row along the last axis."""
+    if a.ndim == 1:
+        return function(a, *shared)
+    return np.stack([each_row(function, row, *shared) for row in a]) if len(a) else a
+
+
 def eigh(a: Any) -> Any:
     """Eigenvalues and vectors of one Hermitian matrix, of which the lower triangle is read."""
     return tuple(np.linalg.eigh(a))
@@ -38,6 +45,16 @@ def svd(a: Any, least: Any) -> Any:
 def qr(a: Any) -> Any:
     """Of one matrix with at least as many rows as columns."""
     return tuple(np.linalg.qr(a))
+
+
+def fft(x: Any, roots: Any) -> Any:
+    """The transform of one complex vector; `roots` are exp(-2 pi i k / n) for k below n, and any more."""
+    return np.fft.fft(x).astype(x.dtype)
+
+
+def ifft(x: Any, roots: Any) -> Any:
+    """With exp(2 pi i k / n), and without the factor 1 / n."""
+    return (np.fft.ifft(x) * len(x)).astype(x.dtype)
 
 
 def solve_lower(a: Any, b: Any) -> Any:

@@ -16,8 +16,9 @@ Written = TypeVar("Written", bound=Callable[..., Any])
 WRITTEN: dict[str, Callable[..., Any]] = {}  # by dotted name: "np.pad", "scipy.stats.norm.logpdf"
 # The modules that write functions of a library, which are read once somebody has imported that.
 MODULES = {
+    "scipy.fft": ("scipy_transforms",),
     "scipy.linalg": ("linear_algebra",),
-    "numpy": ("applying", "coefficients", "diagonals", "editing", "elements", "histograms", "joining", "ordering", "padding", "products", "quantiles", "sequences", "signals", "spread", "linear_algebra"),
+    "numpy": ("applying", "coefficients", "diagonals", "editing", "elements", "histograms", "joining", "ordering", "padding", "products", "quantiles", "sequences", "signals", "spread", "writing", "linear_algebra", "transforms"),
     "scipy.special": ("special_functions", "orthogonal"),
     "scipy.stats": ("continuous", "light_tails", "heavy_tails", "discrete", "multivariate", "samples"),
 }

@@ -191,6 +191,8 @@ def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]
         case "sort":
             order = m.library("argsort", args[0], type=args[0].type.with_dtype(DType.i64))
             return [_gather(emit, _var(t[0]), order)]
+        case "fft" | "ifft":  # linear in the numbers; the roots are constants
+            return [m.library(exp.name, _var(t[0]), args[1], type=out.type)] if t[0] is not None else [None]
         case "argsort":
             return [None]
         case name:
@@ -257,6 +259,8 @@ def _vjp(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
             order = m.library("argsort", args[0], type=args[0].type.with_dtype(DType.i64))
             back = m.library("argsort", order, type=order.type)
             reverse.add(args[0], _gather(emit, _var(adj), back))
+        case "fft" | "ifft":  # its matrix is symmetric
+            reverse.add(args[0], m.library(exp.name, _var(adj), args[1], type=out.type))
         case "argsort":
             pass
         case name:

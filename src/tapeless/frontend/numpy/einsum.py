@@ -1,51 +1,112 @@
 """np.einsum: sums of products over named axes.
 
-Takes arrays with a letter for each axis; gives a new array. Products of two operands that sum over one letter are
-matrix products; anything else is a nest of maps over the letters that stay with a reduction over the others inside.
+Takes arrays with a letter for each axis, '...' standing for the others; gives a new array. Products of two operands
+that sum over one letter are matrix products; anything else is a nest of maps over the letters that stay with a
+reduction over the others inside.
 """
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from functools import reduce
 
-from tapeless.frontend.data.arguments import array, known, text
+from tapeless.frontend.data.arguments import array, integer, known, text
 from tapeless.frontend.data.arrays import cast, read, wrap
 from tapeless.frontend.data.atoms import same_size
+from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.scalars import arithmetic
 from tapeless.frontend.numpy.elementwise import common_dtype
 from tapeless.frontend.numpy.library_calls import library, tested
 from tapeless.frontend.numpy.reductions import operator
+from tapeless.frontend.numpy.shapes import WHOLE
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Array, Scalar, Value
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.core import Sweep
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, const
 
 Operand = tuple[Var, list[str]]  # contents and letters
 
+REST = "."  # stands for '...' in a term
+LETTERS = string.ascii_uppercase + string.ascii_lowercase
+
 
 @known("np.einsum")
-def einsum(ctx: Context, subscripts: Value, *operands: Value) -> Value:
-    spec = text(ctx, "np.einsum: the subscripts", subscripts).replace(" ", "")
-    left, arrow, right = spec.partition("->")
+def einsum(ctx: Context, subscripts: Value, *operands: Value, optimize: Value | None = None) -> Value:
+    if isinstance(subscripts, Static):
+        spec = text(ctx, "np.einsum: the subscripts", subscripts).replace(" ", "")
+    else:
+        spec, operands = _by_lists(ctx, (subscripts, *operands))
+    left, arrow, right = spec.replace("...", REST).partition("->")
     terms = left.split(",")
-    if "." in spec or not all(c.isalpha() or c == "," for c in left + right):
+    legal = all(c.isalpha() or c in f",{REST}" for c in left + right) and REST not in spec.replace("...", "")
+    if not legal or any(term.count(REST) > 1 for term in (*terms, right)):
         ctx.fail("TP112", f"np.einsum: the subscripts '{spec}' cannot be compiled", "name every axis with a letter.")
     if len(terms) != len(operands):
         ctx.fail("TP112", f"np.einsum: '{spec}' has {len(terms)} operands, but {len(operands)} were given")
+    values = [array(ctx, "np.einsum", operand) for operand in operands]
+    others = [_others(ctx, term, v.type.rank) for term, v in zip(terms, values, strict=True)]
+    most = max(others, key=len)
     if not arrow:  # letters that occur once, in alphabetical order
-        right = "".join(sorted(c for c in set(left) - {","} if left.count(c) == 1))
-    if len(set(right)) != len(right) or not set(right) <= set(left):
+        right = "".join(sorted(c for c in set(left) - {",", REST} if left.count(c) == 1))
+        right = REST * (REST in left) + right
+    if most and REST not in right:
+        ctx.fail("TP112", f"np.einsum: the result '{right}' must have the axes of '...'", "write '...' there, too.")
+    if len(set(right)) != len(right) or not set(right) - {REST} <= set(left):
         ctx.fail("TP112", f"np.einsum: the result '{right}' must name axes of the operands, each once")
-    values = []
-    for term, operand in zip(terms, operands, strict=True):
-        value = array(ctx, "np.einsum", operand)
-        if value.type.rank != len(term):
-            ctx.shape_error(
-                "TP202", f"np.einsum: '{term}' names {len(term)} axes of an array that has {value.type.rank}"
-            )
-        values.append((value, list(term)))
-    return contract(ctx, "np.einsum", values, list(right))
+    named = [list(term.replace(REST, rest)) for term, rest in zip(terms, others, strict=True)]
+    return contract(ctx, "np.einsum", _without_ones(ctx, values, named), list(right.replace(REST, most)))
+
+
+def _by_lists(ctx: Context, args: Sequence[Value]) -> tuple[str, tuple[Value, ...]]:
+    """Operands and lists of numbers in turn, a last list being that of the result: as a string and the operands."""
+    pairs = len(args) // 2
+    terms = [_letters(ctx, v) for v in args[1 : 2 * pairs : 2]]
+    spec = ",".join(terms)
+    return spec if len(args) == 2 * pairs else f"{spec}->{_letters(ctx, args[-1])}", tuple(args[0 : 2 * pairs : 2])
+
+
+def _letters(ctx: Context, numbers: Value) -> str:
+    found = []
+    for item in numbers.items if isinstance(numbers, Sequence_) else (numbers,):
+        if isinstance(item, Static) and item.value is Ellipsis:
+            found.append("...")
+            continue
+        number = integer(ctx, "np.einsum: the number of an axis", item)
+        if not 0 <= number < len(LETTERS):
+            ctx.fail("TP112", f"np.einsum: axes are numbered from 0 to {len(LETTERS) - 1}, not {number}")
+        found.append(LETTERS[number])
+    return "".join(found)
+
+
+def _others(ctx: Context, term: str, rank: int) -> str:
+    """Names for the axes that '...' stands for: digits, so that the last axes of all operands have the same ones."""
+    count = rank - len(term.replace(REST, ""))
+    if count < 0 or (count and REST not in term):
+        shown = term.replace(REST, "...")
+        ctx.shape_error("TP202", f"np.einsum: '{shown}' names {rank - count} axes of an array that has {rank}")
+    return "".join(str(k) for k in reversed(range(count)))
+
+
+def _without_ones(ctx: Context, values: Sequence[Array], named: Sequence[list[str]]) -> list[tuple[Array, list[str]]]:
+    """Leaves out axes of length 1 that are repeated, since other operands are longer there."""
+    shapes = [ctx.dims(v.type.shape) for v in values]
+    longer = {
+        c for dims, letters in zip(shapes, named, strict=True) for c, d in zip(letters, dims, strict=True)
+        if d != 1 and d not in ctx.short
+    }  # fmt: skip
+    found = []
+    for value, dims, letters in zip(values, shapes, named, strict=True):
+        away = [
+            (d == 1 or d in ctx.short) and c in longer and letters.count(c) == 1
+            for c, d in zip(letters, dims, strict=True)
+        ]
+        if any(away):
+            first = Sequence_(tuple(weak(0) if a else WHOLE for a in away))
+            value = array(ctx, "np.einsum", get_item(ctx, value, first))
+            letters = [c for c, a in zip(letters, away, strict=True) if not a]
+        found.append((value, letters))
+    return found
 
 
 def contract(ctx: Context, name: str, operands: Sequence[tuple[Array, list[str]]], result: list[str]) -> Value:

@@ -40,6 +40,18 @@ def _each_matrix(ctx: Context, function: Value, a: Value) -> Value:
     return rebuilt(shape[0], list(made.items)) if isinstance(made, Sequence_) else made
 
 
+@stands_for(intrinsics.each_row)
+def _each_row(ctx: Context, function: Value, a: Value, *shared: Value) -> Value:
+    rows = array(ctx, "each_row", a)
+
+    def lane(row: Var) -> list[Atom]:
+        return [atom_of(ctx, call_value(ctx, function, [ctx.new_cell(row), *shared]))]
+
+    if rows.type.rank == 1:
+        return call_value(ctx, function, [rows, *shared])
+    return over_leading(ctx, [(read(ctx, rows), 1)], lane)
+
+
 def _of_library(name: str, function: Callable[..., Any]) -> None:
     def body(ctx: Context, a: Value, b: Value | None = None) -> Value:
         given = [array(ctx, name, v) for v in (a, b) if v is not None]
@@ -50,5 +62,5 @@ def _of_library(name: str, function: Callable[..., Any]) -> None:
     stands_for(function)(body)
 
 
-for _name in ("eigh", "eig", "svd", "qr", "solve_lower", "solve_upper"):
+for _name in ("eigh", "eig", "svd", "qr", "fft", "ifft", "solve_lower", "solve_upper"):
     _of_library(_name, getattr(intrinsics, _name))

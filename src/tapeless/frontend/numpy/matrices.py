@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapeless.frontend.data import scalars
-from tapeless.frontend.data.arguments import array, dtype, known, text, vector
+from tapeless.frontend.data.arguments import array, axis, dtype, known, text, vector
 from tapeless.frontend.data.arrays import read
 from tapeless.frontend.data.atoms import apply, select
 from tapeless.frontend.data.dimensions import dim_of
-from tapeless.frontend.numpy.batch import over_leading
+from tapeless.frontend.numpy.batch import lanes_last, over_leading
 from tapeless.frontend.numpy.elementwise_options import borrowed
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Borrowed, Scalar, Sequence_, Value
@@ -128,9 +128,22 @@ def diagflat(ctx: Context, source: Array, offset: Atom) -> Array:
     return ctx.new_cell(ctx.b.for_(ctx.size_atom(n), [zeros], body, ["m"])[0])
 
 
-def diagonal(ctx: Context, matrix: Array, offset: Atom) -> Array:
-    """A diagonal of a matrix, which NumPy has as a read-only view."""
-    rows, columns = (ctx.size_atom(d) for d in matrix.type.shape)
+@known("np.diagonal")
+def np_diagonal(
+    ctx: Context, a: Value, offset: Value | None = None, axis1: Value | None = None, axis2: Value | None = None
+) -> Value:
+    value = array(ctx, "np.diagonal", a)
+    first, second = (
+        axis(ctx, "np.diagonal", given, value.type.rank, usual) for given, usual in ((axis1, 0), (axis2, 1))
+    )
+    if first == second:
+        ctx.fail("TP202", "np.diagonal: axis1 and axis2 cannot be the same")
+    return diagonal(ctx, value, index_of(ctx, "np.diagonal", offset), first, second)
+
+
+def diagonal(ctx: Context, source: Array, offset: Atom, first: int = 0, second: int = 1) -> Array:
+    """The diagonals of matrices, which NumPy has as a read-only view."""
+    rows, columns = (ctx.size_atom(source.type.shape[k]) for k in (first, second))
     down = apply(ctx, "max", apply(ctx, "neg", offset), i64(0)) if offset != i64(0) else i64(0)
     right = apply(ctx, "max", offset, i64(0)) if offset != i64(0) else i64(0)
     if offset == i64(0) and rows == columns:
@@ -138,15 +151,18 @@ def diagonal(ctx: Context, matrix: Array, offset: Atom) -> Array:
     else:
         count = apply(ctx, "min", apply(ctx, "sub", rows, down), apply(ctx, "sub", columns, right))
         count = apply(ctx, "max", count, i64(0))
-    var = read(ctx, matrix)
 
-    def element(i: Var) -> list[Atom]:
-        r, c = (i if s == i64(0) else apply(ctx, "add", i, s) for s in (down, right))
-        return [ctx.b.index(var, [At(r), At(c)])]
+    def line(matrix: Var) -> list[Atom]:
+        def element(i: Var) -> list[Atom]:
+            r, c = (i if s == i64(0) else apply(ctx, "add", i, s) for s in (down, right))
+            return [ctx.b.index(matrix, [At(r), At(c)])]
 
-    made = ctx.new_cell(ctx.b.map(ctx.atom_dim(count), [], element, "m")[0])
-    how = Borrowed("diagonal", (offset,))
-    return borrowed(ctx, made, matrix, "a diagonal taken from a matrix cannot be written", how)
+        return list(ctx.b.map(ctx.atom_dim(count), [], element, "m"))
+
+    made = over_leading(ctx, [(lanes_last(ctx, read(ctx, source), (first, second)), 2)], line)
+    assert isinstance(made, Array)
+    how = Borrowed("diagonal", (offset, i64(first), i64(second)))
+    return borrowed(ctx, made, source, "a diagonal taken from a matrix cannot be written", how)
 
 
 @known("np.meshgrid")

@@ -15,8 +15,7 @@ from tapeless.frontend.data.atoms import apply, convert
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.data.python_operators import static_key
-from tapeless.frontend.numpy.matrices import diagonal as diagonal_of
-from tapeless.frontend.numpy.matrices import index_of
+from tapeless.frontend.numpy.matrices import np_diagonal
 from tapeless.frontend.numpy.shapes import flat, np_transpose, to_shape
 from tapeless.frontend.numpy.sorting import sort_in_place
 from tapeless.frontend.state.context import Context, type_text
@@ -146,11 +145,10 @@ def _sort(ctx: Context, a: Value, axis: Value | None = None) -> Value:
 
 
 @method("diagonal")
-def _diagonal(ctx: Context, a: Value, offset: Value | None = None) -> Value:
-    matrix = array(ctx, ".diagonal", a)
-    if matrix.type.rank != 2:
-        ctx.fail("TP202", ".diagonal takes a matrix here")
-    return diagonal_of(ctx, matrix, index_of(ctx, ".diagonal", offset))
+def _diagonal(
+    ctx: Context, a: Value, offset: Value | None = None, axis1: Value | None = None, axis2: Value | None = None
+) -> Value:
+    return np_diagonal(ctx, a, offset, axis1, axis2)
 
 
 @method("is_integer")

@@ -6,8 +6,10 @@ is in the package `prelude`.
 
 from __future__ import annotations
 
+import os
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tapeless.frontend.source.origins import made_here
@@ -15,15 +17,25 @@ from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.surroundings import python_function
 from tapeless.frontend.state.values import Value
+from tapeless.prelude import registry
+
+FOLDER = os.path.dirname(registry.__file__) + os.sep
 
 
 def inline(
     ctx: Context, function: Callable[..., Any], args: Sequence[Value], keywords: Mapping[str, Value] | None = None
 ) -> Value:
     assert isinstance(function, types.FunctionType)
+    with inside(ctx):
+        return call_value(ctx, python_function(ctx, made_here(function)), args, keywords)
+
+
+@contextmanager
+def inside(ctx: Context) -> Iterator[None]:
+    """Errors and statements belong to the call around, and nothing is watched."""
     ctx.inside_prelude += 1
     try:
-        return call_value(ctx, python_function(ctx, made_here(function)), args, keywords)
+        yield
     finally:
         ctx.inside_prelude -= 1
 

@@ -20,10 +20,12 @@ from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.numpy.creation import at_least, check_order
 from tapeless.frontend.numpy.elementwise import common_dtype
 from tapeless.frontend.numpy.elementwise_options import borrowed
+from tapeless.frontend.numpy.prelude import inline
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Borrowed, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Range
 from tapeless.ir.types import Atom, Const, Dim, Var, i64
+from tapeless.prelude import joining
 
 axis_argument = axis  # a parameter of the same name hides it
 WHOLE = SliceValue(None, None, None)
@@ -236,6 +238,8 @@ def joined(ctx: Context, name: str, parts: Sequence[Array], place: int) -> Array
 
 @known("np.concatenate", "np.concat")
 def concatenate(ctx: Context, arrays: Value, axis: Value | None = FIRST) -> Value:
+    if isinstance(arrays, Array):
+        return make_array(ctx, flat(ctx, arrays)) if axis is None else inline(ctx, joining.rows_joined, [arrays, axis])
     parts = parts_of(ctx, "np.concatenate", arrays)
     if axis is None:
         return joined(ctx, "np.concatenate", [flat(ctx, p) for p in parts], 0)
@@ -244,6 +248,8 @@ def concatenate(ctx: Context, arrays: Value, axis: Value | None = FIRST) -> Valu
 
 @known("np.stack")
 def stack(ctx: Context, arrays: Value, axis: Value | None = None) -> Value:
+    if isinstance(arrays, Array):
+        return inline(ctx, joining.stack_of_rows, [arrays, axis or weak(0)])
     items = tuple(items_of(ctx, "the list of np.stack", arrays))
     if not items:
         ctx.fail("TP112", "np.stack needs at least one array")
@@ -259,17 +265,23 @@ def stack(ctx: Context, arrays: Value, axis: Value | None = None) -> Value:
 
 @known("np.hstack")
 def hstack(ctx: Context, tup: Value) -> Value:
+    if isinstance(tup, Array):
+        return inline(ctx, joining.hstack_of_rows, [tup])
     parts = parts_of(ctx, "np.hstack", tup, 1)
     return joined(ctx, "np.hstack", parts, 0 if parts[0].type.rank == 1 else 1)
 
 
 @known("np.vstack")
 def vstack(ctx: Context, tup: Value) -> Value:
+    if isinstance(tup, Array):
+        return inline(ctx, joining.vstack_of_rows, [tup])
     return joined(ctx, "np.vstack", parts_of(ctx, "np.vstack", tup, 2), 0)
 
 
 @known("np.column_stack")
 def column_stack(ctx: Context, tup: Value) -> Value:
+    if isinstance(tup, Array):
+        return inline(ctx, joining.column_stack_of_rows, [tup])
     columns = []
     for p in parts_of(ctx, "np.column_stack", tup, 1):
         columns.append(array(ctx, "", get_item(ctx, p, Sequence_((WHOLE, Static(None))))) if p.type.rank == 1 else p)

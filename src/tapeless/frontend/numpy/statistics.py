@@ -14,14 +14,17 @@ from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.numpy.batch import along
 from tapeless.frontend.numpy.elementwise import ROWS, apply_row
+from tapeless.frontend.numpy.prelude import inline
 from tapeless.frontend.numpy.reductions import fold, no_complex, over_lanes, reduced_size, refuse_empty, sum_
 from tapeless.frontend.numpy.shapes import reshaped
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Scalar, Value
+from tapeless.frontend.state.values import Scalar, Static, Value, weak
 from tapeless.ir.types import Atom, DType, Var, const, one_of, zero_of
 from tapeless.ops.promotion import float_dtype
+from tapeless.prelude.exponentials import weighted_logsumexp
 
 dtype_argument, axis_argument = dtype, axis  # parameters of the same names hide them
+NO = weak(False)
 
 
 def mean_of(ctx: Context, lane: Var, kind: DType) -> Atom:
@@ -155,8 +158,19 @@ def sum_of_exponentials(ctx: Context, lane: Var, kind: DType, top: Atom, finite:
 
 
 @known("special.logsumexp")
-def logsumexp(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
+def logsumexp(
+    ctx: Context,
+    a: Value,
+    axis: Value | None = None,
+    b: Value | None = None,
+    keepdims: Value | None = None,
+    return_sign: Value | None = None,
+) -> Value:
     name = "scipy.special.logsumexp"
+    if return_sign not in (None, NO):
+        ctx.fail("TP112", f"{name}: the argument 'return_sign' cannot be compiled", "leave it out.")
+    if b not in (None, Static(None)):
+        return inline(ctx, weighted_logsumexp, [a, axis or Static(None), b, keepdims or NO])
     value = array(ctx, name, a)
     no_complex(ctx, name, value)
     kind = float_dtype(value.type.dtype)

@@ -1,7 +1,7 @@
-"""Methods of NumPy's ufuncs: np.add.at, np.add.reduce, np.add.accumulate, np.add.outer.
+"""Methods of NumPy's ufuncs: np.add.at, np.add.reduce, np.add.accumulate, np.add.reduceat, np.add.outer.
 
 Takes the ufunc and the arguments. `at` is a loop that updates the array in order, as NumPy does it; the others are the
-functions of the same meaning.
+functions of the same meaning, where there is one, and loops of the package `prelude` for the rest.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data.arguments import axis as axis_argument
 from tapeless.frontend.data.arguments import numeric, with_signature
 from tapeless.frontend.data.arrays import (
     before_write,
@@ -22,21 +23,31 @@ from tapeless.frontend.data.arrays import (
     shape_of,
     write,
 )
+from tapeless.frontend.numpy.batch import along
 from tapeless.frontend.numpy.elementwise import ScalarRule, rule_of
-from tapeless.frontend.numpy.reductions import all_, any_, max_, min_, prod, sum_
-from tapeless.frontend.numpy.scans import cumprod, cumsum
+from tapeless.frontend.numpy.prelude import inline
+from tapeless.frontend.numpy.reductions import all_, any_, max_, min_, no_complex, prod, sum_
+from tapeless.frontend.numpy.scans import cumprod, cumsum, running
 from tapeless.frontend.numpy.shapes import FIRST, reshaped
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import Handler, bound_to
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.core import At, Axis, Range
-from tapeless.ir.types import Atom, Dim, Var, i64
+from tapeless.ir.types import Atom, Dim, DType, Var, i64
 from tapeless.ops.promotion import KIND
+from tapeless.prelude import ufunc_methods
 
 REDUCE: dict[str, Callable[..., Value]] = {
     "add": sum_, "multiply": prod, "maximum": max_, "minimum": min_, "logical_and": all_, "logical_or": any_,
 }  # fmt: skip
 ACCUMULATE: dict[str, Callable[..., Value]] = {"add": cumsum, "multiply": cumprod}
+SCANS = {"maximum": ("maximum", "or"), "minimum": ("minimum", "and")}  # rows, and those for bools
+# Whose results are of the kind of their operands, or become that: those that can go along an axis.
+STEPS = frozenset((
+    "add", "multiply", "maximum", "minimum", "logical_and", "logical_or", "logical_xor", "subtract", "divide",
+    "floor_divide", "remainder", "fmod", "power", "fmax", "fmin", "hypot", "arctan2", "logaddexp", "bitwise_and",
+    "bitwise_or", "bitwise_xor",
+))  # fmt: skip
 
 
 @bound_to(np.ufunc)
@@ -44,9 +55,9 @@ def ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
     """A handler for `ufunc.name`, or None."""
     full = f"np.{ufunc.__name__}.{name}"
     found = rule_of(f"np.{ufunc.__name__}")
-    if name in ("reduce", "accumulate"):
-        function = (REDUCE if name == "reduce" else ACCUMULATE).get(ufunc.__name__)
-        return None if function is None else with_signature(full, _along_first(full, function, name == "reduce"))
+    along_axis = _along_axis(full, ufunc, name) if found is not None and ufunc.__name__ in STEPS else None
+    if along_axis is not None:
+        return with_signature(full, along_axis)
     if found is None or found[0] != 2:
         return None
     rule = found[1]
@@ -58,15 +69,37 @@ def ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
     return None
 
 
-def _along_first(name: str, function: Callable[..., Value], of_numbers: bool) -> Callable[..., Value]:
-    """Unlike np.sum, the method works along axis 0 unless told otherwise; None still means all axes."""
+def _along_axis(full: str, ufunc: np.ufunc, name: str) -> Callable[..., Value] | None:
+    """Unlike np.sum, these methods work along axis 0 unless told otherwise; None still means all axes."""
 
-    def body(ctx: Context, array: Value, axis: Value | None = FIRST) -> Value:
-        if not of_numbers and isinstance(numeric(ctx, name, array), Scalar):
-            ctx.fail("TP202", f"{name} works along an axis, and a number has none")
-        return function(ctx, array, axis)
+    def reduce(ctx: Context, array: Value, axis: Value | None = FIRST, keepdims: Value | None = None) -> Value:
+        function = REDUCE.get(ufunc.__name__)
+        if function is not None:
+            return function(ctx, array, axis, keepdims=keepdims)
+        return inline(ctx, ufunc_methods.reduced, [Static(ufunc), array, axis or Static(None), keepdims or weak(False)])
 
-    return body
+    def accumulate(ctx: Context, array: Value, axis: Value | None = FIRST) -> Value:
+        value = numeric(ctx, full, array)
+        if isinstance(value, Scalar):
+            ctx.fail("TP202", f"{full} works along an axis, and a number has none")
+        if axis is None:
+            ctx.fail("TP112", f"{full} needs one axis", "use .ravel() first.")
+        function = ACCUMULATE.get(ufunc.__name__)
+        if function is not None:
+            return function(ctx, value, axis)
+        if ufunc.__name__ in SCANS:
+            kind = value.type.dtype
+            no_complex(ctx, full, value)
+            row = SCANS[ufunc.__name__][kind is DType.bool]
+            place = axis_argument(ctx, full, axis, value.type.rank)
+            return along(ctx, value, [place], lambda lane: running(ctx, row, lane, kind))
+        return inline(ctx, ufunc_methods.accumulated, [Static(ufunc), value, axis])
+
+    def reduceat(ctx: Context, array: Value, indices: Value, axis: Value | None = FIRST) -> Value:
+        return inline(ctx, ufunc_methods.reduced_at, [Static(ufunc), array, indices, axis or FIRST])
+
+    methods: dict[str, Callable[..., Value]] = {"reduce": reduce, "accumulate": accumulate, "reduceat": reduceat}
+    return methods.get(name)
 
 
 def _outer(ctx: Context, name: str, rule: ScalarRule, a: Value, b: Value) -> Value:

@@ -101,7 +101,9 @@ lowers = RULES.of  # a rule emits code that makes the variables
 
 
 class Lowerer:
-    """`callees` are the functions of the program that are `Lowered` already; `sites` those of its errors."""
+    """`callees` are the functions of the program that are `Lowered` already, `routines` those that lowering itself
+    needs; `sites` are those of its errors.
+    """
 
     def __init__(
         self,
@@ -110,8 +112,10 @@ class Lowerer:
         rules: Mapping[type, Rule],
         callees: Mapping[str, Any],
         sites: dict[loopir.Site, int],
+        routines: dict[str, loopir.Program] | None = None,
     ) -> None:
         self.function, self.schedule, self.rules, self.callees = function, schedule, rules, callees
+        self.routines: dict[str, loopir.Program] = {} if routines is None else routines
         self.code = Code(sites)
         self.code.launched = schedule.launched if schedule.each else None
         self.scalars: dict[Var, Atom] = {}

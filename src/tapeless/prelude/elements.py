@@ -1,0 +1,72 @@
+"""Functions of single elements, and what arrays are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeless.prelude.registry import refuse, stands_for
+
+
+@stands_for("np.iscomplexobj")
+def iscomplexobj(x: Any) -> Any:
+    return np.asarray(x).dtype.kind == "c"
+
+
+@stands_for("np.isrealobj")
+def isrealobj(x: Any) -> Any:
+    return np.asarray(x).dtype.kind != "c"
+
+
+@stands_for("np.iscomplex")
+def iscomplex(x: Any) -> Any:
+    return np.imag(x) != 0
+
+
+@stands_for("np.isreal")
+def isreal(x: Any) -> Any:
+    return np.imag(x) == 0
+
+
+@stands_for("np.real_if_close")
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    if np.asarray(a).dtype.kind == "c":
+        refuse("np.real_if_close gives a type that depends on the data", "use np.real.")
+    return np.asarray(a)
+
+
+@stands_for("np.logaddexp2")
+def logaddexp2(x1: Any, x2: Any, /) -> Any:
+    return np.logaddexp(x1 * np.log(2.0).item(), x2 * np.log(2.0).item()) / np.log(2.0).item()
+
+
+@stands_for("np.ldexp")
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """x * 2**n, in steps that do not overflow before the result does."""
+    x, n = np.asarray(x1), np.asarray(x2)
+    if x.dtype.kind != "f":
+        x = x.astype(float)
+    if n.dtype.kind != "i":
+        raise TypeError("ufunc 'ldexp' not supported for the input types")
+    most = 330 if x.dtype == np.float32 else 2400  # beyond, all is 0 or infinite; a third of it is a power that is not
+    n = np.clip(n, -most, most)
+    step = n // 3
+    for power in (step, step, n - 2 * step):
+        x = x * np.exp2(power.astype(float)).astype(x.dtype)
+    return x
+
+
+@stands_for("np.frexp")
+def frexp(x: Any, /) -> Any:
+    """x = m * 2**e, with m from 0.5 to 1; e is 0 where x is 0 or not finite."""
+    value = np.asarray(x)
+    if value.dtype.kind != "f":
+        value = value.astype(float)
+    usual = (value != 0) & np.isfinite(value)
+    size = np.abs(np.where(usual, value, 1))
+    power = np.where(usual, np.floor(np.log2(size)).astype(np.int64) + 1, 0)
+    part = np.ldexp(np.where(usual, value, 1), -power)
+    power = np.where(usual & (np.abs(part) >= 1), power + 1, power)  # log2 was rounded
+    power = np.where(usual & (np.abs(part) < 0.5), power - 1, power)
+    return np.where(usual, np.ldexp(np.where(usual, value, 1), -power), value), power.astype(np.int32)

@@ -1,0 +1,246 @@
+"""np.fft and scipy.fft: Fourier transforms of any length along any axes.
+
+A length with a prime factor above LARGE becomes a convolution of a length that is a power of two (Bluestein). The roots of
+unity are products of two from short tables, so that a table costs no more than a pass over the numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeless.prelude import intrinsics
+from tapeless.prelude.intrinsics import each_row
+from tapeless.prelude.registry import refuse, stands_for
+
+LARGE = 50
+
+
+def _roots(n: Any, sign: Any) -> Any:
+    """exp(sign 2 pi i k / n) for k from 0 to n."""
+    width = int(np.sqrt(n)) + 1
+    steps = np.arange(width)
+    fine = np.exp(1j * (sign * 2 * np.pi / n * steps))
+    coarse = np.exp(1j * (sign * 2 * np.pi / n * (steps * width)))
+    return (coarse[:, None] * fine).ravel()
+
+
+def _largest_factor(n: Any) -> Any:
+    largest, k = 1, 2
+    while k * k <= n:
+        if n % k == 0:
+            largest = k
+            n //= k
+        else:
+            k += 1
+    return max(largest, n)
+
+
+def _forward(x: Any, roots: Any) -> Any:
+    return intrinsics.fft(x, roots)
+
+
+def _back(x: Any, roots: Any) -> Any:
+    return intrinsics.ifft(x, roots)
+
+
+def _convolved(x: Any, chirp: Any, spectrum: Any, there: Any, here: Any) -> Any:
+    """With j k = (j^2 + k^2 - (j - k)^2) / 2, a transform is a convolution."""
+    size, n = spectrum.shape[0], x.shape[0]
+    padded = np.zeros(size, dtype=x.dtype)
+    padded[:n] = x * chirp
+    product = intrinsics.fft(padded, there) * spectrum
+    return intrinsics.ifft(product, here)[:n] * chirp / size
+
+
+def _by_convolution(x: Any, sign: float) -> Any:
+    n = x.shape[-1]
+    size = 1
+    while size < 2 * n - 1:
+        size *= 2
+    k = np.arange(n)
+    chirp = np.exp(1j * (sign * np.pi / n * (k * k % (2 * n)))).astype(x.dtype)
+    back = np.conj(chirp)
+    turned = np.zeros(size, dtype=x.dtype)
+    turned[:n] = back
+    turned[size - n + 1 :] = back[1:][::-1]
+    there, here = _roots(size, -1.0).astype(x.dtype), _roots(size, 1.0).astype(x.dtype)
+    return each_row(_convolved, x, chirp, intrinsics.fft(turned, there), there, here)
+
+
+def transform(x: Any, sign: float) -> Any:
+    """Along the last axis, with exp(sign 2 pi i j k / n)."""
+    n = x.shape[-1]
+    if n > 1 and _largest_factor(n) > LARGE:
+        return _by_convolution(x, sign)
+    return each_row(_forward if sign < 0 else _back, x, _roots(max(n, 1), sign).astype(x.dtype))
+
+
+# -- axes, sizes, norms
+
+
+def _complex(a: Any) -> Any:
+    a = np.asarray(a)
+    if np.iscomplexobj(a):
+        return a
+    return a.astype(np.complex64 if a.dtype == np.float32 else np.complex128)
+
+
+def _resized(a: Any, n: Any, axis: Any) -> Any:
+    """Cut, or with zeros behind."""
+    if n is None:
+        return a
+    if n < 1:
+        raise ValueError("Invalid number of FFT data points")
+    a = np.moveaxis(a, axis, -1)
+    kept = min(n, a.shape[-1])
+    out = np.zeros((*a.shape[:-1], n), dtype=a.dtype)
+    out[..., :kept] = a[..., :kept]
+    return np.moveaxis(out, -1, axis)
+
+
+def _scale(n: Any, norm: Any, forward: bool) -> Any:
+    if norm is None or norm == "backward":
+        return 1.0 if forward else 1.0 / n
+    if norm == "ortho":
+        return 1.0 / np.sqrt(n)
+    if norm == "forward":
+        return 1.0 / n if forward else 1.0
+    refuse("the norm of a Fourier transform must be 'backward', 'ortho' or 'forward'")
+
+
+def _along(a: Any, n: Any, axis: Any, norm: Any, forward: bool) -> Any:
+    a = np.moveaxis(_resized(_complex(a), n, axis), axis, -1)
+    if a.shape[-1] < 1:
+        raise ValueError("Invalid number of FFT data points")
+    made = transform(a, -1.0 if forward else 1.0)
+    factor = _scale(a.shape[-1], norm, forward)
+    if norm is None or norm == "backward":
+        made = made if forward else made * factor
+    else:
+        made = made * factor
+    return np.moveaxis(made.astype(a.dtype), -1, axis)
+
+
+@stands_for("np.fft.fft")
+def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+    return _along(a, n, axis, norm, True)
+
+
+@stands_for("np.fft.ifft")
+def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+    return _along(a, n, axis, norm, False)
+
+
+@stands_for("np.fft.rfft")
+def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+    if np.iscomplexobj(a):
+        refuse("np.fft.rfft takes real numbers", "use fft.")
+    made = np.moveaxis(_along(a, n, axis, norm, True), axis, -1)
+    return np.moveaxis(made[..., : made.shape[-1] // 2 + 1], -1, axis)
+
+
+def _whole(a: Any, n: Any) -> Any:
+    """All n numbers of a transform of real ones, of which the first half is given along the last axis."""
+    half = n // 2 + 1
+    a = _resized(a, half, -1)
+    first = a[..., :1].real + 0j
+    if n % 2:
+        rest = a[..., 1:]
+        return np.concatenate([first, rest, np.conj(rest[..., ::-1])], axis=-1)
+    rest, middle = a[..., 1 : half - 1], a[..., half - 1 :].real + 0j
+    return np.concatenate([first, rest, middle, np.conj(rest[..., ::-1])], axis=-1)
+
+
+@stands_for("np.fft.irfft")
+def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+    a = np.moveaxis(_complex(a), axis, -1)
+    size = 2 * (a.shape[-1] - 1) if n is None else n
+    if size < 1:
+        raise ValueError("Invalid number of FFT data points")
+    made = _along(_whole(a, size).astype(a.dtype), None, -1, norm, False).real
+    return np.moveaxis(made, -1, axis)
+
+
+@stands_for("np.fft.hfft")
+def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+    return irfft(np.conj(a), n, axis, _other(norm))
+
+
+@stands_for("np.fft.ihfft")
+def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+    return np.conj(rfft(a, n, axis, _other(norm)))
+
+
+def _other(norm: Any) -> Any:
+    return "forward" if norm is None or norm == "backward" else "backward" if norm == "forward" else norm
+
+
+def _axes(a: Any, s: Any, axes: Any) -> Any:
+    if axes is not None:
+        return tuple(axes)
+    if s is not None:
+        return tuple(range(-len(s), 0))
+    return tuple(range(a.ndim))
+
+
+def _sizes(s: Any, axes: Any) -> Any:
+    return (None,) * len(axes) if s is None else tuple(s)
+
+
+def _many(a: Any, s: Any, axes: Any, norm: Any, forward: bool) -> Any:
+    found = np.asarray(a)
+    places = _axes(found, s, axes)
+    for axis, n in tuple(zip(places, _sizes(s, places)))[::-1]:  # noqa: B905
+        found = _along(found, n, axis, norm, forward)
+    return found
+
+
+@stands_for("np.fft.fftn")
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+    return _many(a, s, axes, norm, True)
+
+
+@stands_for("np.fft.ifftn")
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+    return _many(a, s, axes, norm, False)
+
+
+@stands_for("np.fft.fft2")
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+    return _many(a, s, axes, norm, True)
+
+
+@stands_for("np.fft.ifft2")
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+    return _many(a, s, axes, norm, False)
+
+
+@stands_for("np.fft.rfftn")
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+    found = np.asarray(a)
+    places = _axes(found, s, axes)
+    sizes = _sizes(s, places)
+    found = rfft(found, sizes[-1], places[-1], norm)
+    return _many(found, None if s is None else sizes[:-1], places[:-1], norm, True) if len(places) > 1 else found
+
+
+@stands_for("np.fft.rfft2")
+def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+    return rfftn(a, s, axes, norm)
+
+
+@stands_for("np.fft.irfftn")
+def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+    found = np.asarray(a)
+    places = _axes(found, s, axes)
+    sizes = _sizes(s, places)
+    if len(places) > 1:
+        found = _many(found, None if s is None else sizes[:-1], places[:-1], norm, False)
+    return irfft(found, sizes[-1], places[-1], norm)
+
+
+@stands_for("np.fft.irfft2")
+def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+    return irfftn(a, s, axes, norm)

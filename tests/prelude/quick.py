@@ -1,0 +1,13 @@
+"""Many small programs, and most of their time would be LLVM's optimiser: tests that import `unoptimized` go without."""
+
+from functools import partial
+
+import pytest
+
+from tapeless.api import function
+from tapeless.runtime.compile import compile_specs
+
+
+@pytest.fixture(autouse=True)
+def unoptimized(monkeypatch):
+    monkeypatch.setattr(function, "compile_specs", partial(compile_specs, level=0))

@@ -1,0 +1,87 @@
+"""np.frexp, np.ldexp, np.logaddexp2, np.iscomplex and their kin."""
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tests.prelude.judged import judge
+from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+
+VECTOR = np.array([0.5, -1.5, 2.0, 0.25, 1.1, -0.75, 3.25])
+MATRIX = np.sin(np.arange(12.0) * 2 + 0.3).reshape(3, 4)
+WHOLE = np.array([[3, -1, 4], [1, -5, 9], [2, 6, 5]])
+COMPLEX = MATRIX + 1j * (MATRIX > 0)
+SPECIAL = np.array([0.0, np.inf, -np.inf, np.nan, 1e-310, 5e-324, 1.7e308, 2.0, 1.0, 0.5, 0.1, -8.0])
+VALUES = {
+    "complex": (
+        lambda z, x, w: (
+            np.iscomplex(z),
+            np.isreal(z),
+            np.iscomplex(x),
+            np.isreal(w),
+            np.iscomplexobj(z),
+            np.isrealobj(z),
+            np.iscomplexobj(2.0),
+            np.isrealobj(w),
+            np.real_if_close(x),
+            np.isreal(1j),
+            np.isreal(3.0),
+        ),
+        COMPLEX,
+        VECTOR,
+        WHOLE,
+    ),
+    "logaddexp2": (
+        lambda x, w: (np.logaddexp2(x, x[::-1]), np.logaddexp2(w, 2), np.logaddexp2(-np.inf, x), np.logaddexp2(1, 2)),
+        VECTOR,
+        WHOLE,
+    ),
+    "ldexp": (
+        lambda x, w: (
+            np.ldexp(x, 3),
+            np.ldexp(x, w[0, 0]),
+            np.ldexp(w, w),
+            np.ldexp(1.0, -1074),
+            np.ldexp(1e300, 200),
+            np.ldexp(3.0, -2000),
+            np.ldexp(np.array([1e-308, 1e308]), np.array([2040, -2080])),
+        ),
+        VECTOR,
+        WHOLE,
+    ),
+    "frexp": (lambda x, w, s: (np.frexp(x), np.frexp(w), np.frexp(s), np.frexp(8.0)), VECTOR, WHOLE, SPECIAL),
+}
+SLOPES = {
+    "slopes": (lambda x: (np.logaddexp2(x, x[::-1]), np.ldexp(x, 3), np.frexp(x)[0]), np.array([0.7, -1.3, 3.1])),
+}
+REFUSED = {
+    "by data": (lambda z: np.real_if_close(z), COMPLEX),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name):
+    function, *args = VALUES[name]
+    judge(function, *args, order=0)
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes(name):
+    function, *args = SLOPES[name]
+    judge(function, *args)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    function, *args = REFUSED[name]
+    with pytest.raises(tp.CompileError):
+        tp.function(function)(*args)
+
+
+def test_float32():
+    judge(
+        lambda x: (np.ldexp(x, 3), np.ldexp(x * 0, 999), np.ldexp(x, -150), np.frexp(x), np.logaddexp2(x, x)),
+        MATRIX.astype(np.float32),
+        order=0,
+        rtol=1e-6,
+    )
