@@ -6,16 +6,13 @@ from tapeless.api.derivatives import (
     custom_vjp,
     grad,
     hessian,
-    hvp,
     jacfwd,
     jacobian,
     jacrev,
-    jvp,
-    linearize,
     stop_gradient,
     value_and_grad,
-    vjp,
 )
+from tapeless.api.directions import hvp, jvp, linearize, vjp
 from tapeless.api.exact_numbers import fixed43, lognum
 from tapeless.api.function import Function, function
 from tapeless.api.operators import hist, loop, map, prange, reduce, scan, scatter, vmap
@@ -35,6 +32,7 @@ from tapeless.errors import (
     ShapeError,
     TapelessError,
 )
+from tapeless.ir.pytree import register_container, tree_map
 from tapeless.reversible.dialect.support import Stack, stack
 from tapeless.reversible.dialect.words import ancilla, between, branch, compute, pop, push, rot, uncompute
 from tapeless.version import VERSION as __version__
@@ -81,6 +79,7 @@ __all__ = [
     "progress",
     "push",
     "reduce",
+    "register_container",
     "reversible",
     "rot",
     "scan",
@@ -88,6 +87,7 @@ __all__ = [
     "stack",
     "stop_gradient",
     "symbolic",
+    "tree_map",
     "treeverse",
     "uncompute",
     "value_and_grad",

@@ -44,6 +44,6 @@ def test_functions_are_found_by_their_object():
 
 
 def test_a_value_without_a_rule_cannot_be_called():
-    assert {kind.__name__ for kind in CALLED} == {"Builtin", "Closure", "Method", "Static"}
+    assert {kind.__name__ for kind in CALLED} == {"Builtin", "Closure", "Instance", "Method", "Sequence_", "Static"}
     with pytest.raises(tp.CompileError, match="a float cannot be called"):
         tp.function(lambda x: (x + 1.0)(x))(1.0)

@@ -938,7 +938,7 @@ MEANT: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 LEFT_OUT = {
     "what a program is made of, not functions of numbers": (
-        "dict", "enumerate", "getattr", "isinstance", "list", "print", "range", "reversed", "slice", "tuple", "type", "zip", "len",
+        "dict", "enumerate", "getattr", "isinstance", "list", "print", "range", "reversed", "slice", "super", "tuple", "type", "zip", "len",
     ),
     "about element types, which have no values": ("np.dtype", "np.finfo", "np.iinfo", "np.promote_types", "np.result_type"),
     "operators, which are tried by tests/language": (

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeless.api.derivatives import jvp, vjp
+from tapeless.api.directions import jvp, vjp
 from tapeless.api.function import Function
 from tapeless.frontend.entry import written_function
 from tapeless.ir import pytree

@@ -1,4 +1,4 @@
-"""`tp.grad` and its family.
+"""`tp.grad` and its family; functions with derivatives of their own.
 
 Each makes a function that is compiled for the arguments it meets, like any `tp.function`; inside compiled code the same
 names are handled by `transforms.calls`. Names and arguments are those of JAX.
@@ -8,54 +8,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any, ParamSpec, Protocol, Self
 
-import numpy as np
-
-from tapeless.api.function import MEMORY, Function, asked, default_threads, in_short, wrong_options
+from tapeless.api.callables import Bound, Transform, by_name, pickled_function, unpickled_function
+from tapeless.api.function import Function
+from tapeless.api.function import function as compiled_function
 from tapeless.api.operators import check_recover
+from tapeless.api.options import MEMORY, asked, default_threads, wrong_options
 from tapeless.api.shared import shared
-from tapeless.errors import ArgumentError
 from tapeless.frontend.source.marks import Keys
-from tapeless.frontend.source.plain_objects import refused
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.handlers import OPERATORS, call_value
-from tapeless.frontend.state.surroundings import from_python
 from tapeless.frontend.state.values import Value
-from tapeless.ir import pytree
 from tapeless.runtime.peak import peak_of
 from tapeless.transforms import calls, custom_calls
 
 assert calls  # registers its handlers
-
-
-class Transform:
-    """A transform of a function with its options. Called in compiled code, it is the derived function."""
-
-    def __init__(self, name: str, function: Any, options: dict[str, Any], direct: bool = False) -> None:
-        self.name, self.function, self.options, self.direct = name, function, options, direct
-
-    def __tapeless_handler__(self) -> Callable[[Context, list[Value], dict[str, Value]], Value]:
-        def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
-            reads = ctx.reads
-            own = reads.origin_of(self)
-            function = from_python(ctx, reads.step(own, "own attribute", "function"), f"tp.{self.name} of")
-            given = reads.step(own, "own attribute", "options")
-            options = {k: from_python(ctx, reads.step(given, "own item", k), k) for k in self.options}
-            if self.direct:
-                return OPERATORS[self.name](ctx, [function, *args], {**options, **keywords})
-            return call_value(ctx, OPERATORS[self.name](ctx, [function], options), args, keywords)
-
-        return handler
-
-    def __tapeless_mark__(self) -> tuple[Any, ...]:
-        return (self.name, self.direct, Keys(self.options))
+P = ParamSpec("P")
 
 
 class Derived(Function[Any, Any]):
     """A derivative of a function, compiled when it is called."""
 
-    __slots__ = ("_given", "transform")
+    __slots__ = ("transform",)
 
     def __init__(self, transform: Transform, **options: Any) -> None:
         def run(*args: Any, **keywords: Any) -> Any:
@@ -64,17 +38,25 @@ class Derived(Function[Any, Any]):
         run.__tapeless_transform__ = transform  # type: ignore[attr-defined]
 
         base = transform.function
-        run.__name__ = run.__qualname__ = f"{transform.name}_of_{getattr(base, '__name__', 'function').strip('<>')}"
+        name = getattr(base, "__name__", "function")
+        run.__name__ = run.__qualname__ = f"{transform.name}_of_{name.strip('<>')}"
+        text = f"tp.{transform.name} of {name}, which takes the same arguments."
+        own = getattr(base, "__doc__", None) if hasattr(base, "__name__") else None
+        run.__doc__ = f"{text}\n\n{own}" if own else text
+        run.__module__ = getattr(base, "__module__", None) or run.__module__
         super().__init__(run, **options)
-        del self.__dict__["__tapeless_transform__"]  # functions that wrap this one are no transforms
         self.transform = transform
-        self._given = options
 
     def copy(self) -> Self:
         new = super().copy()
-        del new.__dict__["__tapeless_transform__"]
-        new.transform, new._given = self.transform, self._given
+        new.transform = self.transform
         return new
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        base = self.transform
+        if by_name(base.function) is self:
+            return str(base.function.__qualname__)
+        return _derived, (base.name, *pickled_function(base.function), base.options, base.direct, self._given)
 
     def _measured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[str], tuple[int, float]]:
         """Runs the derivative by another recovery on these arguments."""
@@ -89,13 +71,22 @@ class Derived(Function[Any, Any]):
         return measure
 
 
-def _check(name: str, function: Any) -> Any:
+def _derived(
+    name: str, holder: Any, path: tuple[str, ...], chosen: dict[str, Any], direct: bool, options: dict[str, Any]
+) -> Derived:
+    """For pickles: what was asked of the function."""
+    function = unpickled_function(holder, path)
+    key = (name, "pickled", *asked(chosen), direct, *asked(options))
+    return shared(function, key, lambda: Derived(Transform(name, function, chosen, direct), **options))
+
+
+def checked_function(name: str, function: Any) -> Any:
     if not callable(function):
         raise TypeError(f"tp.{name} takes a function, not {function!r}")
     return function
 
 
-def _plans(memory: str | None, recover: str) -> dict[str, Any]:
+def plans_of(memory: str | None, recover: str) -> dict[str, Any]:
     """What was said about recoveries, as options of a transform."""
     check_recover(recover)
     if memory is not None and not MEMORY.fullmatch(str(memory)):
@@ -104,7 +95,7 @@ def _plans(memory: str | None, recover: str) -> dict[str, Any]:
     return {k: v for k, v in said.items() if v is not None}
 
 
-def _right(name: str, options: dict[str, Any], others: Iterable[str] = ()) -> dict[str, Any]:
+def checked_options(name: str, options: dict[str, Any], others: Iterable[str] = ()) -> dict[str, Any]:
     """Options for the compiler that were given to a transform."""
     problem = wrong_options(name, options, ("recover", *others))
     if problem is not None:
@@ -114,6 +105,7 @@ def _right(name: str, options: dict[str, Any], others: Iterable[str] = ()) -> di
 
 def _options_of(function: Any) -> dict[str, Any]:
     """Compiled derivatives inherit the options of a tp.function, where they are not given others."""
+    function = function.__func__ if isinstance(function, Bound) else function
     if isinstance(function, Function):
         o = function.options
         return {
@@ -126,39 +118,60 @@ def _options_of(function: Any) -> dict[str, Any]:
 
 def _surroundings(function: Any) -> Any:
     """What else decides a derivative of this function: all that it inherits."""
+    function = function.__func__ if isinstance(function, Bound) else function
     if isinstance(function, Function):
         return (function.options, function.threads, function.cache)
     return default_threads()
 
 
-def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Callable[..., Derived]:
+OPTIONS_TEXT = """The result takes the arguments of `f`, and has `.python`, `.ir` and `.explain` as a `tp.function` has. In
+containers (tuples, lists, dicts, NamedTuples, dataclasses, and what `tp.register_container` has) the derivative has the
+same structure, with None in the place of None, texts, ints and truth values. An int alone has no derivative.
+
+    argnums: which positional arguments to differentiate by, from 0: a number, or several.
+    has_aux: True for a function that returns (value, more); more comes back beside the derivative.
+    memory: what the backward sweep may keep, like "64MB".
+    recover: how the values that loops overwrite come back: "auto", "recompute", "closed", "invert", "undo", "checkpoint",
+        "checkpoint:K" or "store".
+    Others are those of `tp.function`."""
+
+
+class Family(Protocol):
+    """How `tp.grad` and the like are called."""
+
+    def __call__(
+        self, f: Callable[P, Any], argnums: Any = 0, has_aux: Any = False, **options: Any
+    ) -> Function[P, Any]: ...
+
+
+def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Family:
     def make(f: Any, argnums: Any, has_aux: bool, memory: str | None, recover: str, options: dict[str, Any]) -> Derived:
-        _check(name, f)
-        plans = _plans(memory, recover)
+        checked_function(name, f)
+        plans = plans_of(memory, recover)
         numbers = (argnums,) if isinstance(argnums, int) else argnums
         if not isinstance(numbers, tuple | list) or not all(type(k) is int for k in numbers):
             raise TypeError(f"argnums of tp.{name} is an int or a tuple of ints, not {argnums!r}")
         chosen = {"argnums": argnums if isinstance(argnums, int) else tuple(numbers), "has_aux": has_aux, **plans}
         chosen |= {key: options[key] for key in extra if key in options}
         compiling = {key: value for key, value in options.items() if key not in extra}
-        _right(name, compiling, ("argnums", "has_aux", *extra))
+        checked_options(name, compiling, ("argnums", "has_aux", *extra))
         return Derived(Transform(name, f, chosen), **{**_options_of(f), **compiling})
 
     def transform(
-        f: Callable[..., Any],
+        f: Callable[P, Any],
         argnums: int | Sequence[int] = 0,
         has_aux: bool = False,
         *,
         memory: str | None = None,
         recover: str = "auto",
         **options: Any,
-    ) -> Derived:
+    ) -> Function[P, Any]:
         numbers = argnums if type(argnums) is int else repr(argnums)
         key = (name, numbers, has_aux, type(has_aux), memory, recover, _surroundings(f), *asked(options))
         return shared(f, key, lambda: make(f, argnums, has_aux, memory, recover, options))
 
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = doc
+    transform.__doc__ = f"{doc}\n\n{OPTIONS_TEXT}"
     transform.__tapeless__ = name  # type: ignore[attr-defined]
     return transform
 
@@ -171,7 +184,7 @@ jacobian = _family("jacobian", "The Jacobian, by whichever mode needs fewer runs
 hessian = _family("hessian", "The second derivatives of a function that returns one number.", ("sparse",))
 
 
-def _once(
+def derived(
     name: str,
     f: Callable[..., Any],
     direct: bool = False,
@@ -181,149 +194,9 @@ def _once(
     said, compiling = plans or {}, options or {}
 
     def make() -> Derived:
-        return Derived(Transform(name, _check(name, f), said, direct), **{**_options_of(f), **compiling})
+        return Derived(Transform(name, checked_function(name, f), said, direct), **{**_options_of(f), **compiling})
 
     return shared(f, ("direct", name, _surroundings(f), *asked(said), *asked(compiling)), make)
-
-
-def _kept(primals: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments as they are now: the caller may write his arrays before the derivative is asked for."""
-    leaves, tree = pytree.flatten(primals)
-    copies = {id(v): v.copy() for v in leaves if isinstance(v, np.ndarray)}  # one array passed twice stays one
-    kept: tuple[Any, ...] = pytree.unflatten(tree, [copies.get(id(v), v) for v in leaves])
-    return kept
-
-
-class Frozen:
-    """A derivative of one run, to be called with tangents or adjoints: arguments and surroundings are as they were
-    then.
-
-    The code is chosen now, for tangents or adjoints `like` these values, and arrays of the surroundings are copied.
-    """
-
-    def __init__(self, run: Derived, primals: tuple[Any, ...], like: Any) -> None:
-        leaves, tree = pytree.flatten(like)
-        self.like = pytree.unflatten(tree, [_stand_in(v) for v in leaves])
-        self.run, self.primals = run, primals
-        caller = run.caller(primals, self.like)
-        self.surroundings = [np.array(c.get()) for c in caller.captured]
-        self.caller = caller.with_surroundings(self.surroundings)
-
-    def __call__(self, given: Any) -> Any:
-        fitted = _in_form(given, self.like)
-        if fitted is not None:
-            return in_short(lambda: self.caller(pytree.flatten(((self.primals, fitted), {}))[0]))
-        found = self.run(self.primals, given)  # mostly an error that says what does not fit
-        now = [c.get() for c in self.caller.captured]
-        same = all(np.array_equal(a, b, a.dtype.kind in "fc") for a, b in zip(now, self.surroundings, strict=True))
-        if not same or not self.caller.unchanged():
-            raise ArgumentError(
-                "what the function reads from outside has changed since: pass arrays of the value's types"
-            )
-        return found
-
-
-def _stand_in(leaf: Any) -> Any:
-    """An array of the same kind, different from all others."""
-    return np.empty(leaf.shape, leaf.dtype) if isinstance(leaf, np.ndarray) else leaf
-
-
-def _in_form(given: Any, like: Any) -> Any:
-    """Tangents or adjoints in the structure, the types and the memory order of `like`; None where they do not fit."""
-    wanted, tree = pytree.flatten(like)
-    leaves, found = pytree.flatten(pytree.ordered_like(given, tree))
-    if found != tree:
-        return None
-    fitted = [_leaf_in_form(leaf, model) for leaf, model in zip(leaves, wanted, strict=True)]
-    return None if any(leaf is None for leaf in fitted) else pytree.unflatten(tree, fitted)
-
-
-def _leaf_in_form(leaf: Any, model: Any) -> Any:
-    numbers = np.ndarray | np.generic | int | float | complex
-    if not isinstance(model, numbers) or not isinstance(leaf, numbers) or refused(leaf):
-        return leaf if leaf is model else None
-    kind = np.asarray(model).dtype
-    if kind.kind in "iub":  # has no tangents or adjoints
-        return model
-    if np.shape(leaf) != np.shape(model) or not np.can_cast(np.asarray(leaf).dtype, kind, "same_kind"):
-        return None
-    array = np.asarray(leaf, kind, order="C")
-    return (
-        array if isinstance(model, np.ndarray) else kind.type(array) if isinstance(model, np.generic) else array.item()
-    )
-
-
-class Pullback:
-    """Takes the adjoint of a result to those of the arguments; may be called many times."""
-
-    def __init__(self, run: Frozen) -> None:
-        self.run = run
-
-    def __call__(self, adjoint: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self.run(adjoint)
-        return found
-
-
-def vjp(
-    f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto", **options: Any
-) -> tuple[Any, Pullback]:
-    """(f(*primals), pullback): `pullback(adjoint of the result)` gives the adjoints of the arguments."""
-    run = _once("pull", _check("vjp", f), plans=_plans(memory, recover), options=_right("vjp", options))
-    kept = _kept(primals)
-    out = _once("value", f, options=options)(*primals)
-    return out, Pullback(Frozen(run, kept, out))
-
-
-def _tuples(name: str, primals: Any, tangents: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
-        raise TypeError(f"tp.{name} takes a tuple of arguments and a tuple of tangents: tp.{name}(f, (x,), (v,))")
-    return tuple(primals), tuple(tangents)
-
-
-def jvp(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    tangents: tuple[Any, ...],
-    *,
-    memory: str | None = None,
-    recover: str = "auto",
-    **options: Any,
-) -> tuple[Any, Any]:
-    """(f(*primals), its derivative in the direction `tangents`)."""
-    _plans(memory, recover)  # forward mode keeps nothing
-    found: tuple[Any, Any] = _once("jvp", f, True, options=_right("jvp", options))(*_tuples("jvp", primals, tangents))
-    return found
-
-
-def hvp(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    tangents: tuple[Any, ...],
-    *,
-    memory: str | None = None,
-    recover: str = "auto",
-    **options: Any,
-) -> tuple[Any, Any]:
-    """(gradient, Hessian times `tangents`)."""
-    run = _once("hvp", f, True, _plans(memory, recover), _right("hvp", options))
-    found: tuple[Any, Any] = run(*_tuples("hvp", primals, tangents))
-    return found
-
-
-def linearize(
-    f: Callable[..., Any], *primals: Any, memory: str | None = None, recover: str = "auto", **options: Any
-) -> tuple[Any, Callable[..., Any]]:
-    """(f(*primals), the linear map from tangents of the arguments to that of the result)."""
-    _plans(memory, recover)  # forward mode keeps nothing
-    run = _once("jvp", _check("linearize", f), True, options=_right("linearize", options))
-    kept = _kept(primals)
-    out = _once("value", f, options=options)(*primals)
-    both = Frozen(run, kept, kept)
-
-    def linear(*tangents: Any) -> Any:
-        return both(tangents)[1]
-
-    return out, linear
 
 
 class _Custom:
@@ -331,7 +204,7 @@ class _Custom:
 
     def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
         functools.update_wrapper(self, function)
-        self.function = _check(type(self).__name__, function)
+        self.function = checked_function(type(self).__name__, function)
         self.nondiff_argnums = tuple(nondiff_argnums)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
@@ -340,7 +213,7 @@ class _Custom:
 
     def __call__(self, *args: Any) -> Any:
         if self._compiled is None:
-            self._compiled = Function(self.function)
+            self._compiled = compiled_function(self.function)
         return self._compiled(*args)
 
     def __tapeless_handler__(self) -> Callable[[Context, list[Value], dict[str, Value]], Value]:
@@ -348,6 +221,12 @@ class _Custom:
 
     def __tapeless_mark__(self) -> tuple[Any, ...]:
         return (Keys(self.nondiff_argnums), self.fwd is None, self.bwd is None, self.jvp is None)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickled by name, as functions are."""
+        if by_name(self) is self:
+            return str(self.function.__qualname__)
+        raise TypeError(f"{self.function.__qualname__!r} cannot be pickled: its module has no such name for it")
 
     missing = ""  # what to do where a derivative is asked for
 
@@ -362,7 +241,7 @@ class custom_vjp(_Custom):
     missing = "call its .defvjp(fwd, bwd)."
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        self.fwd, self.bwd = _check("custom_vjp", fwd), _check("custom_vjp", bwd)
+        self.fwd, self.bwd = checked_function("custom_vjp", fwd), checked_function("custom_vjp", bwd)
 
 
 class custom_jvp(_Custom):
@@ -371,7 +250,7 @@ class custom_jvp(_Custom):
     missing = "give it one with @f.defjvp."
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
-        self.jvp = _check("custom_jvp", jvp)
+        self.jvp = checked_function("custom_jvp", jvp)
         return jvp
 
 
@@ -380,5 +259,4 @@ def stop_gradient(x: Any) -> Any:
     return x
 
 
-for _name in ("vjp", "jvp", "hvp", "linearize", "stop_gradient"):
-    setattr(globals()[_name], "__tapeless__", _name)  # noqa: B010
+stop_gradient.__tapeless__ = "stop_gradient"  # type: ignore[attr-defined]

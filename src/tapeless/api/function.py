@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
-import re
 import threading
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
-import numpy as np
-
-from tapeless.api.operators import Vmapped
-from tapeless.api.shared import Shareable, shared
-from tapeless.backends.cpu.threads import MAX_THREADS
-from tapeless.backends.cuda.driver import driver
-from tapeless.backends.llvm.at_once import cores
-from tapeless.errors import ArgumentError, CompileError, DeviceError, InternalError, TapelessError
+from tapeless.api.callables import (
+    Bound,
+    as_function,
+    by_name,
+    is_callable_object,
+    pickled_function,
+    unpickled_function,
+)
+from tapeless.api.kinds import all_plain, captures_fit, fast_key, holds, in_a_row, loose, weakened
+from tapeless.api.options import DEFAULTS, asked, wrong_options
+from tapeless.api.options import default_threads as default_threads
+from tapeless.api.shared import Shareable, own_table, shared
+from tapeless.errors import ArgumentError, CompileError, InternalError, TapelessError
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec, specs_of
-from tapeless.frontend.source.plain_objects import refused
 from tapeless.frontend.state.context import Options, object_text
+from tapeless.frontend.state.surroundings import is_users
 from tapeless.ir import pytree
 from tapeless.runtime.calling import Caller, is_for_the_user
 from tapeless.runtime.compile import Call, Compiled, compile_specs
@@ -35,24 +38,14 @@ from tapeless.runtime.device_arrays import is_on_device, view_of
 from tapeless.runtime.device_calls import DeviceCaller
 from tapeless.runtime.fastcall import fast_call
 from tapeless.runtime.forks import steady
-from tapeless.runtime.native_entry import MISFIT, PLAIN, native_entry
+from tapeless.runtime.native_entry import MISFIT, native_entry
 
 P = ParamSpec("P")
 R = TypeVar("R")
-THREADS = f"a number from 1 to {MAX_THREADS}"
 MOST_KINDS = 256  # of arguments, for one function
 OFTEN = 100  # calls in Python until a native entry is worth its milliseconds
 MOST_HOT = 4  # native entries of a function: each of them looks at the arguments
 T = TypeVar("T")
-
-
-def default_threads() -> int:
-    given = os.environ.get("TAPELESS_THREADS")
-    if given:
-        if not given.isdecimal() or len(given) > 9 or not 1 <= int(given) <= MAX_THREADS:
-            raise ValueError(f"TAPELESS_THREADS={given!r}: it must be {THREADS}")
-        return int(given)
-    return min(cores(), MAX_THREADS)
 
 
 @dataclass(slots=True)
@@ -70,7 +63,7 @@ class Function(Shareable, Generic[P, R]):
 
     # functools.wraps copies what is in `__dict__`, and the wrapper is another function
     __slots__ = (
-        "__dict__", "__weakref__", "_fast", "_hot", "_lock", "_versions", "cache", "options", "python", "threads"
+        "__dict__", "__weakref__", "_fast", "_given", "_hot", "_lock", "_versions", "cache", "options", "python", "threads"
     )  # fmt: skip
 
     def __init__(
@@ -88,8 +81,10 @@ class Function(Shareable, Generic[P, R]):
         coarsen: bool = True,
     ) -> None:
         super().__init__()
-        functools.update_wrapper(self, python)
         self.python = python
+        self._wrap()
+        given = (device, threads, fastmath, memory, cache, check, unsafe, debug_nans, coarsen)
+        self._given = {k: v for k, v in zip(DEFAULTS, given, strict=True) if v != DEFAULTS[k]}
         self.threads = threads if threads is not None else default_threads()
         self.options = Options(
             check, unsafe, fastmath, debug_nans, memory, self.threads == 1, coarsen and not debug_nans, device
@@ -102,10 +97,18 @@ class Function(Shareable, Generic[P, R]):
 
     def copy(self) -> Self:
         new = super().copy()
-        functools.update_wrapper(new, self.python)
         new.python, new.threads, new.options, new.cache = self.python, self.threads, self.options, self.cache
+        new._wrap()
+        new._given = self._given
         new._fast, new._hot, new._versions, new._lock = self._fast, self._hot, self._versions, self._lock
         return new
+
+    def _wrap(self) -> None:
+        """Name, text and parameters are those of the function that was written."""
+        functools.update_wrapper(self, self.python)
+        transform = self.__dict__.pop("__tapeless_transform__", None)  # functions that wrap this one are no transforms
+        if transform is not None:
+            self.__dict__["__wrapped__"] = transform.function
 
     # -- calls
 
@@ -116,7 +119,7 @@ class Function(Shareable, Generic[P, R]):
                     result = native(*args)
                     if result is not MISFIT:
                         return result  # type: ignore[no-any-return]
-                for short in self._fast.get(_fast_key(args), ()):
+                for short in self._fast.get(fast_key(args), ()):
                     if short.caller.unchanged():
                         result = short.call(args)
                         if result is not MISFIT:
@@ -125,7 +128,7 @@ class Function(Shareable, Generic[P, R]):
                                 self._heat(short)
                             return result  # type: ignore[no-any-return]
             else:
-                given, key = _in_a_row(args, kwargs)
+                given, key = in_a_row(args, kwargs)
                 for short in self._fast.get(key, ()):
                     if short.caller.unchanged():
                         result = short.call(given)
@@ -140,9 +143,9 @@ class Function(Shareable, Generic[P, R]):
     def _slow_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         with steady:
             caller, leaves = self._caller(args, kwargs)
-            given, key = _in_a_row(args, kwargs) if kwargs else (args, _fast_key(args))
+            given, key = in_a_row(args, kwargs) if kwargs else (args, fast_key(args))
             if key is not None and caller.compiled.device is None:
-                self._shorten(key, caller, _all_plain(given), self._again_with(len(args), kwargs))
+                self._shorten(key, caller, all_plain(given), self._again_with(len(args), kwargs))
         return caller(leaves)  # type: ignore[no-any-return]
 
     def _shorten(self, key: Any, caller: Caller, plain: bool, again: Callable[[tuple[Any, ...]], Any]) -> None:
@@ -154,7 +157,7 @@ class Function(Shareable, Generic[P, R]):
             call = fast_call(caller, plain, again)
             if caller.captured:  # arrays of the surroundings may have been replaced by others
                 fast = call
-                call = lambda args: fast(args) if _captures_fit(caller) else again(args)  # noqa: E731
+                call = lambda args: fast(args) if captures_fit(caller) else again(args)  # noqa: E731
             self._fast[key] = (*known, _Short(call, caller))
 
     def _heat(self, short: _Short) -> None:
@@ -181,21 +184,31 @@ class Function(Shareable, Generic[P, R]):
         if any(map(is_on_device, leaves)):
             options, shown = replace(options, device="cuda"), [view_of(x) if is_on_device(x) else x for x in leaves]
         specs = specs_of(shown, self.python, tree)
-        key = (tree, tuple(_loose(s) for s in specs), options.device)
+        key = (tree, tuple(loose(s) for s in specs), options.device)
         with steady, self._lock:
-            versions = self._versions.setdefault(key, [])
+            versions = self._place(specs).setdefault(key, [])
             labels = [s.labels if isinstance(s, ArraySpec) else () for s in specs]
             for required, caller in versions:
-                if _holds(required, labels) and caller.unchanged() and _captures_fit(caller):
+                if holds(required, labels) and caller.unchanged() and captures_fit(caller):
                     return caller, leaves
-            versions[:] = [(r, c) for r, c in versions if c.unchanged() and _captures_fit(c)]
+            versions[:] = [(r, c) for r, c in versions if c.unchanged() and captures_fit(c)]
             self._forget()
             if versions:  # only what held for an earlier call too is assumed
-                specs = _weaken(specs, versions[-1][0])
-            compiled = _compile(self.python, specs, tree, options, self.cache, Call(leaves, self.threads))
+                specs = weakened(specs, versions[-1][0])
+            structure = pytree.for_tracing(tree)
+            compiled = _compile(self.python, specs, structure, options, self.cache, Call(leaves, self.threads))
             caller = (Caller if compiled.device is None else DeviceCaller)(compiled, specs, self.threads)
             versions.append((tuple(s.labels if isinstance(s, ArraySpec) else () for s in specs), caller))
             return caller, leaves
+
+    def _place(self, specs: list[Spec]) -> dict[Any, list[tuple[tuple[Any, ...], Caller]]]:
+        """Where specialisations for such arguments are: for an object of the user with that object, and they go with it."""
+        for spec in specs:
+            if isinstance(spec, StaticSpec) and is_users(type(spec.value)):
+                table = own_table(spec.value)
+                if table is not None:
+                    return table.made.setdefault(("versions", self._lock), {})  # type: ignore[no-any-return]
+        return self._versions
 
     def _forget(self) -> None:
         """Lets go of specialisations that nobody will ask for: the oldest where there are many (static values, say)."""
@@ -251,12 +264,18 @@ class Function(Shareable, Generic[P, R]):
     def __repr__(self) -> str:
         return f"<tapeless function {getattr(self.python, '__qualname__', self.python)!r}>"
 
-    def __reduce__(self) -> str:
-        """Pickled by name, as functions are."""
-        return self.python.__qualname__
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickled by name, as functions are, or as what was asked of the function behind it."""
+        if by_name(self) is self:
+            return str(self.python.__qualname__)
+        transform = getattr(self.python, "__tapeless_transform__", None)  # of another callable
+        return _asked_again, (*pickled_function(transform.function if transform else self.python), self._given)
+
+    def __copy__(self) -> Self:
+        return self.copy()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else Bound(self, instance)
 
 
 def in_short(run: Callable[[], T]) -> T:
@@ -274,14 +293,31 @@ def function(python: Callable[P, R], /, **options: Any) -> Function[P, R]: ...
 @overload
 def function(python: None = None, /, **options: Any) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(python: Any = None, /, **options: Any) -> Any:
-    """Compiles a Python function on first use. Also as a decorator with options: @tp.function(threads=8)."""
+    """Compiles a Python function on first use, for the kinds of arguments that it meets. As a decorator, also with
+    options: `@tp.function(threads=8)`.
+
+    It takes functions, methods, objects with a `__call__`, and what `functools.partial` and `lru_cache` make. In the body
+    of a class it makes a method, whose object is an argument (see `tp.register_container`). The result is called as the
+    function is; `.python` runs it as plain Python, `.ir` and `.explain` show what was made of it.
+
+    Options:
+        device: "cpu", or "cuda" for a GPU.
+        threads: how many threads parallel loops use; all cores if it is not given, TAPELESS_THREADS for all functions.
+        fastmath: True lets the compiler reorder sums and assume that there are no NaNs.
+        memory: what derivatives in it may keep for their backward sweeps, like "64MB".
+        cache: False keeps its code out of the cache on disk.
+        check: True tests integers for overflow, and that what runs backwards comes back to where it began.
+        unsafe: True drops tests of indices.
+        debug_nans: True raises where a NaN comes up.
+        coarsen: False compiles loops as they are written, without closed forms.
+    """
     if python is None:
         return lambda f: function(f, **options)
     if isinstance(python, Function):
         python = python.python
 
     def make() -> Function[Any, Any]:
-        target = _as_function(python) if _is_made(python) else python
+        target = as_function(python) if is_callable_object(python) else python
         problem = _refused(target, options)
         if problem is not None:
             raise problem
@@ -294,69 +330,26 @@ def function(python: Any = None, /, **options: Any) -> Any:
         raise problem.with_traceback(None) from None
 
 
-def asked(options: dict[str, Any]) -> tuple[Any, ...]:
-    """Options as part of a key: True is not 1 there."""
-    return tuple((name, type(value), value) for name, value in options.items())
+def _asked_again(holder: Any, path: tuple[str, ...], options: dict[str, Any]) -> Any:
+    """For pickles."""
+    return function(unpickled_function(holder, path), **options)
 
 
 function.__tapeless__ = "function"  # type: ignore[attr-defined]
 
 
-def _is_made(python: Any) -> bool:
-    """Whether it is called like a function without being one."""
-    return isinstance(python, Vmapped) or hasattr(type(python), "__tapeless_handler__")
-
-
-def _as_function(called: Any) -> Callable[..., Any]:
-    """For what tp.vmap, tp.custom_vjp and tp.custom_jvp make."""
-
-    def run(*args: Any) -> Any:
-        return called(*args)
-
-    return functools.update_wrapper(run, called, updated=())
-
-
-MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
-OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "device": (lambda x: isinstance(x, str), "the name of a device"),
-    "threads": (
-        lambda x: x is None or (isinstance(x, int) and not isinstance(x, bool) and 1 <= x <= MAX_THREADS),
-        THREADS,
-    ),
-    "memory": (lambda x: x is None or (isinstance(x, str) and bool(MEMORY.fullmatch(x))), "a size like '64MB'"),
-    **dict.fromkeys(
-        ("fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen"),
-        (lambda x: isinstance(x, bool), "True or False"),
-    ),
-}
-
-
 def _refused(python: Any, options: dict[str, Any]) -> Exception | None:
     """What is wrong with the arguments of tp.function."""
+    if isinstance(python, staticmethod | classmethod | property):
+        kind = type(python).__name__
+        reason = f"tp.function compiles Python functions, not a {kind}"
+        return CompileError(reason, code="TP107", hint=f"write @{kind} above @tp.function.")
     if not isinstance(python, types.FunctionType) and not isinstance(
         getattr(python, "python", None), types.FunctionType
     ):
         reason = f"tp.function compiles Python functions, not {object_text(python)}"
         return CompileError(reason, code="TP107", hint="wrap a function written with def or lambda.")
     return wrong_options("function", options)
-
-
-def wrong_options(made_by: str, options: Mapping[str, Any], others: Iterable[str] = ()) -> Exception | None:
-    """What is wrong with options for the compiler, given to tp.function or a transform; `others` it takes, too."""
-    for name, value in options.items():
-        if name not in OPTIONS:
-            return TypeError(f"tp.{made_by} has no option '{name}': it takes {', '.join([*others, *OPTIONS])}")
-        fits, wanted = OPTIONS[name]
-        if not fits(value):
-            return ValueError(f"tp.{made_by}: {name} must be {wanted}, not {value!r}")
-    if options.get("device", "cpu") not in ("cpu", "cuda"):
-        return DeviceError(f"device {options['device']!r} is not known: use 'cpu' or 'cuda'")
-    if options.get("device") == "cuda":
-        try:
-            driver()
-        except DeviceError as problem:
-            return DeviceError(f"device 'cuda' is not available: {problem.args[0]}; use device='cpu'")
-    return None
 
 
 def _compile(python: Any, specs: list[Spec], tree: Any, options: Options, cache: bool, call: Call) -> Compiled:
@@ -380,96 +373,3 @@ def _compile(python: Any, specs: list[Spec], tree: Any, options: Options, cache:
 def _place(python: Any) -> dict[str, Any]:
     code = getattr(python, "__code__", None)
     return {} if code is None else {"file": code.co_filename, "line": code.co_firstlineno}
-
-
-# -- keys
-
-NUMBERS = frozenset({np.float64, np.float32, np.int64, np.int32, np.bool_})  # of NumPy, with a short way into a call
-
-
-def _fast_key(args: tuple[Any, ...]) -> Any:
-    """What decides the specialisation but for sizes, from the arguments as they are; None when there are containers."""
-    key: list[Any] = []
-    for a in args:
-        kind = type(a)
-        if kind is float or kind is int or kind is bool:
-            key.append(kind)
-        elif kind is np.ndarray:
-            key += (a.dtype, a.ndim, a.flags.num)
-        elif kind in NUMBERS:
-            key.append(kind)
-        else:
-            return None
-    return tuple(key)
-
-
-def _in_a_row(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
-    """All arguments, those by name in the order of their names; and their key."""
-    names = (*sorted(kwargs),)
-    given = (*args, *[kwargs[n] for n in names])
-    key = _fast_key(given)
-    return given, None if key is None else (names, key)
-
-
-def _all_plain(args: tuple[Any, ...]) -> bool:
-    return all(type(a) is not np.ndarray or (a.flags.num & PLAIN == PLAIN and a.dtype.isnative) for a in args)
-
-
-def _loose(spec: Spec) -> Any:
-    """The part of a spec that every specialisation is keyed on."""
-    match spec:
-        case ArraySpec(labels=labels):
-            return replace(spec, labels=tuple(x == 1 for x in labels))
-        case StaticSpec(value=str() | bytes() | np.dtype() | types.MethodType() | types.BuiltinFunctionType() as value):
-            return (type(value), value)
-        case StaticSpec(value=value):  # what is equal to it may still have other attributes
-            return ("object", id(value))
-        case _:
-            return spec
-
-
-def _holds(required: tuple[Any, ...], labels: list[tuple[int, ...]]) -> bool:
-    """Whether the sizes that a version takes to be equal are equal in this call."""
-    seen: dict[int, int] = {}
-    for want, have in zip(required, labels, strict=True):
-        for w, h in zip(want, have, strict=True):
-            if w != 1 and seen.setdefault(w, h) != h:
-                return False
-    return True
-
-
-def _weaken(specs: list[Spec], earlier: tuple[Any, ...]) -> list[Spec]:
-    """Sizes count as equal only when they were in the earlier version too."""
-    pairs: dict[tuple[int, int], int] = {}
-    new: list[Spec] = []
-    for spec, old in zip(specs, earlier, strict=True):
-        if isinstance(spec, ArraySpec):
-            labels = tuple(
-                1 if x == 1 else pairs.setdefault((x, y), 2 + len(pairs)) for x, y in zip(spec.labels, old, strict=True)
-            )
-            new.append(replace(spec, labels=labels))
-        else:
-            new.append(spec)
-    return new
-
-
-def _captures_fit(caller: Caller) -> bool:
-    """Whether the arrays of the surroundings still have the types they were compiled for."""
-    for c in caller.captured:
-        try:
-            now = c.get()
-        except Exception:  # whatever a foreign object does when it is read
-            return False
-        shape = c.param.type.shape
-        if (
-            not isinstance(now, np.ndarray)
-            or refused(now)
-            or now.ndim != len(shape)
-            or now.dtype != c.param.type.dtype.numpy
-        ):
-            return False
-        if any((d == 1) != (n == 1) for d, n in zip(shape, now.shape, strict=True)):
-            return False
-        if bool(c.cell.readonly) == now.flags.writeable or c.cell.scattered == now.flags.c_contiguous:
-            return False
-    return True

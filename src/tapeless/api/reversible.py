@@ -9,12 +9,15 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import operator
 import types
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, overload
 
-from tapeless.api.derivatives import Derived, Transform
-from tapeless.api.function import Function, asked, in_short, wrong_options
+from tapeless.api.callables import Bound, Transform, by_name
+from tapeless.api.derivatives import Derived
+from tapeless.api.function import Function, in_short
+from tapeless.api.options import asked, wrong_options
 from tapeless.api.shared import shared
 from tapeless.errors import CompileError, InvertibilityError
 from tapeless.frontend.source import sources
@@ -194,8 +197,16 @@ class Reversible:
     def __repr__(self) -> str:
         return f"<reversible function {self.__qualname__!r}>"
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickled by name, as functions are; an inverse as that of its function."""
+        if by_name(self) is self:
+            return str(self.written.__qualname__)
+        if self._inverse is not None and by_name(self._inverse) is self._inverse:
+            return operator.invert, (self._inverse,)
+        raise TypeError(f"{self.__qualname__!r} cannot be pickled: its module has no such name for it")
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else Bound(self, instance)
 
 
 def _refuse(source: sources.Source, step: tree.If | tree.While | tree.Call) -> None:

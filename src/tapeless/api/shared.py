@@ -9,15 +9,18 @@ Compiled code refers to its function, to read its surroundings again; a table ou
 both for ever. So the table is in the function's `__dict__` and goes with it. `functools.wraps` copies that to other
 functions, so a table knows whose it is; copied in any other way it is empty. What is made of a `tp.function` or of a
 derivative is in a table that its copies share, so that `tp.grad(tp.grad(f))` is found too; it is in a slot, as all that
-belongs to such an object, because `functools.wraps` takes what is in its `__dict__` as well. Callables without a place
-of their own share nothing.
+belongs to such an object, because `functools.wraps` takes what is in its `__dict__` as well. A method is made anew each
+time that it is asked for, so what was made of it is in the `__dict__` of its object. Callables without a place of their
+own share nothing.
 """
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
+from tapeless.api.callables import Bound
 from tapeless.api.operators import Vmapped
 from tapeless.frontend.state.handlers import BY_ID
 
@@ -81,10 +84,19 @@ def _place(function: Any) -> tuple[Table, tuple[Any, ...]] | None:
         return _of_libraries.setdefault(id(function), Table()), ()
     if isinstance(function, Shareable):
         return function._table, ()
-    own = function.__dict__ if type(function).__dictoffset__ else None  # methods would give that of their function
+    if isinstance(function, types.MethodType | Bound):  # made anew each time: what was made of it is with its object
+        table = own_table(function.__self__)
+        return None if table is None else (table, ("method", function.__func__))
+    table = own_table(function)
+    return None if table is None else (table, ())
+
+
+def own_table(holder: Any) -> Table | None:
+    """The table in the `__dict__` of an object; None where it has none of its own."""
+    own = holder.__dict__ if type(holder).__dictoffset__ else None  # else it might be that of another object
     if not isinstance(own, dict):
         return None
-    table = own.get(NAME)
-    if table is None or table.owner is not function:
-        table = own[NAME] = Table(function)
-    return table, ()
+    table: Table | None = own.get(NAME)
+    if table is None or table.owner is not holder:
+        table = own[NAME] = Table(holder)
+    return table

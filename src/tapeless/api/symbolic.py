@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tapeless.api.callables import as_function, is_callable_object, pickled_function, unpickled_function
 from tapeless.api.function import in_short
 from tapeless.errors import CompileError
-from tapeless.frontend.entry import trace
+from tapeless.frontend.entry import specs_of, trace_specs
+from tapeless.ir import pytree
 from tapeless.ir.types import Var
 from tapeless.passes.inline import inline
 from tapeless.symbolic.formulas.expressions import Expression, TooLong, fresh, symbol
@@ -95,24 +97,43 @@ class Formulae:
         return self.latex
 
 
-def symbolic(f: Callable[..., Any]) -> Callable[..., Formulae]:
+class Symbolic:
+    """A function that gives formulae in the place of numbers."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f = as_function(f) if is_callable_object(f) and not hasattr(f, "python") else f
+        self.name = getattr(getattr(self.f, "python", self.f), "__name__", "f")
+        functools.update_wrapper(self, getattr(f, "python", f), updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Formulae:
+        with fresh(ROOM):
+            return in_short(lambda: _formulae(self.f, self.name, args, kwargs))
+
+    def __repr__(self) -> str:
+        return f"<formulae of {self.name!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        transform = getattr(self.f, "__tapeless_transform__", None)
+        return _again, pickled_function(transform.function if transform else self.f)
+
+
+def _again(holder: Any, path: tuple[str, ...]) -> Symbolic:
+    """For pickles."""
+    return Symbolic(unpickled_function(holder, path))
+
+
+def symbolic(f: Callable[..., Any]) -> Symbolic:
     """The value and the gradient of a function of numbers as formulae: `tp.symbolic(f)(0.5, 2.0)`.
 
     Arguments say of which types and sizes the function is asked; their values are not looked at. Branches become cases.
     Loops are written out where they are short, and otherwise need a closed form.
     """
-    python = getattr(f, "python", f)
-
-    @functools.wraps(python)
-    def formulae(*args: Any, **kwargs: Any) -> Formulae:
-        with fresh(ROOM):
-            return in_short(lambda: _formulae(f, getattr(python, "__name__", "f"), args, kwargs))
-
-    return formulae
+    return Symbolic(f)
 
 
 def _formulae(f: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Formulae:
-    core = inline(trace(f, args, kwargs).core, everything=True)
+    leaves, tree = pytree.flatten((tuple(args), kwargs))
+    core = inline(trace_specs(f, specs_of(leaves), pytree.for_tracing(tree)).core, everything=True)
     reader = Reader()
     floats: dict[str, Expression] = {}
     for p in core.params:

@@ -45,6 +45,7 @@ from tapeless.frontend.python import (  # noqa: F401  (likewise)
     inlining,
     loop_statements,
     pymath,
+    sequence_functions,
     statements,
     totals,
 )

@@ -43,6 +43,8 @@ def same(now: Any, seen: Any) -> bool:
         return bool(now.dtype == seen.dtype and now.tobytes() == seen.tobytes())
     if kind is tuple or kind is Keys:
         return len(now) == len(seen) and all(map(same, now, seen))
+    if kind is types.MethodType:  # made anew each time
+        return now.__self__ is seen.__self__ and now.__func__ is seen.__func__
     return False
 
 

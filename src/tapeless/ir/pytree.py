@@ -1,13 +1,14 @@
 """Containers (pytrees): nested tuples, lists, dicts, NamedTuples, dataclasses and None, taken apart and put together.
 
 Takes any Python value; gives its leaves in a fixed order and a hashable `TreeDef` from which `unflatten` rebuilds it.
-Relies on nothing else of this package. All else is a leaf: arrays, strings, sets, other subclasses of tuple or dict.
+Relies on nothing else of this package. All else is a leaf: arrays, strings, sets, other subclasses of tuple or dict, and
+objects whose class was not given to `register_container`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from types import NoneType
 from typing import Any, TypeVar
 
@@ -15,11 +16,16 @@ __all__ = [
     "LEAF",
     "TreeDef",
     "broadcast_prefix",
+    "built",
+    "class_of",
     "difference",
     "flatten",
+    "for_tracing",
+    "is_registered",
     "leaf_paths",
     "ordered_like",
     "paths",
+    "register_container",
     "register_leaf",
     "tree_map",
     "unflatten",
@@ -164,6 +170,95 @@ def register_leaf(cls: type[T]) -> type[T]:
 register_leaf(TreeDef)
 
 
+# Note [Registered classes]
+# Objects of a class that was registered are containers of named parts. Compiled code sees them as it sees dataclasses:
+# what it knows are names and values. The front end takes containers apart by their class, and knows dataclasses by
+# their table of fields. So the structure that is traced has another class in the place of a registered one, whose
+# instances are objects of that class which have such a table; nobody else meets them.
+_REGISTERED: dict[type, type] = {}  # by class, what stands for it while it is traced
+_STANDS_FOR: dict[type, type] = {}
+_WRITTEN_IN_PYTHON = 1 << 9  # a flag of such classes
+_HIDDEN = ("__tapeless_shared__",)  # ours, in the `__dict__` of an object
+
+
+def register_container(
+    cls: type[T],
+    flatten: Callable[[T], dict[str, Any]] | None = None,
+    unflatten: Callable[[dict[str, Any]], T] | None = None,
+) -> type[T]:
+    """Makes objects of a class containers of their attributes: as arguments of compiled functions, and in gradients, which
+    are objects of the same class. Usable as a decorator. Subclasses are registered for themselves.
+
+    `flatten(obj)` gives the attributes as a dict by name, `vars(obj)` if it is not given: compiled code knows the object
+    by these, and by what its class defines. `unflatten(attributes)` makes an object of such a dict; if it is not given a
+    new object gets them as they are, without `__init__`. Dataclasses and NamedTuples are containers without this.
+
+    Numbers and arrays are arguments like any others, so that objects with other numbers need no other code; texts and
+    functions are known at compile time. In a gradient None stands for what has no derivative: None itself, texts, ints,
+    truth values.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"tp.register_container takes a class, not {cls!r}")
+    if is_dataclass(cls) or hasattr(cls, "_fields"):
+        raise TypeError(f"tp.register_container: '{cls.__name__}' is a container without that")
+    if not all(c.__flags__ & _WRITTEN_IN_PYTHON for c in cls.__mro__[:-1]):
+        raise TypeError(f"tp.register_container: '{cls.__name__}' inherits from a class that is not written in Python")
+    if not cls.__dictoffset__:
+        reason = f"objects of '{cls.__name__}' have no __dict__: leave __slots__ out, or make it a dataclass"
+        raise TypeError(f"tp.register_container: {reason}")
+
+    def opened(tree: Any) -> tuple[Keys, list[Any]]:
+        parts = vars(tree) if flatten is None else flatten(tree)
+        names = tuple(name for name in parts if name not in _HIDDEN)
+        return names, [parts[name] for name in names]
+
+    def put_together(keys: Keys, children: list[Any]) -> Any:
+        parts = {str(name): child for name, child in zip(keys, children, strict=True)}
+        return _instance(cls, parts) if unflatten is None else unflatten(parts)
+
+    def for_the_front_end(keys: Keys, children: list[Any]) -> Any:
+        names = [str(name) for name in keys]
+        table = {f.name: f for f in fields(make_dataclass(cls.__name__, names))}
+        return _instance(cls, {**dict(zip(names, children, strict=True)), "__dataclass_fields__": table})
+
+    seen = type(cls.__name__, (), {"__module__": cls.__module__})
+    _LEAF_TYPES.discard(cls)
+    _CONTAINERS[cls] = Container(opened, put_together)
+    _CONTAINERS[seen] = Container(opened, for_the_front_end)
+    _REGISTERED[cls], _STANDS_FOR[seen] = seen, cls
+    return cls
+
+
+def _instance(cls: type[T], parts: dict[str, Any]) -> T:
+    made = object.__new__(cls)
+    vars(made).update(parts)
+    return made
+
+
+def is_registered(cls: type) -> bool:
+    return cls in _REGISTERED
+
+
+def for_tracing(tree: TreeDef) -> TreeDef:
+    """The structure as the front end takes it: Note [Registered classes]."""
+    if not _REGISTERED or tree.node_type is None:
+        return tree
+    children = tuple(map(for_tracing, tree.children))
+    return _node(_REGISTERED.get(tree.node_type, tree.node_type), tree.keys, children)
+
+
+def class_of(tree: TreeDef) -> type | None:
+    """The class of a container, also of one for tracing."""
+    return tree.node_type if tree.node_type is None else _STANDS_FOR.get(tree.node_type, tree.node_type)
+
+
+def built(cls: type, keys: Keys, children: list[Any]) -> Any:
+    """An object of a dataclass or of a registered class, with these parts."""
+    container = _container(cls)
+    assert container is not None
+    return container.build(keys, children)
+
+
 def _container(cls: type) -> Container | None:
     """The container of a class, or None where its instances are leaves."""
     found = _CONTAINERS.get(cls)
@@ -224,15 +319,37 @@ def _build(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """`f` of every leaf, and of the leaves at the same place in `rest`, in the structure of `tree`."""
+    """`f` of every leaf, and of the leaves at the same place in `rest`, in the structure of `tree`. Where one of `rest` has
+    None for a part, that part stays as it is in `tree`: gradients have None for what has no derivative.
+    """
     leaves, treedef = flatten(tree, is_leaf)
     columns = [leaves]
     for position, other in enumerate(rest, start=1):
-        other_leaves, other_def = flatten(ordered_like(other, treedef), is_leaf)
-        if other_def != treedef:
+        other = ordered_like(other, treedef)
+        other_leaves, other_def = flatten(other, is_leaf)
+        found = other_leaves if other_def == treedef else _beside(other, treedef, is_leaf)
+        if found is None:
             raise ValueError(f"tree {position} has another structure than tree 0: {difference(other_def, treedef)}")
-        columns.append(other_leaves)
-    return unflatten(treedef, [f(*column) for column in zip(*columns, strict=True)])
+        columns.append(found)
+    rows = zip(*columns, strict=True)
+    return unflatten(treedef, [row[0] if any(x is _ABSENT for x in row) else f(*row) for row in rows])
+
+
+_ABSENT = object()
+
+
+def _beside(tree: Any, treedef: TreeDef, is_leaf: IsLeaf | None) -> list[Any] | None:
+    """What a tree has at each leaf of a structure, where None may stand for any part; None where it does not fit."""
+    if tree is None:
+        return [_ABSENT] * treedef.num_leaves
+    container = None if is_leaf is not None and is_leaf(tree) else _container(type(tree))
+    if container is None or treedef.node_type is None:
+        return [tree] if container is None and treedef.node_type is None else None
+    keys, children = container.open(tree)
+    if type(tree) is not treedef.node_type or keys != treedef.keys or len(children) != len(treedef.children):
+        return None
+    parts = [_beside(child, below, is_leaf) for child, below in zip(children, treedef.children, strict=True)]
+    return None if any(p is None for p in parts) else [leaf for p in parts for leaf in p or ()]
 
 
 def ordered_like(tree: Any, treedef: TreeDef) -> Any:

@@ -18,7 +18,7 @@ WRITTEN: dict[str, Callable[..., Any]] = {}  # by dotted name: "np.pad", "scipy.
 MODULES = {
     "scipy.fft": ("scipy_transforms",),
     "scipy.linalg": ("linear_algebra",),
-    "numpy": ("applying", "coefficients", "diagonals", "editing", "elements", "histograms", "joining", "ordering", "padding", "products", "quantiles", "sequences", "signals", "spread", "writing", "linear_algebra", "transforms"),
+    "numpy": ("applying", "coefficients", "diagonals", "editing", "elements", "histograms", "joining", "ordering", "padding", "products", "quantiles", "sequences", "signals", "spread", "writing", "linear_algebra", "transforms", "masks"),
     "scipy.special": ("special_functions", "orthogonal"),
     "scipy.stats": ("continuous", "light_tails", "heavy_tails", "discrete", "multivariate", "samples"),
 }

@@ -21,6 +21,7 @@ from tapeless.backends.cpu.threads import MAX_THREADS
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.guards import guard
 from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree, View, view_maker
+from tapeless.ir import pytree
 from tapeless.ir.types import DType
 from tapeless.lower.ir.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
 from tapeless.runtime import blas
@@ -239,10 +240,7 @@ class Caller:
                             return dict(zip(keys, values, strict=True))
                         case "namedtuple":
                             return cls(*values)
-                    new = object.__new__(cls)
-                    for name, v in zip(keys, values, strict=True):
-                        object.__setattr__(new, name, v)
-                    return new
+                    return pytree.built(cls, keys, values)
 
                 return build
 

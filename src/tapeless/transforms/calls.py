@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, rebuilt, tangents_like, type_of, value_of
-from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.handlers import OPERATORS, call_value
-from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.handlers import OPERATORS, call_numpy, call_value
+from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Atom, Const, DType, one_of
 from tapeless.ops.emit import Emit, differentiable
 from tapeless.transforms.jacobians import jacobian_like, op_hessian
@@ -33,6 +33,7 @@ from tapeless.transforms.traced import (
     Keywords,
     Traced,
     fitted,
+    has_slope,
     here,
     leaves_like,
     parameters_of,
@@ -52,7 +53,7 @@ def grad_like(name: str, with_value: bool) -> Callable[[Context, Arguments, Keyw
         def run(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
             wrt, single = positions(ctx, options.get("argnums", 0), len(args))
             hint = CLOSE_OVER if name == "hvp" else BY_ARGNUMS
-            traced = trace(ctx, function, args, keywords, wrt, policy_from(ctx, options), hint)
+            traced = trace(ctx, function, args, keywords, wrt, policy_from(ctx, options), hint, name == "hvp")
             value = traced.result
             if has_aux:
                 if not isinstance(value, Sequence_) or len(value.items) != 2:
@@ -86,7 +87,7 @@ def op_vjp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
         ctx.fail("TP112", "tp.vjp is missing the function")
     primals = args[1:]
     wrt = list(range(len(primals)))
-    traced = trace(ctx, args[0], primals, {}, wrt, policy_from(ctx, options))
+    traced = trace(ctx, args[0], primals, {}, wrt, policy_from(ctx, options), constants=True)
     results = here(traced)
     out = rebuilt(traced.result, results_of(traced, results))
 
@@ -98,6 +99,11 @@ def op_vjp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
         return by_argument(traced, primals, wrt, False, found)
 
     return Sequence_((out, Builtin("pullback", pullback)))
+
+
+def op_call(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
+    """The function itself."""
+    return args[0]
 
 
 def op_pull(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
@@ -129,7 +135,7 @@ def op_jvp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     """(out, tangent)"""
     constants(ctx, "jvp", keywords, ("memory", "recover"))
     function, primals, tangents = _primals(ctx, "jvp", args)
-    traced = trace(ctx, function, primals, {}, range(len(primals)))
+    traced = trace(ctx, function, primals, {}, range(len(primals)), constants=True)
     results, found = push(traced, _tangents(ctx, traced, primals, tangents))
     out = rebuilt(traced.result, results_of(traced, results))
     return Sequence_((out, tangents_like(traced.result, results_of(traced, found))))
@@ -147,7 +153,30 @@ def _tangents(ctx: Context, traced: Traced, primals: Sequence[Value], given: Seq
     if len(primals) != len(given):
         ctx.fail("TP304", f"{len(primals)} arguments and {len(given)} tangents were given")
     leaves = [leaf for g, v in zip(given, primals, strict=True) for leaf in leaves_like(ctx, g, v, "tangent")]
-    return [fitted(ctx, leaf, type_of(x), "tangent") for leaf, x in zip(leaves, traced.inputs, strict=True)]
+    found: list[Value] = []
+    for leaf, primal in zip(leaves, (leaf for v in primals for leaf in leaves_of(v)), strict=True):
+        if has_slope(primal):
+            found.append(leaf)
+        else:
+            _only_zero(ctx, leaf, primal)
+    return [fitted(ctx, leaf, type_of(x), "tangent") for leaf, x in zip(found, traced.inputs, strict=True)]
+
+
+def _only_zero(ctx: Context, tangent: Value, primal: Value) -> None:
+    """What has no derivative does not move."""
+    if tangent == Static(None):
+        return
+    reason = f"the tangent of {type_text(primal)}, which has no derivative, must be 0 or None"
+    if isinstance(tangent, Scalar) and isinstance(tangent.atom, Const):
+        if tangent.atom.value:
+            ctx.fail("TP301", reason)
+        return
+    if not isinstance(tangent, Scalar | Array):
+        ctx.fail("TP301", reason)
+    moves = call_numpy(ctx, "any", [tangent]) if isinstance(tangent, Array) else tangent
+    assert isinstance(moves, Scalar)
+    emit = Emit(ctx.b)
+    ctx.check(emit("eq", moves.atom, emit.zero(moves.atom.type)), "ValueError", reason)
 
 
 def op_linearize(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
@@ -156,7 +185,7 @@ def op_linearize(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     if not args:
         ctx.fail("TP112", "tp.linearize is missing the function")
     primals = args[1:]
-    traced = trace(ctx, args[0], primals, {}, range(len(primals)))
+    traced = trace(ctx, args[0], primals, {}, range(len(primals)), constants=True)
     out = rebuilt(traced.result, results_of(traced, here(traced)))
 
     def forward(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
@@ -199,6 +228,7 @@ OPERATORS.update(
     {
         "grad": grad_like("grad", False),
         "value_and_grad": grad_like("value_and_grad", True),
+        "call": op_call,
         "pull": op_pull,
         "value": op_value,
         "vjp": op_vjp,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from tapeless.ad.holomorphic import conjugates
 from tapeless.frontend.data.leaves import leaves_of, rebuilt, tangents_like, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Value
+from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import At, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, dim_atom, one_of
 from tapeless.ops.emit import Emit, differentiable, whole
@@ -72,8 +72,9 @@ def jacobian_like(name: str, forward: bool | None) -> Callable[[Context, Argumen
                 if not isinstance(value, Sequence_) or len(value.items) != 2:
                     ctx.fail("TP302", f"tp.{name} with has_aux needs a function that returns a pair (value, aux)")
                 value = value.items[0]
-            table = _jacobian(traced, len(leaves_of(value)), forward)
-            leaves = [by_argument(traced, args, wrt, single, row) for row in table]
+            table = iter(_jacobian(traced, len(leaves_of(value)), forward))
+            outs = leaves_of(value)  # None stands for what has no derivative
+            leaves = [o if o == Static(None) else by_argument(traced, args, wrt, single, next(table)) for o in outs]
             found = tangents_like(value, leaves)
             if not has_aux:
                 return found
@@ -90,7 +91,7 @@ def jacobian_like(name: str, forward: bool | None) -> Callable[[Context, Argumen
 def _jacobian(traced: Traced, count: int, forward: bool | None) -> list[list[Value]]:
     """For each leaf of the result, the derivative by each differentiated leaf: axes of the result, then of the leaf."""
     ctx = traced.ctx
-    outs = traced.leaves[:count]
+    outs = [out for out in traced.leaves[:count] if out != Static(None)]
     for out in outs:
         type = type_of(out)
         if type is None or not differentiable(type):

@@ -11,7 +11,7 @@ from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Const
 from tapeless.ops.emit import differentiable
-from tapeless.transforms.traced import Arguments, Keywords, Traced
+from tapeless.transforms.traced import Arguments, Keywords, Traced, has_slope
 
 COMPILING = ("device", "threads", "fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen")
 
@@ -73,13 +73,14 @@ OPTIONS = ("argnums", "has_aux", "memory", "recover")
 def by_argument(
     traced: Traced, args: Sequence[Value], wrt: Sequence[int], single: bool, found: Sequence[Value]
 ) -> Value:
-    """Leaves, which come in the order of the arguments, put together as these are, in the order of argnums."""
-    rest = list(found)
+    """Leaves, which come in the order of the arguments, put together as these are, in the order of argnums. None stands
+    for those without derivatives.
+    """
+    rest = iter(found)
     groups: dict[int, Value] = {}
     for k in sorted(set(wrt)):
-        count = len(leaves_of(args[k]))
-        groups[k] = tangents_like(args[k], rest[:count])
-        rest = rest[count:]
+        leaves = [next(rest) if has_slope(leaf) else Static(None) for leaf in leaves_of(args[k])]
+        groups[k] = tangents_like(args[k], leaves)
     return groups[wrt[0]] if single else Sequence_(tuple(groups[k] for k in wrt))
 
 

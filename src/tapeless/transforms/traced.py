@@ -19,6 +19,7 @@ from tapeless.frontend.data.arrays import read
 from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, paths_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
+from tapeless.frontend.state.surroundings import Instance
 from tapeless.frontend.state.values import Array, Builtin, Cell, Closure, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Apply, Body, Check, Lambda
 from tapeless.ir.types import BOOL, Atom, Dim, DType, Type, Var, dim_atom
@@ -35,9 +36,17 @@ Pair = tuple[tuple[Atom, ...], tuple[Atom | None, ...]]
 
 
 def _numeric(ctx: Context, value: Value, what: str, hint: str) -> Scalar | Array:
+    if isinstance(value, Instance):
+        hint = f"tp.register_container({type(value.value).__name__}) makes its attributes parameters; or leave it out of argnums."
     if not isinstance(value, Scalar | Array):
         ctx.fail("TP301", f"{what} is {type_text(value)}, which has no derivative", hint)
     return value
+
+
+def has_slope(leaf: Value) -> bool:
+    """Whether there are derivatives by it: floats and complex numbers, and arrays of them."""
+    type = type_of(leaf)
+    return type is not None and differentiable(type)
 
 
 # -- tracing a function apart
@@ -72,9 +81,10 @@ def trace(
     wrt: Sequence[int],
     policy: Policy = DEFAULT,
     hint: str = CLOSE_OVER,
+    constants: bool = False,
 ) -> Traced:
-    """`wrt`: the positions of the arguments to differentiate; their leaves must be numbers with derivatives, otherwise
-    there is the `hint`.
+    """`wrt`: the positions of the arguments to differentiate, which must have derivatives, otherwise there is the
+    `hint`. In containers it is enough that some leaf has one, and with `constants` that some argument has.
     """
     params: list[Var] = []
     inputs: list[Scalar | Array] = []
@@ -116,9 +126,13 @@ def trace(
 
     state, written, seen = ctx.state.copy(), ctx.written_cells, ctx.read_cells
     ctx.transforms += 1
+    constants = constants and any(has_slope(leaf) for k in wrt for leaf in leaves_of(args[k]))
     for k, arg in enumerate(args):
         named = zip(leaves_of(arg), paths_of(arg, _parameter(function, k)), strict=True)
-        made = [fresh(leaf, name) if k in wrt else apart(leaf) for leaf, name in named]
+        some = constants or (isinstance(arg, Sequence_) and any(map(has_slope, leaves_of(arg))))
+        made = [
+            fresh(leaf, name) if k in wrt and (has_slope(leaf) or not some) else apart(leaf) for leaf, name in named
+        ]
         new_args.append(rebuilt(arg, made))
     new_keywords = {k: rebuilt(v, [apart(leaf) for leaf in leaves_of(v)]) for k, v in keywords.items()}
     ctx.written_cells, ctx.read_cells = set(), set()

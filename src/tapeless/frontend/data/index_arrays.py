@@ -31,12 +31,6 @@ Item = Scalar | SliceValue | Array | None  # None: a new axis
 
 
 def gather(ctx: Context, array: Array, items: Sequence[Item]) -> Value:
-    if any(isinstance(i, Array) and i.type.dtype is DType.bool for i in items):
-        ctx.fail(
-            "TP113",
-            "reading with a boolean mask gives an array whose size depends on the data",
-            "use np.where(mask, a, 0) and keep the shape, or loop over the elements.",
-        )
     if None in items:
         ctx.fail("TP101", "None cannot be mixed with integer-array indices", "index first, then add the axis.")
     shape, leading = _index_shape(ctx, items)
@@ -158,13 +152,8 @@ def scatter(ctx: Context, array: Array, items: Sequence[Item], value: Scalar | A
     write(ctx, array, result)
 
 
-def masked_write(ctx: Context, array: Array, items: Sequence[Item], value: Scalar | Array) -> None:
-    """a[mask] = scalar, as a choice between old and new."""
-    mask = items[0]
-    if not (isinstance(mask, Array) and all(i == SliceValue(None, None, None) for i in items[1:])):
-        ctx.fail("TP113", "a boolean mask cannot be mixed with other indices here", "use np.where.")
-    if mask.type.rank != array.type.rank or not isinstance(value, Scalar):
-        ctx.fail("TP113", "assignment by a mask takes a mask of the array's shape and a single number", "use np.where.")
+def masked_write(ctx: Context, array: Array, mask: Array, value: Scalar) -> None:
+    """a[mask] = number, as a choice between old and new."""
     new = broadcast_to(ctx, value, (), array.type.dtype, "assignment")
     shape = broadcast_shapes(ctx, [array.type.shape, mask.type.shape], "mask")
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.frontend.data.arrays import as_numeric, broadcast_to, make_array, read, view_of, write
+from tapeless.frontend.data.atoms import apply
 from tapeless.frontend.data.index_arrays import Item, gather, masked_write, scatter
 from tapeless.frontend.data.slices import compose, position_of, slice_of
 from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.values import Array, Reshaped, Scalar, Sequence_, SliceValue, Static, Step, Strided, Value
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import At, Axis, Range
-from tapeless.ir.types import Atom, Const, Dim, DType, Type
+from tapeless.ir.types import Atom, Const, Dim, DType, Type, i64
 
 
 def _items(ctx: Context, array: Array, subscript: Value) -> list[Item]:
@@ -22,7 +24,8 @@ def _items(ctx: Context, array: Array, subscript: Value) -> list[Item]:
     raw = list(subscript.items) if isinstance(subscript, Sequence_) and subscript.kind == "tuple" else [subscript]
     items: list[Item] = []
     ellipsis = False
-    used = sum(1 for r in raw if not (isinstance(r, Static) and (r.value is None or r.value is Ellipsis)))
+    raw = [make_array(ctx, r) if isinstance(r, Sequence_) and r.kind == "list" else r for r in raw]
+    used = sum(_axes_of(r) for r in raw)
     rank = array.type.rank
     if used > rank:
         ctx.fail("TP202", f"too many indices: the array has {rank} dimensions, but {used} were given")
@@ -48,12 +51,10 @@ def _items(ctx: Context, array: Array, subscript: Value) -> list[Item]:
                     "a bool as an index adds an axis in NumPy, which cannot be compiled",
                     "use int(...) for a position.",
                 )
+            case Array(type=type) if type.dtype is DType.bool:
+                items.extend(_chosen(ctx, array, r, sum(i is not None for i in items)))
             case Scalar() | SliceValue() | Array():
                 items.append(r)
-            case Sequence_(kind="list"):
-                made = make_array(ctx, r)
-                assert isinstance(made, Array)
-                items.append(made)
             case _:
                 ctx.fail(
                     "TP104", f"an array cannot be indexed by {type_text(r)}", "use integers, slices or integer arrays."
@@ -61,6 +62,25 @@ def _items(ctx: Context, array: Array, subscript: Value) -> list[Item]:
     if not ellipsis:
         items.extend([whole] * (rank - used))
     return items
+
+
+def _axes_of(item: Value) -> int:
+    """How many axes of the array it is an index of."""
+    if isinstance(item, Static) and (item.value is None or item.value is Ellipsis):
+        return 0
+    return item.type.rank if isinstance(item, Array) and item.type.dtype is DType.bool else 1
+
+
+def _chosen(ctx: Context, array: Array, mask: Array, axis: int) -> list[Item]:
+    """A mask as arrays of positions, one for each of its axes. Their size is known when the program runs."""
+    message = "boolean index did not match indexed array along axis {0}; size of axis is {1} but size of corresponding boolean axis is {2}"
+    for k, size in enumerate(mask.type.shape):
+        there, here = (ctx.size_atom(d) for d in (array.type.shape[axis + k], size))
+        if there != here:
+            ctx.check(apply(ctx, "eq", there, here), "IndexError", message, i64(axis + k), there, here)
+    found = call_numpy(ctx, "nonzero", [mask])
+    assert isinstance(found, Sequence_)
+    return [item for item in found.items if isinstance(item, Array)]
 
 
 def _are_apart(raw: list[Value], ellipsis: Value) -> bool:
@@ -92,12 +112,13 @@ def _tested(view: Array) -> bool:
 
 
 def set_item(ctx: Context, array: Array, subscript: Value, value: Value) -> None:
-    items = _items(ctx, array, subscript)
     numeric = as_numeric(ctx, value, "assignment")
-    masks = [i for i in items if isinstance(i, Array) and i.type.dtype is DType.bool]
-    if masks:
-        masked_write(ctx, array, items, numeric)
-    elif any(isinstance(i, Array) for i in items):
+    if is_mask(subscript, array) and isinstance(numeric, Scalar):
+        assert isinstance(subscript, Array)
+        masked_write(ctx, array, subscript, numeric)
+        return
+    items = _items(ctx, array, subscript)
+    if any(isinstance(i, Array) for i in items):
         scatter(ctx, array, items, numeric)
     else:
         view = _basic(ctx, array, items)
@@ -105,6 +126,15 @@ def set_item(ctx: Context, array: Array, subscript: Value, value: Value) -> None
             read(ctx, view)  # a position outside is an error before a size that does not fit is one
         new = broadcast_to(ctx, numeric, ctx.dims(view.type.shape), array.type.dtype, "assignment")
         write(ctx, view, new)
+
+
+def is_mask(subscript: Value, array: Array) -> bool:
+    """Of all of the array: a single number needs no positions."""
+    return (
+        isinstance(subscript, Array)
+        and subscript.type.dtype is DType.bool
+        and subscript.type.rank == array.type.rank
+    )
 
 
 # -- basic indexing

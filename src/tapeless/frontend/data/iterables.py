@@ -9,15 +9,30 @@ to, so a test in front of every inner loop is saved.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tapeless.frontend.data import atoms, scalars
-from tapeless.frontend.data.arrays import make_array
+from tapeless.frontend.data.arrays import make_array, read
 from tapeless.frontend.data.indexing import row_view
 from tapeless.frontend.data.rows import rows
 from tapeless.frontend.state.code_copies import refuse_long
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import Array, Planned, RangeValue, Scalar, Sequence_, Static, Value, Zipped, weak
-from tapeless.ir.types import Atom, Const, i64
+from tapeless.frontend.state.values import (
+    Array,
+    Grown,
+    Planned,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    Static,
+    Strided,
+    Value,
+    Zipped,
+    weak,
+)
+from tapeless.ir.builder import full_axes
+from tapeless.ir.core import Range
+from tapeless.ir.types import Atom, Const, Type, i64
 
 GREATEST = 2**63 - 1
 
@@ -31,6 +46,8 @@ def iteration(ctx: Context, iterable: Value, may_stop: bool = False) -> tuple[At
             return iteration(ctx, inner, may_stop)
         case Array(type=t):
             return ctx.size_atom(t.shape[0]), lambda i: row_view(ctx, iterable, i)
+        case Grown(length=length):
+            return length.atom, lambda i: grown_item(ctx, iterable, row_view(ctx, grown_rows(ctx, iterable), i))
         case Zipped(parts=parts, start=first):
             found = [iteration(ctx, p, True) for p in parts]
             count = found[0][0]
@@ -51,13 +68,59 @@ def iteration(ctx: Context, iterable: Value, may_stop: bool = False) -> tuple[At
         case Sequence_(items=items):
             found_rows = rows(ctx, items) if items else None
             if found_rows is not None:
-                return i64(len(items)), found_rows
+                return i64(len(items)), lambda i: anonymous(found_rows(i))
             made = make_array(ctx, Sequence_(items, "list"))
             return iteration(ctx, made)
         case _:
             ctx.fail(
                 "TP104", f"cannot loop over {type_text(iterable)}", "loop over range, arrays, zip, enumerate or tuples."
             )
+
+
+def grown_rows(ctx: Context, grown: Grown) -> Array:
+    """The items of a list of run-time length, as a part of the array that holds them."""
+    array = grown.array
+    if array is None:
+        ctx.fail(
+            "TP104",
+            "a list is used in a loop before it is known what it holds",
+            "put its first item in before the loop.",
+        )
+    size = ctx.atom_dim(grown.length.atom)
+    if size == ctx.canon(array.type.shape[0]):
+        return array
+    axes = (Range(i64(0), size, i64(1)), *full_axes(array.type.shape[1:]))
+    step = Strided(axes, tuple(range(array.type.rank)))
+    return Array(array.cell, Type(array.type.dtype, (size, *array.type.shape[1:])), (step,))
+
+
+def grown_item(ctx: Context, grown: Grown, found: Value) -> Value:
+    """An item that was read of these rows. Python has a reference to the array that was put there: it is not written."""
+    if isinstance(found, Scalar):
+        return Scalar(found.atom, grown.weak)
+    assert isinstance(found, Array)
+    if grown.form in ("tuple", "list"):
+        size = found.type.shape[0]
+        assert isinstance(size, int)
+        numbers = [row_view(ctx, found, i64(k)) for k in range(size)]
+        return Sequence_(tuple(Scalar(n.atom, grown.weak) for n in numbers if isinstance(n, Scalar)), grown.form)
+    if grown.form:
+        ctx.fail(
+            "TP104",
+            "the items of this list are lists of several types, which are not read one by one here",
+            "use np.array of it.",
+        )
+    reason = "items of a list that has grown in a loop cannot be written"
+    return ctx.new_cell(ctx.b.copy(read(ctx, found)), readonly=reason)
+
+
+def anonymous(value: Value) -> Value:
+    """The value with lists in it that nobody knows: what is read of them is right, and they cannot be changed."""
+    match value:
+        case Sequence_(items=items):
+            return replace(value, items=tuple(map(anonymous, items)), ref=None)
+        case _:
+            return value
 
 
 def range_count(ctx: Context, r: RangeValue, tested: bool = False) -> Atom:

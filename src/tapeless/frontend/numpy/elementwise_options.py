@@ -13,6 +13,7 @@ from tapeless.frontend.data.atoms import apply, convert, select
 from tapeless.frontend.numpy.elementwise import ROWS, Row, ScalarRule, apply_row, imag, real, together, where
 from tapeless.frontend.numpy.reductions import all_, python_bool
 from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.values import Array, Borrowed, Cell, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import Atom, DType, const, zero_of
 from tapeless.ops.op import FLOATS
@@ -43,12 +44,10 @@ def isclose(ctx: Context, x: Scalar, y: Scalar, rtol: float, atol: float, equal_
 
 @known("np.where")
 def _where(ctx: Context, condition: Value, x: Value | None = None, y: Value | None = None) -> Value:
+    if x is None and y is None:
+        return call_numpy(ctx, "nonzero", [condition])
     if x is None or y is None:
-        ctx.fail(
-            "TP113",
-            "np.where with one argument gives arrays whose size depends on the data",
-            "use np.where(condition, x, y), or loop over the elements.",
-        )
+        ctx.call_error("either both or neither of x and y should be given")
     return elementwise(ctx, lambda *s: where(ctx, *s), [condition, x, y], "np.where")
 
 

@@ -8,13 +8,17 @@ from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import as_numeric, broadcast_to, read, write
 from tapeless.frontend.data.classes import has_special, special, updated
 from tapeless.frontend.data.index_arrays import masked_update
-from tapeless.frontend.data.indexing import get_item, row_view, set_item
+from tapeless.frontend.data.indexing import get_item, is_mask, row_view, set_item
+from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.data.leaves import leaves_of, number_of, rebuilt
 from tapeless.frontend.data.python_operators import binary_values
+from tapeless.frontend.python.list_methods import change_in_place, delete_entry, get_entry, is_changeable, set_entry
+from tapeless.frontend.python.references import current, evaluated, new_list, own_box
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.source.liveness import is_into
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
+from tapeless.frontend.state.surroundings import lookup
+from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, Value
 from tapeless.ir.types import DType, Var, i64
 
 
@@ -56,27 +60,44 @@ def assign(ctx: Context, target: ast.expr, value: Value) -> None:
                 ctx.bind(name, _named(ctx, value, name))
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 if any(isinstance(p, ast.Starred) for p in parts):
-                    ctx.fail("TP101", "starred targets are not part of the language", "name each element.")
+                    _assign_with_rest(ctx, parts, value)
+                    return
                 for part, item in zip(parts, unpack(ctx, value, len(parts)), strict=True):
                     assign(ctx, part, item)
             case ast.Subscript(value=base, slice=index):
-                array = evaluate(ctx, base)
+                value, array, where = evaluated(ctx, lambda: [value, evaluate(ctx, base), evaluate(ctx, index)])
                 if has_special(array, "__setitem__"):
-                    special(ctx, "__setitem__", array, evaluate(ctx, index), value)
+                    special(ctx, "__setitem__", array, where, value)
+                    return
+                if is_changeable(array):
+                    set_entry(ctx, array, where, value)
                     return
                 if not isinstance(array, Array):
                     kind = array.kind if isinstance(array, Sequence_) else ""
                     what = f"a {kind}" if kind else type_text(array)
                     ctx.fail("TP104", f"items of {what} cannot be assigned in compiled code", INSTEAD.get(kind, ARRAYS))
-                set_item(ctx, array, evaluate(ctx, index), value)
+                set_item(ctx, array, where, value)
             case _:
                 ctx.fail("TP101", "only names, tuples of names and array items can be assigned to")
 
 
+def _assign_with_rest(ctx: Context, parts: list[ast.expr], value: Value) -> None:
+    """a, *b, c = value: `b` is a list of what is left."""
+    items = items_of(ctx, "a target with '*'", value)
+    (k,) = (k for k, p in enumerate(parts) if isinstance(p, ast.Starred))
+    after = len(parts) - k - 1
+    if len(items) < len(parts) - 1:
+        ctx.fail("TP112", f"cannot unpack {len(items)} values into {len(parts) - 1} names and more")
+    last = len(items) - after
+    rest = parts[k]
+    assert isinstance(rest, ast.Starred)
+    for part, item in zip((*parts[:k], *parts[k + 1 :]), (*items[:k], *items[last:]), strict=True):
+        assign(ctx, part, item)
+    assign(ctx, rest.value, new_list(ctx, items[k:last]))
+
+
 ARRAYS = "use a NumPy array."
 INSTEAD = {
-    "dict": "build a new dict: d = {**d, 'key': value}.",
-    "list": "use a NumPy array, or build a new list.",
     "tuple": "use a NumPy array, or build a new tuple.",
 }
 
@@ -90,7 +111,8 @@ def _named(ctx: Context, value: Value, name: str) -> Value:
 
 def unpack(ctx: Context, value: Value, count: int) -> list[Value]:
     match value:
-        case Sequence_(items=items, kind=kind) if kind != "dataclass":
+        case Sequence_(kind=kind) if kind != "dataclass":
+            items = items_of(ctx, "unpacking", value)
             if len(items) != count:
                 ctx.fail("TP112", f"cannot unpack {len(items)} values into {count} names")
             return list(items)
@@ -122,6 +144,8 @@ def augmented(ctx: Context, s: ast.AugAssign) -> None:
                     ctx.bind(target, defined)
             elif isinstance(old, Sequence_) and is_into(s):
                 ctx.bind(target, _leaf_by_leaf(ctx, name, old, new))
+            elif is_changeable(old) and name in ("Add", "Mult", "BitOr"):
+                change_in_place(ctx, name, old, new)
             else:
                 if isinstance(old, Scalar) and old.atom in ctx.without_axes:
                     ctx.fail(
@@ -138,19 +162,63 @@ def augmented(ctx: Context, s: ast.AugAssign) -> None:
                 changed = updated(ctx, name, found, by) or binary_values(ctx, name, found, by)
                 special(ctx, "__setitem__", array, where, changed)
                 return
+            if is_changeable(array):
+                _update_entry(ctx, name, array, where, s.value)
+                return
             if not isinstance(array, Array):
                 ctx.fail("TP104", f"items of {type_text(array)} cannot be assigned", "use a NumPy array.")
-            if isinstance(where, Array) and where.type.dtype is DType.bool:
+            if is_mask(where, array):
                 by = evaluate(ctx, s.value)
-                if not isinstance(by, Scalar):
-                    ctx.fail("TP113", "assignment by a mask takes a single number", "use np.where.")
-                masked_update(ctx, array, where, _same_kind(ctx, name, array, binary_values(ctx, name, array, by)))
+                if isinstance(by, Scalar):
+                    assert isinstance(where, Array)
+                    masked_update(ctx, array, where, _same_kind(ctx, name, array, binary_values(ctx, name, array, by)))
+                    return
+                old = get_item(ctx, array, where)
+                set_item(ctx, array, where, _same_kind(ctx, name, old, binary_values(ctx, name, old, by)))
                 return
             old = get_item(ctx, array, where)
             new = evaluate(ctx, s.value)
             set_item(ctx, array, where, _same_kind(ctx, name, old, binary_values(ctx, name, old, new)))
         case _:
             ctx.fail("TP101", "only names and array items can be the target of an augmented assignment")
+
+
+def _update_entry(ctx: Context, name: str, base: Sequence_ | Grown, where: Value, by: ast.expr) -> None:
+    """base[where] += by, of a list or dict: an array or a list there is changed itself."""
+    since = len(ctx.changed)
+    old = get_entry(ctx, base, where)
+    new = evaluate(ctx, by)
+    found, old = current(ctx, [base, old], since)
+    assert isinstance(found, Sequence_ | Grown)
+    if isinstance(old, Array):
+        own_box(ctx, "assignment to an item", found)
+        _in_place(ctx, name, old, new)
+    elif is_changeable(old) and name in ("Add", "Mult", "BitOr"):
+        change_in_place(ctx, name, old, new)
+    else:
+        result = updated(ctx, name, old, new) or binary_values(ctx, name, old, new)
+        set_entry(ctx, found, where, result)
+
+
+@statement(ast.Delete)
+def _delete(ctx: Context, s: ast.Delete) -> None:
+    for target in s.targets:
+        with ctx.at(target):
+            match target:
+                case ast.Name(id=name):
+                    lookup(ctx, name)
+                    ctx.state.names.pop(ctx.key(name), None)
+                case ast.Subscript(value=base, slice=index):
+                    _delete_item(ctx, base, index)
+                case _:
+                    ctx.fail("TP101", "only names and items of lists and dicts can be deleted")
+
+
+def _delete_item(ctx: Context, base: ast.expr, index: ast.expr) -> None:
+    found, where = evaluated(ctx, lambda: [evaluate(ctx, base), evaluate(ctx, index)])
+    if not is_changeable(found):
+        ctx.fail("TP104", f"items of {type_text(found)} cannot be deleted")
+    delete_entry(ctx, found, where)
 
 
 def _leaf_by_leaf(ctx: Context, name: str, old: Sequence_, new: Value) -> Value:

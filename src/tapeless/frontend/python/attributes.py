@@ -9,18 +9,27 @@ import types
 from typing import Any
 
 from tapeless.frontend.data.arrays import transpose
-from tapeless.frontend.data.classes import attribute_of_class, class_method
+from tapeless.frontend.data.classes import (
+    Super,
+    attribute_of_class,
+    attribute_of_object,
+    attribute_of_super,
+    class_method,
+)
 from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.numpy.methods import ARRAY_METHODS
+from tapeless.frontend.python.list_methods import OF_DICTS, OF_LISTS
+from tapeless.frontend.python.string_methods import METHODS as STRING_METHODS
 from tapeless.frontend.source.origins import Origin
 from tapeless.frontend.state.context import Context, object_text
 from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.refusals import refuse_attribute, similar
-from tapeless.frontend.state.surroundings import from_python
-from tapeless.frontend.state.values import Array, Method, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.state.surroundings import Instance, from_python
+from tapeless.frontend.state.values import Array, Grown, Method, Scalar, Sequence_, Static, Value, weak
 
 
 def attribute(ctx: Context, base: Value, name: str) -> Value:
+    name = _mangled(ctx, name)
     match base:
         case Static(value=types.ModuleType() as module):
             if not _has(ctx, module, name):
@@ -36,19 +45,32 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             return _scalar_attribute(ctx, base, name)
         case Sequence_(keys=keys, kind=kind) if kind in ("namedtuple", "dataclass") and name in keys:
             return base.items[keys.index(name)]
-        case Sequence_(kind="dict") if name in ("keys", "values", "items", "get"):
+        case Sequence_(kind="dict") if name in OF_DICTS:
+            return Method(base, name)
+        case Sequence_(kind="list") | Grown() if name in OF_LISTS:
+            return Method(base, name)
+        case Sequence_(kind="tuple", ref=None) if name in ("index", "count"):
             return Method(base, name)
         case Sequence_(cls=cls) if cls is not None and (found := attribute_of_class(ctx, base, name)) is not None:
             return found
+        case Static(value=Super() as given):
+            return attribute_of_super(ctx, given, name)
+        case Instance() if (found := attribute_of_object(ctx, base, name)) is not None:
+            return found
+        case Static(value=str()) if name in STRING_METHODS:
+            return Method(base, name)
         case Static(value=obj) if obj is not None and not isinstance(obj, str) and _has(ctx, obj, name):
             return from_python(ctx, _part(ctx, obj, name), f"{type(obj).__name__}.{name}")
-    if isinstance(base, Sequence_) and base.kind == "list" and name in ("append", "extend", "insert", "pop"):
-        ctx.fail(
-            "TP101",
-            f"lists cannot grow in compiled code ('{name}')",
-            "allocate an array with np.empty and keep a count.",
-        )
     refuse_attribute(ctx, base, name)
+
+
+def _mangled(ctx: Context, name: str) -> str:
+    """In the methods of a class, Python has another name for `__x`."""
+    if not name.startswith("__") or name.endswith("__") or ctx.frame not in ctx.frames:
+        return name
+    path = str(ctx.frames[ctx.frame].function.value.__qualname__).split(".")
+    cls = path[-2] if len(path) > 1 else ""
+    return f"_{cls.lstrip('_')}{name}" if cls.strip("_") not in ("", "<locals>") else name
 
 
 def _has(ctx: Context, holder: Any, name: str) -> bool:

@@ -7,38 +7,43 @@ Results are Python numbers where Python gives them.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tapeless.frontend.data import scalars
-from tapeless.frontend.data.arguments import integer, known, text, with_signature
-from tapeless.frontend.data.arrays import elementwise, make_array, read
+from tapeless.frontend.data.arguments import flag, integer, known, text, with_signature
+from tapeless.frontend.data.arrays import elementwise, make_array
 from tapeless.frontend.data.atoms import apply, convert
 from tapeless.frontend.data.classes import special
 from tapeless.frontend.data.indexing import get_item
-from tapeless.frontend.data.iterables import items_of, range_count
+from tapeless.frontend.data.iterables import items_of, iteration, range_count
 from tapeless.frontend.data.python_operators import binary_values, truth_of
 from tapeless.frontend.numpy.elementwise_options import round_number
 from tapeless.frontend.python.attributes import attribute
+from tapeless.frontend.python.constants import ConstantSet
+from tapeless.frontend.python.growth import copied
+from tapeless.frontend.python.list_methods import pairs_of
 from tapeless.frontend.python.pymath import floats, to_integer
+from tapeless.frontend.python.references import new_dict, new_list, view_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import register
 from tapeless.frontend.state.values import (
     Array,
     Closure,
+    Grown,
     RangeValue,
     Scalar,
     Sequence_,
     SliceValue,
     Static,
+    Text,
     Value,
     Zipped,
     weak,
 )
-from tapeless.ir.core import Print
 from tapeless.ir.types import Atom, Const, DType, const, i64
 
 # -- lengths and iteration
@@ -57,8 +62,10 @@ def _len(ctx: Context, obj: Value) -> Value:
             return weak(len(items))
         case RangeValue():
             return Scalar(apply(ctx, "max", range_count(ctx, obj, tested=True), i64(0)), True)
-        case Static(value=str() as chars):
-            return weak(len(chars))
+        case Grown(length=length):
+            return length
+        case Static(value=str() | frozenset() as known):
+            return weak(len(known))
         case _:
             ctx.fail("TP104", f"{type_text(obj)} has no len()")
 
@@ -84,9 +91,26 @@ def _range(ctx: Context, *bounds: Value) -> Value:
 def _zip(ctx: Context, *iterables: Value, strict: Value | None = None) -> Value:
     if not iterables:
         return Sequence_(())
-    if strict is not None and strict != weak(False):
-        ctx.fail("TP112", "zip: the argument 'strict' cannot be compiled", "compare the lengths before the loop.")
+    if strict is not None and flag(ctx, "zip: strict", strict):
+        _same_lengths(ctx, iterables)
     return Zipped(iterables)
+
+
+def _same_lengths(ctx: Context, iterables: tuple[Value, ...]) -> None:
+    """Tested before the first iteration; Python finds out after the last one."""
+    counts = [apply(ctx, "max", iteration_count(ctx, v), i64(0)) for v in iterables]
+    for k, count in enumerate(counts[1:], 2):
+        others = "argument 1" if k == 2 else f"arguments 1-{k - 1}"
+        for test, word in (("ge", "shorter"), ("le", "longer")):
+            ok = apply(ctx, test, count, counts[0])
+            text = f"zip() argument {k} is {word} than {others}"
+            if isinstance(ok, Const) and not ok.value:
+                ctx.fail("TP112", text)
+            ctx.check(ok, "ValueError", text)
+
+
+def iteration_count(ctx: Context, value: Value) -> Atom:
+    return i64(len(value.items)) if isinstance(value, Sequence_) else iteration(ctx, value, True)[0]
 
 
 @known("enumerate")
@@ -101,7 +125,7 @@ def _enumerate(ctx: Context, iterable: Value, start: Value | None = None) -> Val
 def _reversed(ctx: Context, sequence: Value) -> Value:
     match sequence:
         case Sequence_(items=items, kind=kind) if kind in ("tuple", "list", "namedtuple"):
-            return Sequence_(tuple(reversed(items)))
+            return view_of(ctx, reversed(items), sequence)
         case Array():
             return get_item(ctx, sequence, SliceValue(None, None, weak(-1)))
         case RangeValue(start=start, step=step):
@@ -123,16 +147,18 @@ def _tuple(ctx: Context, iterable: Value | None = None) -> Value:
 
 @known("list")
 def _list(ctx: Context, iterable: Value | None = None) -> Value:
-    return Sequence_(tuple(items_of(ctx, "a list", iterable)) if iterable is not None else (), "list")
+    if isinstance(iterable, Grown):
+        return copied(ctx, iterable)
+    return new_list(ctx, items_of(ctx, "a list", iterable) if iterable is not None else ())
 
 
-def _dict_of_keywords(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
-    if args:
-        ctx.fail("TP112", "dict takes keyword arguments only here", "write the dict out: {'a': a}.")
-    return Sequence_(tuple(keywords.values()), "dict", tuple(keywords))
+def _dict(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    if len(args) > 1:
+        ctx.call_error(f"dict expected at most 1 argument, got {len(args)}")
+    return new_dict(ctx, {**(pairs_of(ctx, "dict", args[0]) if args else {}), **keywords})
 
 
-register("dict", _dict_of_keywords)
+register("dict", _dict)
 
 
 @known("slice")
@@ -246,7 +272,7 @@ for _name, _operator_name in {
     _operator(_name, _operator_name)
 
 
-# -- types, printing
+# -- types
 
 PYTHON_TYPES: dict[DType, type] = {DType.bool: bool, DType.i64: int, DType.f64: float, DType.c128: complex}
 CONTAINERS: dict[str, type] = {"tuple": tuple, "list": list, "dict": dict}
@@ -264,10 +290,16 @@ def python_type(ctx: Context, value: Value) -> type:
             return np.ndarray
         case Sequence_():
             return value.cls or CONTAINERS[value.kind]
+        case Grown():
+            return list
+        case Text():
+            return str
         case Static():
-            return type(value.value)
+            return set if isinstance(value.value, ConstantSet) else type(value.value)
         case RangeValue():
             return range
+        case SliceValue():
+            return slice
         case Closure():
             return types.FunctionType
         case _:
@@ -294,36 +326,3 @@ def _isinstance(ctx: Context, obj: Value | None, class_or_tuple: Value) -> Value
 @known("getattr")
 def _getattr(ctx: Context, obj: Value, name: Value) -> Value:
     return attribute(ctx, obj, text(ctx, "getattr: the name", name))
-
-
-@known("print")
-def _print(ctx: Context, *values: Value) -> Value:
-
-    print_values(ctx, list(values))
-    return Static(None)
-
-
-def print_values(ctx: Context, args: Sequence[Value]) -> None:
-    parts: list[str | int] = []
-    atoms: list[Atom] = []
-    for k, value in enumerate(args):
-        if k:
-            parts.append(" ")
-        match value:
-            case Static(value=str() as text):
-                parts.append(text)
-            case Scalar(atom=Const() as c, weak=True):
-                parts.append(repr(c.value))
-            case Scalar(atom=atom):
-                parts.append(len(atoms))
-                atoms.append(atom)
-            case Array() if value.type.rank >= 1:
-                parts.append(len(atoms))
-                atoms.append(read(ctx, value))
-            case _:
-                ctx.fail(
-                    "TP101",
-                    f"{type_text(value)} cannot be printed from compiled code",
-                    "print numbers, arrays and strings.",
-                )
-    ctx.b.effect(Print(tuple(parts), tuple(atoms)))

@@ -6,21 +6,27 @@ and makes the value that the name has after the loop. What the guess did not all
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arrays import cast, in_order, read
 from tapeless.frontend.data.atoms import same_size
 from tapeless.frontend.python.flow import RETURN
+from tapeless.frontend.python.growth import Growth
 from tapeless.frontend.python.merge import TRUE, shown
+from tapeless.frontend.python.references import boxes_in, either, new_box, with_box
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
     Array,
+    Box,
     Cell,
     Conflict,
+    Grown,
     Key,
     MaybeUndefined,
     Scalar,
+    Sequence_,
     State,
     Value,
     cells_of,
@@ -54,6 +60,10 @@ class Carried:
     may_be: dict[Place, set[Cell]] = field(default_factory=dict)  # Note [Arrays of the next iteration]
     scattered: set[Place] = field(default_factory=set)  # arrays that an iteration leaves so: Note [Memory order]
     exchanged: tuple[Key, ...] = ()  # names that hand their arrays around: Note [Exchanged arrays]
+    readonly: dict[Place, str] = field(default_factory=dict)  # arrays that an iteration leaves so
+    lists: dict[Key, Value] = field(default_factory=dict)  # changed in the body: what is in them before
+    unsure: dict[Key, set[Box]] = field(default_factory=dict)  # names of lists that change, and which they may be
+    growing: dict[Key, Growth] = field(default_factory=dict)  # lists that get longer: Note [Lists that grow]
 
 
 class Retry(Exception):
@@ -85,9 +95,18 @@ class Shape:
         self.starts: dict[Place, Cell] = {}  # the arrays at the start of the body, and those at its end
         self.ends: dict[Place, Cell] = {}
         self.weak: list[bool] = []
+        self.last: set[Box] = set()  # lists that it may be at the end of the body
         self.count = 0
 
     def entry(self, entry: State) -> Value:
+        value = self._entry(entry)
+        return value if self.key not in self.attempt.carried.unsure else self._unsure(value, set())
+
+    def _unsure(self, value: Value, more: set[Box]) -> Value:
+        """With lists that may be one of several."""
+        return with_box(value, either(self.attempt.ctx, [*self.attempt.carried.unsure[self.key], *more]))
+
+    def _entry(self, entry: State) -> Value:
         value = self.value
         if isinstance(value, MaybeUndefined):
             self.flag = self.attempt.slot(value.defined, "defined")
@@ -121,7 +140,8 @@ class Shape:
                 slot = self.attempt.slot(var, name)
                 self.leaves.append(slot)
                 self.weak.append(False)
-                self.starts[place] = new = Cell(name, may_be, cell.readonly, scattered=scattered)
+                readonly = cell.readonly or self.attempt.carried.readonly.get(place, "")
+                self.starts[place] = new = Cell(name, may_be, readonly, scattered=scattered)
                 entry.cells[new] = slot.param
                 return Array(new, slot.param.type)
             case _:
@@ -149,6 +169,20 @@ class Shape:
         places = iter(range(len(self.leaves)))
         target = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
         self._leave_value(target, value, slots, places)
+        self._leave_lists(target, value)
+
+    def _leave_lists(self, old: Value, new: Value | None) -> None:
+        """Which lists the name may have in the next iteration."""
+        pairs = list(_list_pairs(old, new))
+        carried = self.attempt.carried
+        self.last = {b for _, box in pairs if box is not None for b in box.possible}
+        if self.key not in carried.unsure and all(a is b for a, b in pairs):
+            return
+        known = boxes_in(self.attempt.before)
+        may_be = {b for a, _ in pairs if a is not None for b in a.possible} | {b for b in self.last if b in known}
+        if self.key not in carried.unsure or not may_be <= carried.unsure[self.key]:
+            carried.unsure.setdefault(self.key, {new_box(self.attempt.ctx)}).update(may_be)
+            raise Retry
 
     def _leave_value(self, old: Value, new: Value | None, slots: object, places: object) -> None:
         ctx = self.attempt.ctx
@@ -171,6 +205,9 @@ class Shape:
                 at = (self.key, next(places))  # type: ignore[call-overload]
                 self.ends[at] = new.cell
                 self._leave_array(slot, new)
+                if new.cell.readonly and not self.starts[at].readonly:
+                    self.attempt.carried.readonly[at] = new.cell.readonly
+                    raise Retry
                 if not self.starts[at].scattered and not in_order(ctx, new):
                     self.attempt.carried.scattered.add(at)
                     raise Retry
@@ -224,6 +261,8 @@ class Shape:
         places = iter(range(len(self.leaves)))
         inner = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
         value = self._after_value(inner, slots, places, state, mapping)
+        if self.key in self.attempt.carried.unsure:
+            value = self._unsure(value, self.last)
         if self.flag is None:
             return value
         return MaybeUndefined(value, mapping[self.flag.param])
@@ -243,14 +282,26 @@ class Shape:
                     may_be = {
                         c for key in self.attempt.carried.exchanged for c in cells_of(self.attempt.before.names[key])
                     }
-                new = Cell(self.key[1], may_be | end.possible, cell.readonly, scattered=start.scattered)
+                new = Cell(self.key[1], may_be | end.possible, start.readonly, scattered=start.scattered)
                 state.cells[new] = mapping[slot.param]
                 return Array(new, mapping[slot.param].type)
             case _:
                 return with_parts(old, [self._after_value(v, slots, places, state, mapping) for v in parts_of(old)])
 
 
+def _list_pairs(old: Value, new: Value | None) -> Iterator[tuple[Box | None, Box | None]]:
+    """The lists of a name before and after an iteration, which has left their form as it was."""
+    if new is None:
+        return
+    if isinstance(old, Sequence_ | Grown) and isinstance(new, Sequence_ | Grown):
+        yield old.ref, new.ref
+    for p, q in zip(parts_of(old), parts_of(new), strict=True):
+        yield from _list_pairs(p, q)
+
+
 def label(name: str) -> str:
+    if name.startswith("<list"):
+        return "a list"
     return "the result" if name.startswith("<") else f"'{name}'"
 
 
@@ -265,7 +316,7 @@ def undefined(ctx: Context, value: Value, before: State, name: str) -> Value:
             if cell in before.cells and not value.view:
                 return value
             dims = tuple(ctx.canon(d) for d in type.shape)
-            if any(isinstance(d, Var) and d not in _known(ctx, before) for d in dims):
+            if any(isinstance(d, Var) and d not in known_sizes(ctx, before) for d in dims):
                 return Conflict(
                     f"{label(name)} is made inside the loop with a size that is only known there, and used after it",
                     "allocate it before the loop.",
@@ -275,7 +326,7 @@ def undefined(ctx: Context, value: Value, before: State, name: str) -> Value:
             return with_parts(value, [undefined(ctx, v, before, name) for v in parts_of(value)])
 
 
-def _known(ctx: Context, before: State) -> set[Var]:
+def known_sizes(ctx: Context, before: State) -> set[Var]:
     known: set[Var] = set(ctx.sizes)
     for var in before.cells.values():
         known.update(d for d in var.type.shape if isinstance(d, Var))

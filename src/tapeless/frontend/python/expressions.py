@@ -6,6 +6,7 @@ Takes an `ast` expression, gives a value, emitting Core for what is not known at
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from tapeless.frontend.data import atoms, scalars
@@ -14,19 +15,24 @@ from tapeless.frontend.data.arrays import as_numeric, elementwise, note_point
 from tapeless.frontend.data.classes import special
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.python_operators import binary_values, compare_values, static_key, truth_of
-from tapeless.frontend.python.assignment import assign
+from tapeless.frontend.numpy.indexed_objects import rule_of
 from tapeless.frontend.python.attributes import attribute
+from tapeless.frontend.python.constants import ConstantSet, constant
+from tapeless.frontend.python.growth import item
+from tapeless.frontend.python.list_methods import pairs_of
 from tapeless.frontend.python.merge import Arm, Join
+from tapeless.frontend.python.references import current, evaluated, is_certain, new_dict, new_list
 from tapeless.frontend.python.rules import elements, evaluate, expression
+from tapeless.frontend.python.texts import joined_texts
 from tapeless.frontend.source.marks import peek
 from tapeless.frontend.source.plain_objects import UNARY
-from tapeless.frontend.state.code_copies import counted, refuse_beyond
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.refusals import refuse_index
 from tapeless.frontend.state.surroundings import lookup
 from tapeless.frontend.state.values import (
     Array,
     Conflict,
+    Grown,
     RangeValue,
     Scalar,
     Sequence_,
@@ -62,11 +68,6 @@ def _attribute(ctx: Context, node: ast.Attribute) -> Value:
     return attribute(ctx, evaluate(ctx, node.value), node.attr)
 
 
-@expression(ast.JoinedStr)
-def _joined(ctx: Context, node: ast.JoinedStr) -> Value:
-    ctx.fail("TP101", "f-strings cannot be compiled", "use a constant string, or print the values one by one.")
-
-
 def _constant_of(ctx: Context, value: Any) -> Value:
     if isinstance(value, bool | float | complex):
         return weak(value)
@@ -82,8 +83,20 @@ def _constant_of(ctx: Context, value: Any) -> Value:
 
 @expression(ast.BinOp)
 def _binary(ctx: Context, node: ast.BinOp) -> Value:
-    a, b = evaluate(ctx, node.left), evaluate(ctx, node.right)
-    return binary_values(ctx, type(node.op).__name__, a, b)
+    a, b = evaluated(ctx, lambda: [evaluate(ctx, node.left), evaluate(ctx, node.right)])
+    if isinstance(node.op, ast.Add) and (joined := joined_texts(a, b)) is not None:
+        return joined
+    if isinstance(node.op, ast.BitOr) and _is_dict(a) and _is_dict(b):
+        return new_dict(ctx, {**pairs_of(ctx, "'|'", a), **pairs_of(ctx, "'|'", b)})
+    made = binary_values(ctx, type(node.op).__name__, a, b)
+    plain = all(not isinstance(v, Sequence_) or v.cls is None for v in (a, b))
+    if isinstance(made, Sequence_) and made.kind == "list" and made.ref is None and plain:
+        return new_list(ctx, made.items)
+    return made
+
+
+def _is_dict(value: Value) -> bool:
+    return isinstance(value, Sequence_) and value.kind == "dict"
 
 
 @expression(ast.UnaryOp)
@@ -108,11 +121,10 @@ def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
 @expression(ast.Compare)
 def _compare(ctx: Context, node: ast.Compare) -> Value:
     ops, rights = node.ops, node.comparators
-    a = evaluate(ctx, node.left)
+    a, b = evaluated(ctx, lambda: [evaluate(ctx, node.left), evaluate(ctx, rights[0])])
     if len(ops) == 1:
-        return compare_values(ctx, ops[0], a, evaluate(ctx, rights[0]))
-    b = evaluate(ctx, rights[0])
-    first = compare_values(ctx, ops[0], a, b)
+        return compared_values(ctx, ops[0], a, b)
+    first = compared_values(ctx, ops[0], a, b)
     if not isinstance(first, Scalar):
         ctx.fail("TP120", "chained comparisons of arrays are ambiguous", "combine two comparisons with &.")
     cond = truth_of(ctx, first)
@@ -123,9 +135,28 @@ def _compare(ctx: Context, node: ast.Compare) -> Value:
     return conditional(ctx, cond, rest, lambda: weak(False))
 
 
+def compared_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
+    """What compares by identity, or with constants, and then numbers."""
+    match op, a, b:
+        case ast.Is() | ast.IsNot(), Sequence_() | Grown(), Sequence_() | Grown() if is_certain(a) and is_certain(b):
+            return weak((a.ref is b.ref) == isinstance(op, ast.Is))
+        case ast.In() | ast.NotIn(), _, Static(value=frozenset() as known):
+            b = Sequence_(tuple(constant(k) for k in sorted(known, key=repr)))
+        case ast.In() | ast.NotIn(), Static(value=str() as part), Static(value=str() as whole):
+            return weak((part in whole) == isinstance(op, ast.In))
+        case _, Static(value=str() as left), Static(value=str() as right) if type(op) in ORDERS:
+            return weak(ORDERS[type(op)](left, right))
+    return compare_values(ctx, op, a, b)
+
+
+ORDERS: dict[type[ast.cmpop], Callable[[str, str], bool]] = {
+    ast.Lt: str.__lt__, ast.LtE: str.__le__, ast.Gt: str.__gt__, ast.GtE: str.__ge__,
+}  # fmt: skip
+
+
 def _chain(ctx: Context, a: Value, ops: list[ast.cmpop], rights: list[ast.expr]) -> Value:
-    b = evaluate(ctx, rights[0])
-    first = compare_values(ctx, ops[0], a, b)
+    a, b = evaluated(ctx, lambda: [a, evaluate(ctx, rights[0])])
+    first = compared_values(ctx, ops[0], a, b)
     if len(ops) == 1:
         return first
     cond = truth_of(ctx, first)
@@ -172,7 +203,7 @@ def conditional(ctx: Context, cond: Atom, then: Any, orelse: Any) -> Value:
     key = ctx.key(f"<value{ctx.number()}>")
     for make in (then, orelse):
         ctx.state = before.copy()
-        with ctx.b.region() as stms:
+        with ctx.part() as stms:
             ctx.state.names[key] = make()
         arms.append(Arm(stms, ctx.state))
     ctx.state = before
@@ -195,12 +226,12 @@ def conditional(ctx: Context, cond: Atom, then: Any, orelse: Any) -> Value:
 
 @expression(ast.Tuple)
 def _tuple(ctx: Context, node: ast.Tuple) -> Value:
-    return Sequence_(tuple(elements(ctx, node.elts)))
+    return Sequence_(tuple(evaluated(ctx, lambda: list(elements(ctx, node.elts)))))
 
 
 @expression(ast.List)
 def _list(ctx: Context, node: ast.List) -> Value:
-    return Sequence_(tuple(elements(ctx, node.elts)), "list")
+    return new_list(ctx, evaluated(ctx, lambda: list(elements(ctx, node.elts))))
 
 
 @expression(ast.Slice)
@@ -210,7 +241,8 @@ def _slice(ctx: Context, node: ast.Slice) -> Value:
 
 @expression(ast.Subscript)
 def _subscript(ctx: Context, node: ast.Subscript) -> Value:
-    return subscript(ctx, evaluate(ctx, node.value), evaluate(ctx, node.slice))
+    base, index = evaluated(ctx, lambda: [evaluate(ctx, node.value), evaluate(ctx, node.slice)])
+    return subscript(ctx, base, index)
 
 
 def subscript(ctx: Context, base: Value, index: Value) -> Value:
@@ -232,10 +264,14 @@ def subscript(ctx: Context, base: Value, index: Value) -> Value:
             if kind == "dataclass":
                 ctx.fail("TP104", f"{type_text(base)} cannot be indexed", "define __getitem__ in its class.")
             return _tuple_item(ctx, base, items, index)
+        case Grown():
+            return item(ctx, base, index)
         case Scalar(weak=False):  # an array without axes
             return settled(ctx, get_item(ctx, array(ctx, "index", base), index))
         case RangeValue():
             ctx.fail("TP101", "range objects cannot be indexed", "compute start + i * step.")
+        case Static(value=known) if (rule := rule_of(known)) is not None:
+            return rule(ctx, index)
         case _:
             refuse_index(ctx, base)
 
@@ -244,6 +280,7 @@ def subscript(ctx: Context, base: Value, index: Value) -> Value:
 def _dict(ctx: Context, whole: ast.Dict) -> Value:
     """Of equal keys the last one counts, at the place of the first."""
     items: dict[Any, Value] = {}
+    since = len(ctx.changed)
     for key, node in zip(whole.keys, whole.values, strict=True):
         name = None if key is None else static_key(ctx, evaluate(ctx, key))
         value = evaluate(ctx, node)
@@ -253,7 +290,15 @@ def _dict(ctx: Context, whole: ast.Dict) -> Value:
             items |= zip(value.keys, value.items, strict=True)
         else:
             ctx.fail("TP104", f"'**' takes a dict, not {type_text(value)}")
-    return Sequence_(tuple(items.values()), "dict", tuple(items))
+    return new_dict(ctx, dict(zip(items, current(ctx, list(items.values()), since), strict=True)))
+
+
+@expression(ast.Set)
+def _set(ctx: Context, node: ast.Set) -> Value:
+    items = list(elements(ctx, node.elts))
+    if not all(isinstance(v, Static) or (isinstance(v, Scalar) and v.static) for v in items):
+        ctx.fail("TP101", "a set holds what is known at compile time", "use an array or a tuple.")
+    return Static(ConstantSet(static_key(ctx, v) for v in items))
 
 
 def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: Value) -> Value:
@@ -271,7 +316,8 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
                     parts.append(int(p.atom.value.real))
                 else:
                     ctx.fail("TP104", f"slices of a {base.kind} need constant bounds", "use an array.")
-            return Sequence_(items[slice(*parts)], base.kind)
+            found = items[slice(*parts)]
+            return new_list(ctx, found) if base.kind == "list" else Sequence_(found, base.kind)
         case Scalar():
             if items and all(isinstance(i, Scalar) for i in items):
                 made = as_numeric(ctx, Sequence_(items, "list"), "index")
@@ -286,41 +332,3 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
             )
         case _:
             ctx.fail("TP104", f"a {base.kind} is indexed by integers and slices, not by {type_text(index)}")
-
-
-@expression(ast.ListComp, ast.GeneratorExp)
-def _comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value:
-    """Over something of known length: one copy of the element each."""
-    if len(node.generators) != 1 or node.generators[0].ifs or node.generators[0].is_async:
-        ctx.fail("TP101", "comprehensions with conditions or several loops cannot be compiled", "write a loop.")
-    generator = node.generators[0]
-    source = evaluate(ctx, generator.iter)
-    items: list[Value]
-    match source:
-        case Sequence_(items=known):
-            items = list(known)
-        case RangeValue() if all(isinstance(x.atom, Const) for x in (source.start, source.stop, source.step)):
-            bounds = [
-                int(x.atom.value.real) for x in (source.start, source.stop, source.step) if isinstance(x.atom, Const)
-            ]
-            refuse_beyond(ctx, "this comprehension", len(range(*bounds)), 0, 1)
-            items = [weak(k) for k in range(*bounds)]
-        case _:
-            ctx.fail(
-                "TP101", "comprehensions need a length known at compile time", "fill an array in a loop, or use tp.map."
-            )
-    names = [n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)]
-    saved = {n: ctx.state.names.get(ctx.key(n)) for n in names}
-    results: list[Value] = []
-    for k, item in enumerate(items):
-        before = ctx.b.made
-        with counted(ctx, k > 0):
-            assign(ctx, generator.target, item)
-            results.append(evaluate(ctx, node.elt))
-        refuse_beyond(ctx, "this comprehension", len(items), k + 1, ctx.b.made - before)
-    for n, old in saved.items():
-        if old is None:
-            ctx.state.names.pop(ctx.key(n), None)
-        else:
-            ctx.state.names[ctx.key(n)] = old
-    return Sequence_(tuple(results), "list")

@@ -52,7 +52,7 @@ def branch(ctx: Context, cond: Atom, then: Callable[[], Flow], orelse: Callable[
     flows: list[Flow] = []
     for run in (then, orelse):
         ctx.state = before.copy()
-        with ctx.b.region() as stms:
+        with ctx.part() as stms:
             result = run()
         ctx.bind(FLOW, Scalar(result.code))
         arms.append(Arm(stms, ctx.state, result.diverges))

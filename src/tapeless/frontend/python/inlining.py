@@ -13,21 +13,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+import numpy as np
+
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data.arrays import any_turned
 from tapeless.frontend.data.classes import class_method, is_generated
 from tapeless.frontend.numpy.methods import call_method
+from tapeless.frontend.numpy.prelude import FOLDER, inside
+from tapeless.frontend.python.comprehensions import list_of, reduced
 from tapeless.frontend.python.flow import RETURN
+from tapeless.frontend.python.growth import rows
+from tapeless.frontend.python.list_methods import container_method
+from tapeless.frontend.python.references import current, new_dict
 from tapeless.frontend.python.rules import elements, evaluate, expression, statement
 from tapeless.frontend.python.shared_functions import shared_call
 from tapeless.frontend.python.statements import run_block
+from tapeless.frontend.python.string_methods import string_method
 from tapeless.frontend.source import sources
 from tapeless.frontend.source.fence import check_function
 from tapeless.frontend.source.liveness import Liveness, analyse, assigned
+from tapeless.frontend.source.marks import peek
 from tapeless.frontend.source.origins import made_here
 from tapeless.frontend.state.code_copies import call_counted
 from tapeless.frontend.state.context import Context, Frame, type_text
-from tapeless.frontend.state.handlers import call_value, called, find_handler
+from tapeless.frontend.state.handlers import call_numpy, call_value, called, find_handler
 from tapeless.frontend.state.refusals import from_library, is_library, refuse_call
 from tapeless.frontend.state.surroundings import from_python, positional
 from tapeless.frontend.state.values import (
@@ -35,6 +44,7 @@ from tapeless.frontend.state.values import (
     Builtin,
     Closure,
     Conflict,
+    Grown,
     MaybeUndefined,
     Method,
     Scalar,
@@ -42,6 +52,7 @@ from tapeless.frontend.state.values import (
     Static,
     Value,
     parts_of,
+    with_parts,
 )
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Const
@@ -52,26 +63,82 @@ IN_ORDER = ("copy", "flatten", "dot")  # methods whose results are in order what
 
 @expression(ast.Call)
 def call(ctx: Context, node: ast.Call) -> Value:
+    since = len(ctx.changed)
     function = evaluate(ctx, node.func)
-    args = list(elements(ctx, node.args))
+    if isinstance(function, Static) and 1 <= len(node.args) <= 2 and not node.keywords:
+        found = reduced(ctx, function.value, node.args[0], node.args[1] if len(node.args) == 2 else None)
+        if found is not None:
+            return found
+    at_once = isinstance(function, Static | Method)
+    args = list(elements(ctx, node.args, list_of if at_once else None))
     keywords: dict[str, Value] = {}
     for k in node.keywords:
-        if k.arg is None:
-            ctx.fail("TP101", "'**' in a call is not part of the language", "name the arguments.")
-        keywords[k.arg] = evaluate(ctx, k.value)
+        value = evaluate(ctx, k.value)
+        more = {k.arg: value} if k.arg is not None else _spread_keywords(ctx, value)
+        for name in more.keys() & keywords.keys():
+            ctx.call_error(f"the call has several values for the argument '{name}'")
+        keywords |= more
+    if len(ctx.changed) > since:
+        function, *args = current(ctx, [function, *args], since)
+        keywords = dict(zip(keywords, current(ctx, list(keywords.values()), since), strict=True))
     return call_value(ctx, function, args, keywords)
+
+
+def _spread_keywords(ctx: Context, value: Value) -> dict[str, Value]:
+    if not (isinstance(value, Sequence_) and value.kind == "dict" and all(isinstance(k, str) for k in value.keys)):
+        ctx.fail("TP104", f"'**' takes a dict with names for keys, not {type_text(value)}")
+    return dict(zip(value.keys, value.items, strict=True))
 
 
 @called(Method)
 def _call_method(ctx: Context, function: Method, args: list[Value], keywords: dict[str, Value]) -> Value:
+    if isinstance(function.receiver, Static) and isinstance(function.receiver.value, str):
+        return string_method(ctx, function.receiver.value, function.name, args, keywords)
+    if isinstance(function.receiver, Sequence_ | Grown):
+        return container_method(ctx, function.receiver, function.name, args, keywords)
     with _memory_order(ctx, () if function.name in IN_ORDER else (function.receiver, *args)):
         return call_method(ctx, function.receiver, function.name, args, keywords)
 
 
 @called(Static)
 def _call_known(ctx: Context, function: Static, args: list[Value], keywords: dict[str, Value]) -> Value:
+    if any(map(_has_grown, (*args, *keywords.values()))) and _is_numpy(function.value):
+        return _call_with_arrays(ctx, function.value, args, keywords)
     with _memory_order(ctx, args):
         return call_known(ctx, function.value, args, keywords)
+
+
+def _is_numpy(target: Any) -> bool:
+    module = peek(target, "__module__") or ""
+    return isinstance(target, np.ufunc) or str(module).partition(".")[0] in ("numpy", "scipy")
+
+
+def _has_grown(value: Value) -> bool:
+    return isinstance(value, Grown) or (isinstance(value, Sequence_) and any(map(_has_grown, value.items)))
+
+
+def _call_with_arrays(ctx: Context, target: Any, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A function of NumPy takes a list of run-time length for the array that it makes of it."""
+
+    def made(value: Value) -> Value:
+        if isinstance(value, Grown):
+            return rows(ctx, value)
+        return with_parts(value, [made(v) for v in value.items]) if isinstance(value, Sequence_) else value
+
+    if target in JOINING and len(args) == 1 and isinstance(args[0], Grown) and not keywords:
+        whole = rows(ctx, args[0])
+        if whole.type.rank - 1 not in JOINING[target]:
+            refuse_call(ctx, target, args, "the list has a length that is known when it runs")
+        return call_numpy(ctx, "ravel", [whole]) if target in (np.concatenate, np.hstack) else whole
+    if target in JOINING and any(isinstance(a, Grown) for a in args):
+        refuse_call(ctx, target, args, "the list has a length that is known when it runs")
+    return call_known(ctx, target, [made(a) for a in args], {k: made(v) for k, v in keywords.items()})
+
+
+# Functions of a list of arrays -> how many axes these have where it is an array of them.
+JOINING: dict[Any, tuple[int, ...]] = {
+    np.stack: (0, 1, 2, 3), np.vstack: (1,), np.concatenate: (1,), np.hstack: (1,), np.column_stack: (), np.dstack: (),
+}  # fmt: skip
 
 
 @contextmanager
@@ -109,6 +176,9 @@ def call_closure(ctx: Context, function: Closure, args: list[Value], keywords: d
     """Compiles the body of `function` here, with its parameters bound to the arguments, or calls what was made of it
     before.
     """
+    if not ctx.inside_prelude and function.source.file.startswith(FOLDER):  # a method of an object made there
+        with inside(ctx):
+            return call_closure(ctx, function, args, keywords)
     with ctx.at_span(ctx.span if ctx.span is not NOWHERE else function.source.span(function.node)):
         bound = bind_arguments(ctx, function, args, keywords)
     if function.python is None or not is_library(function.source.file) or ctx.in_library:
@@ -250,11 +320,25 @@ def bind_arguments(
     by_name = {*names[len(given.posonlyargs) :], *only}
     bound = dict(zip(names, args, strict=False))
     extra = [k for k in keywords if k not in by_name]
-    if (len(args) > len(names) and given.vararg is None) or (extra and given.kwarg is None) or bound.keys() & keywords:
+    if (
+        (len(args) > len(names) and given.vararg is None)
+        or (extra and given.kwarg is None)
+        or bound.keys() & (keywords.keys() & by_name)
+    ):
         _refuse_arguments(ctx, function, len(args), keywords)
     if given.vararg is not None:
         bound[given.vararg.arg] = Sequence_(tuple(args[len(names) :]))
-    bound |= keywords
+    bound |= {k: v for k, v in keywords.items() if k in by_name}
+    if given.kwarg is not None:
+        if len(extra) > 1 and ctx.frame < 0:  # a call from Python: its keywords come sorted
+            with ctx.at_span(function.source.span(given.kwarg)):
+                ctx.fail(
+                    "TP101",
+                    f"'**{given.kwarg.arg}' of the compiled function itself takes one argument, not {', '.join(extra)}: "
+                    "their order is not known",
+                    "name the parameters, or pass a dict.",
+                )
+        bound[given.kwarg.arg] = new_dict(ctx, {k: keywords[k] for k in extra})
     defaults = dict(function.defaults)
     if any(name not in bound and name not in defaults for name in (*names, *only)):
         _refuse_arguments(ctx, function, len(args), keywords)

@@ -8,34 +8,38 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from tapeless.frontend.data import atoms, scalars
-from tapeless.frontend.data.iterables import iteration
+from tapeless.frontend.data import atoms
+from tapeless.frontend.data.iterables import anonymous, items_of, iteration
 from tapeless.frontend.data.leaves import number_of
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.data.rows import rows
 from tapeless.frontend.python.assignment import assign
+from tapeless.frontend.python.constants import constant
 from tapeless.frontend.python.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow, guarded
+from tapeless.frontend.python.list_methods import is_changeable
+from tapeless.frontend.python.loop_lists import Lengthens
 from tapeless.frontend.python.loop_trials import compile_loop
 from tapeless.frontend.python.merge import COUNTER
+from tapeless.frontend.python.references import OVER
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.python.statements import run_block
+from tapeless.frontend.python.unrolled_loops import unrolled, zipped_items
 from tapeless.frontend.source.liveness import assigned, bound_in, only_augmented, written_through
 from tapeless.frontend.source.sources import nodes
-from tapeless.frontend.state.code_copies import SHORT, attempt, counted, refuse_beyond
+from tapeless.frontend.state.code_copies import SHORT, attempt
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import (
     Array,
     Cell,
+    Grown,
     Key,
     Planned,
     RangeValue,
     Scalar,
     Sequence_,
-    Static,
     Value,
     Zipped,
     cells_of,
-    weak,
 )
 from tapeless.ir.core import Progress
 from tapeless.ir.hints import NONE, Hints
@@ -132,7 +136,11 @@ def _array_keys(ctx: Context, keys: list[Key], s: ast.For | ast.While) -> list[K
     """Names that are only augmented stay bound to their array: the array is carried, not the name."""
     augmented = only_augmented(s.body)
     names = ctx.state.names
-    return [k for k in keys if not (k[1] in augmented and k in names and isinstance(number_of(names[k]), Array))]
+
+    def stays(value: Value) -> bool:
+        return isinstance(number_of(value), Array) or (is_changeable(value) and value.ref is not None)
+
+    return [k for k in keys if not (k[1] in augmented and k in names and stays(names[k]))]
 
 
 def _still_running(ctx: Context, condition: Callable[[], Atom]) -> Atom:
@@ -229,8 +237,8 @@ def run_for(ctx: Context, s: ast.For) -> Flow:
     hints = NONE
     if isinstance(iterable, Planned):
         hints, iterable = Hints(iterable.wish, iterable.chosen), iterable.iterable
-    held = ctx.key(f"<over{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
-    if cells_of(iterable):
+    held = ctx.key(f"{OVER}{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
+    if cells_of(iterable) or isinstance(iterable, Sequence_ | Grown | Zipped):
         ctx.state.names[held] = iterable
     result = _run_for_over(ctx, s, iterable, hints)
     ctx.state.names.pop(held, None)
@@ -245,11 +253,13 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
             run_plain_for(ctx, s, iterable, Hints(parallel=True))
         return _after_loop(ctx, s, False, None)
     if isinstance(iterable, Sequence_) and iterable.kind in ("tuple", "list", "namedtuple"):
-        return _over_items(ctx, s, iterable.items, hints)
+        return _over_items(ctx, s, iterable.items, hints, iterable)
     if isinstance(iterable, Sequence_) and iterable.kind == "dict":
-        return _over_items(ctx, s, [_static(k) for k in iterable.keys], hints)
+        return _over_items(ctx, s, [constant(k) for k in iterable.keys], hints, iterable)
     if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
-        return _over_items(ctx, s, _zipped_items(ctx, iterable), hints)
+        return _over_items(ctx, s, zipped_items(ctx, iterable), hints, iterable)
+    if isinstance(iterable, RangeValue) and not iterable.shown and 0 < _constants(iterable) <= SHORT:
+        return _rolled_or_not(ctx, s, iterable, hints)
     count, element = iteration(ctx, iterable, may_stop=_left_early(s))
     if ctx.unseen or not _is_shown(iterable):
         return _rolled(ctx, s, count, element, hints)
@@ -260,6 +270,24 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
 
     with ctx.showing_nothing():
         return _rolled(ctx, s, count, shown, hints)
+
+
+def _constants(iterable: RangeValue) -> int:
+    """How many numbers a range of constants has; 0 where that is not known."""
+    bounds = [x.atom.value.real for x in (iterable.start, iterable.stop, iterable.step) if isinstance(x.atom, Const)]
+    return len(range(*map(int, bounds))) if len(bounds) == 3 and bounds[2] else 0
+
+
+def _rolled_or_not(ctx: Context, s: ast.For, iterable: RangeValue, hints: Hints) -> Flow:
+    """A short loop over constants is unrolled if it changes the length of a list: that is known then."""
+    before, made, copied = ctx.state.copy(), ctx.b.made, ctx.copied
+    written = set(ctx.written_cells)
+    count, element = iteration(ctx, iterable, may_stop=_left_early(s))
+    try:
+        return _rolled(ctx, s, count, element, hints, may_unroll=True)
+    except Lengthens:
+        ctx.state, ctx.b.made, ctx.copied, ctx.written_cells = before, made, copied, written
+    return unrolled(ctx, s, items_of(ctx, "this loop", iterable), "the length of a list changes in it")
 
 
 def _is_shown(iterable: Value) -> bool:
@@ -275,10 +303,12 @@ def _is_shown(iterable: Value) -> bool:
             return False
 
 
-def _rolled(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> Flow:
+def _rolled(
+    ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints, may_unroll: bool = False
+) -> Flow:
     if _left_early(s):
-        return _for_with_exits(ctx, s, count, element, hints)
-    _plain_for(ctx, s, count, element, hints)
+        return _for_with_exits(ctx, s, count, element, hints, may_unroll)
+    _plain_for(ctx, s, count, element, hints, may_unroll)
     return _after_loop(ctx, s, False, None)
 
 
@@ -287,7 +317,9 @@ def run_plain_for(ctx: Context, s: ast.For, iterable: Value, hints: Hints = NONE
     _plain_for(ctx, s, *iteration(ctx, iterable), hints)
 
 
-def _plain_for(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> None:
+def _plain_for(
+    ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints, may_unroll: bool = False
+) -> None:
     keys, live_after = _loop_keys(ctx, s)
 
     def run(index: Var | None) -> None:
@@ -305,10 +337,13 @@ def _plain_for(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], 
         hints=hints,
         guess_cells=_guess_cells(ctx, s),
         exchanged=_exchanged(ctx, s),
+        may_unroll=may_unroll,
     )
 
 
-def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> Flow:
+def _for_with_exits(
+    ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints, may_unroll: bool
+) -> Flow:
     """A `for` that may be left early: a `while` that counts."""
     counts = isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "range"
     counter = COUNTER.format(s.target.id if counts and isinstance(s.target, ast.Name) else "i", ctx.number())
@@ -342,89 +377,19 @@ def _for_with_exits(ctx: Context, s: ast.For, count: Atom, element: Callable[[At
         hints=hints,
         guess_cells=_guess_cells(ctx, s),
         exchanged=_exchanged(ctx, s),
+        most=count,
+        may_unroll=may_unroll,
     )
     ctx.state.names.pop(ctx.key(counter), None)
     return _after_loop(ctx, s, True, saved)
 
 
-def _static(value: object) -> Value:
-    return weak(value) if isinstance(value, bool | int | float | complex) else Static(value)
-
-
-def _zipped_items(ctx: Context, value: Zipped) -> list[Value]:
-    rows: list[Value] = []
-    parts = [p.items for p in value.parts if isinstance(p, Sequence_)]
-    first = value.start
-    for k, items in enumerate(zip(*parts, strict=False)):
-        if first is not None and isinstance(first.atom, Const) and abs(int(first.atom.value.real)) < 2**62:
-            rows.append(Sequence_((weak(int(first.atom.value.real) + k), *items)))
-        elif first is not None:
-            rows.append(Sequence_((scalars.binary(ctx, "Add", first, weak(k)), *items)))
-        else:
-            rows.append(Sequence_(tuple(items)))
-    return rows
-
-
-def _over_items(ctx: Context, s: ast.For, items: Sequence[Value], hints: Hints) -> Flow:
+def _over_items(ctx: Context, s: ast.For, items: Sequence[Value], hints: Hints, over: Value) -> Flow:
     """A loop over a tuple: over many items that are alike it is a loop over an array, if its body does not need to know
     them.
     """
     element = rows(ctx, items) if len(items) > SHORT else None
     if element is None:
-        return _unrolled(ctx, s, items, "the items are of several types" if len(items) > SHORT else "")
-    found = attempt(ctx, lambda: _rolled(ctx, s, i64(len(items)), element, hints))
-    return found if isinstance(found, Flow) else _unrolled(ctx, s, items, found.reason)
-
-
-def _unrolled(ctx: Context, s: ast.For, items: Sequence[Value], reason: str) -> Flow:
-    """One copy of the body for each item. A `break` in its `else` is not one of this loop. `reason`: why it is not
-    rolled.
-    """
-    result = _copies(ctx, s, items, reason)
-    if not s.orelse:
-        return _without_break(ctx, result)
-    if "break" not in result.kinds:
-        return guarded(ctx, result, lambda: run_block(ctx, s.orelse))
-    kinds = result.kinds - {"break"}
-    if not kinds:
-        return NEXT
-    others = Flow(kinds, result.code if len(kinds) > 1 else None)
-    broke = atoms.apply(ctx, "eq", result.code, i64(CODES["break"]))
-    return branch(ctx, broke, lambda: NEXT, lambda: guarded(ctx, others, lambda: run_block(ctx, s.orelse)))
-
-
-def _copies(ctx: Context, s: ast.For, items: Sequence[Value], reason: str, done: int = 0) -> Flow:
-    result = NEXT
-    while done < len(items) and result == NEXT:
-        before = ctx.b.made
-        with counted(ctx, done > 0):
-            result = _one_copy(ctx, s, items[done])
-        done += 1
-        if "next" in result.kinds:
-            refuse_beyond(ctx, "this loop", len(items), done, ctx.b.made - before, reason)
-    if done == len(items) or "next" not in result.kinds:
-        return result
-    return guarded(ctx, result, lambda: _copies(ctx, s, items, reason, done))
-
-
-def _one_copy(ctx: Context, s: ast.For, item: Value) -> Flow:
-    with ctx.at(s.target):
-        assign(ctx, s.target, item)
-    result = run_block(ctx, s.body)
-    if "continue" not in result.kinds:
-        return result
-    kinds = (result.kinds - {"continue"}) | {"next"}
-    if result.atom is None or len(kinds) == 1:
-        return Flow(kinds)
-    is_continue = atoms.apply(ctx, "eq", result.atom, i64(CODES["continue"]))
-    return Flow(kinds, atoms.select(ctx, is_continue, i64(0), result.atom))
-
-
-def _without_break(ctx: Context, result: Flow) -> Flow:
-    if "break" not in result.kinds:
-        return result
-    kinds = (result.kinds - {"break"}) | {"next"}
-    if len(kinds) == 1:
-        return Flow(kinds)
-    broke = atoms.apply(ctx, "eq", result.code, i64(CODES["break"]))
-    return Flow(kinds, atoms.select(ctx, broke, i64(0), result.code))
+        return unrolled(ctx, s, items, "the items are of several types" if len(items) > SHORT else "", over)
+    found = attempt(ctx, lambda: _rolled(ctx, s, i64(len(items)), lambda i: anonymous(element(i)), hints))
+    return found if isinstance(found, Flow) else unrolled(ctx, s, items, found.reason, over)

@@ -15,9 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import combinations
 
+from tapeless.errors import CompileError
 from tapeless.frontend.python import exchange
 from tapeless.frontend.python.carried import Carried, Place, Retry, Shape, Slot, Trial, undefined
 from tapeless.frontend.python.flow import RETURN
+from tapeless.frontend.python.growth import Unfit
+from tapeless.frontend.python.loop_lists import ListsOfLoop
 from tapeless.frontend.python.merge import FALSE
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Cell, Key, MaybeUndefined, State, Value, cells_of
@@ -37,9 +40,12 @@ def compile_loop(
     hints: Hints = NONE,
     guess_cells: Iterable[Cell] = (),
     exchanged: Iterable[Key] = (),
+    most: Atom | None = None,
+    may_unroll: bool = False,
 ) -> None:
     """Emits the loop. `run` compiles the body in ctx.state; `test` the condition (a while loop) or `bound` (a
-    for loop).
+    for loop). `most`: how many iterations there are, where it is known before. `may_unroll`: raises `Lengthens` when the
+    length of a list changes.
     """
     before = ctx.state
     written_before = set(ctx.written_cells)
@@ -49,12 +55,20 @@ def compile_loop(
     swapped = tuple(k for k in keys if k in set(exchanged))
     if swapped and exchange.exchangeable(before, swapped):
         carried.exchanged = swapped
+    most = bound if most is None else most
+    depth = ctx.inside_prelude, ctx.transforms, len(ctx.rules), ctx.copying
     for _ in range(24):
         attempt = _Attempt(ctx, before.copy(), keys, live_after, carried)
+        lists = ListsOfLoop(ctx, attempt.before, carried, most, bound is not None, may_unroll)
         try:
-            attempt.compile(run, bound, test, hints)
+            with lists.open():
+                attempt.compile(run, bound, test, hints, lists)
             return
-        except Retry:
+        except (Retry, Unfit, CompileError) as problem:
+            if isinstance(problem, CompileError):
+                lists.explain(problem)  # raises it, unless a list is to blame
+                ctx.inside_prelude, ctx.transforms, ctx.copying = depth[0], depth[1], depth[3]
+                del ctx.rules[depth[2] :]
             ctx.state = before.copy()
             ctx.written_cells = set(written_before)
             ctx.b.made, ctx.copied = made, copied  # what is given up does not count
@@ -71,12 +85,20 @@ class _Attempt(Trial):
         self.keys, self.live_after = keys, live_after
 
     def compile(
-        self, run: Callable[[Var | None], None], bound: Atom | None, test: Callable[[], Atom] | None, hints: Hints
+        self,
+        run: Callable[[Var | None], None],
+        bound: Atom | None,
+        test: Callable[[], Atom] | None,
+        hints: Hints,
+        lists: ListsOfLoop,
     ) -> None:
         ctx = self.ctx
+        ctx.state = self.before
+        own_cells = [*self.carried.cells, *lists.start()]
+        self.keys = [*self.keys, *(k for k in self.carried.lists if k not in self.carried.growing)]
         ctx.state = entry = self.before.copy()
         entry.stale.update(self.carried.stale)
-        cell_slots = [(cell, self.slot(entry.cells[cell], cell.name)) for cell in self.carried.cells]
+        cell_slots = [(cell, self.slot(entry.cells[cell], cell.name)) for cell in own_cells]
         for cell, slot in cell_slots:
             entry.cells[cell] = slot.param
         shapes: dict[Key, Shape] = {}
@@ -84,6 +106,8 @@ class _Attempt(Trial):
             shape = self._enter(key, entry)
             if shape is not None:
                 shapes[key] = shape
+        lengths = {key: self.slot(first, "length") for key, first in lists.carried_lengths().items()}
+        lists.enter(entry, lengths)
         numbers = {key: self.slot(i64(k), "which") for k, key in enumerate(self.carried.exchanged)}
         away = exchange.seen_by_others(self.before, self.carried.exchanged)
         for cell in away:
@@ -91,20 +115,20 @@ class _Attempt(Trial):
         head = entry.copy()
         test_body: Body | None = None
         if test is not None:
-            with ctx.b.region() as stms:
+            with ctx.part() as stms:
                 cond = test()
             test_body = Body(tuple(stms), (cond,))
             self._no_writes(head)
         ctx.state = head
         index = Var("i", I64)
-        with ctx.b.region() as body:
+        with ctx.part() as body:
+            lists.count(head, index)
             run(index if bound is not None else None)
             end = ctx.state
+            lists.leave(end, entry, lengths)
             for cell, slot in cell_slots:
                 slot.result = end.cells[cell]
-            missed = [
-                c for c in self.before.cells if c not in self.carried.cells and end.cells.get(c) is not entry.cells[c]
-            ]
+            missed = [c for c in self.before.cells if c not in own_cells and end.cells.get(c) is not entry.cells[c]]
             if missed:
                 self.carried.cells.extend(missed)
                 raise Retry
@@ -143,6 +167,7 @@ class _Attempt(Trial):
         self._bring_home(shapes, numbers, mapping, away)
         for key, shape in shapes.items():
             after.names[key] = shape.after(after, mapping)
+        lists.after(after, {key: mapping[slot.param] for key, slot in lengths.items()})
 
     def _next_iteration(self, shapes: list[Shape]) -> None:
         """Note [Arrays of the next iteration]: what was taken for another array than it may be."""

@@ -13,14 +13,18 @@ from operator import is_, is_not, or_
 
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arrays import cast, in_order, read
+from tapeless.frontend.python.references import contents, either, settle
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
+    LISTS,
     Array,
     Cell,
     Conflict,
+    Grown,
     MaybeUndefined,
     Reshaped,
     Scalar,
+    Sequence_,
     State,
     Static,
     Step,
@@ -72,6 +76,8 @@ class Join:
         keys = dict.fromkeys([*first.state.names, *second.state.names])
         for key in keys:
             x, y = first.state.names.get(key), second.state.names.get(key)
+            if key[0] == LISTS:
+                x, y = contents(first.state, key), contents(second.state, key)
             if x is y and x is not None:
                 after.names[key] = x
                 for cell in cells_of(x):
@@ -81,6 +87,8 @@ class Join:
             if x is None and y is None:
                 continue
             after.names[key] = self._value(x, y, key[1], after)
+        if any(key[0] == LISTS and first.state.names.get(key) is not second.state.names.get(key) for key in keys):
+            settle(after)
         ctx.state = after
         return after
 
@@ -144,12 +152,16 @@ class Join:
                 return self._arrays(x, y, name, after)
             case Static(), Static() if x.value is y.value or (type(x.value) is type(y.value) and x.value == y.value):
                 return x
-            case _ if same_form(x, y) and parts_of(x):
+            case _ if same_form(x, y) and (parts_of(x) or isinstance(x, Sequence_)):
                 pairs = zip(parts_of(x), parts_of(y), strict=True)
-                return with_parts(x, [self._value(p, q, name, after) for p, q in pairs])
+                joined = with_parts(x, [self._value(p, q, name, after) for p, q in pairs])
+                refs = [v.ref for v in (x, y) if isinstance(v, Sequence_ | Grown)]
+                if isinstance(joined, Sequence_ | Grown) and refs[0] is not refs[1]:
+                    return replace(joined, ref=either(ctx, refs))
+                return joined
         if x == y:
             return x
-        label = "the result" if name.startswith("<") else f"'{name}'"
+        label = "the list" if name.startswith("<list") else "the result" if name.startswith("<") else f"'{name}'"
         return Conflict(
             f"{label} is {type_text(x)} on one path and {type_text(y)} on another",
             "give it the same type on every path.",

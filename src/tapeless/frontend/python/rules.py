@@ -10,9 +10,10 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.python.flow import NEXT, Flow
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Sequence_, Value
+from tapeless.frontend.state.values import RangeValue, Sequence_, Value, Zipped
 from tapeless.ir.rules import Rules
 
 EXPRESSIONS: Rules[type[ast.expr], Callable[[Context, Any], Value]] = Rules()
@@ -28,17 +29,27 @@ def evaluate(ctx: Context, node: ast.expr) -> Value:
         return rule(ctx, node)
 
 
-def elements(ctx: Context, nodes: Iterable[ast.expr]) -> Iterator[Value]:
-    """Of a tuple, a list or a call, with those that `*` spreads."""
+def elements(
+    ctx: Context, nodes: Iterable[ast.expr], generator: Callable[[Context, Any], Value] | None = None
+) -> Iterator[Value]:
+    """Of a tuple, a list or a call, with those that `*` spreads. `generator`: what is done with generator expressions
+    that are used at once.
+    """
     for n in nodes:
+        if isinstance(n, ast.GeneratorExp) and generator is not None:
+            with ctx.at(n):
+                yield generator(ctx, n)
+            continue
         if not isinstance(n, ast.Starred):
             yield evaluate(ctx, n)
             continue
         with ctx.at(n):
             spread = evaluate(ctx, n.value)
-            if not isinstance(spread, Sequence_) or spread.kind not in ("tuple", "list", "namedtuple"):
+            known = isinstance(spread, Sequence_) and spread.kind in ("tuple", "list", "namedtuple", "dict")
+            if not known and not isinstance(spread, RangeValue | Zipped):
                 ctx.fail("TP101", "'*' needs a tuple or a list of known length", "name each element.")
-        yield from spread.items
+            found = items_of(ctx, "'*'", spread)
+        yield from found
 
 
 def run_statement(ctx: Context, s: ast.stmt) -> Flow:

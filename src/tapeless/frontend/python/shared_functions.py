@@ -19,15 +19,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data.arrays import read, turned
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, value_of
+from tapeless.frontend.python.references import new_box
 from tapeless.frontend.state.code_copies import attempt
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Array, Cell, Closure, Scalar, State, Static, Value
+from tapeless.frontend.state.values import Array, Box, Cell, Closure, Scalar, Sequence_, State, Static, Value
 from tapeless.ir import calls
 from tapeless.ir.calls import closed, outside_of
 from tapeless.ir.core import Body, Lambda
@@ -172,6 +173,8 @@ def _made(ctx: Context, function: Closure, bound: Mapping[str, Value], sizes: Si
         leaves = leaves_of(result)
         if not all(isinstance(leaf, Scalar | Static) or _is_own(leaf, before) for leaf in leaves):
             return Mark.never
+        if not _lists_are_own(result):
+            return Mark.never
         if any(ctx.state.cells.get(cell) is not v for cell, v in before.items()):
             return Mark.never
         atoms = [atom_of(ctx, leaf) for leaf in leaves if isinstance(leaf, Scalar | Array)]
@@ -214,6 +217,23 @@ def _is_own(leaf: Value, before: Mapping[Cell, Var]) -> bool:
     return not (cell.may_be or cell.readonly or cell.argument or cell.stands_for or cell.seen_through)
 
 
+def _lists_are_own(value: Value) -> bool:
+    """Whether it holds no lists of the caller: those have no identity here."""
+    if not isinstance(value, Sequence_):
+        return True
+    others = value.kind in ("list", "dict") and (value.ref is None or bool(value.ref.may_be))
+    return not others and all(map(_lists_are_own, value.items))
+
+
+def _with_lists(ctx: Context, made: Value, like: Value, boxes: dict[Box, Box]) -> Value:
+    """Its lists and dicts are new ones at each call."""
+    if not isinstance(made, Sequence_) or not isinstance(like, Sequence_):
+        return made
+    items = tuple(_with_lists(ctx, m, v, boxes) for m, v in zip(made.items, like.items, strict=True))
+    ref = None if like.ref is None else boxes.setdefault(like.ref, new_box(ctx))
+    return replace(made, items=items, ref=ref)
+
+
 def _call(ctx: Context, shared: Shared, bound: Mapping[str, Value], sizes: Sizes) -> Value:
     reads = iter(shared.reads)
     args: list[Atom] = []
@@ -240,4 +260,4 @@ def _call(ctx: Context, shared: Shared, bound: Mapping[str, Value], sizes: Sizes
             leaves.append(value_of(ctx, next(found), leaf.weak))
         else:
             leaves.append(leaf)
-    return rebuilt(shared.result, leaves)
+    return _with_lists(ctx, rebuilt(shared.result, leaves), shared.result, {})

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+import numpy as np
+
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch, flow, guarded
 from tapeless.frontend.python.rules import evaluate, run_statement, statement
@@ -65,6 +67,27 @@ def _break(ctx: Context, s: ast.Break) -> Flow:
 @statement(ast.Continue)
 def _continue(ctx: Context, s: ast.Continue) -> Flow:
     return flow("continue")
+
+
+@statement(ast.With)
+def _with(ctx: Context, s: ast.With) -> Flow:
+    """np.errstate says which warnings are given: compiled code gives none."""
+    for given in s.items:
+        call = given.context_expr
+        manager = evaluate(ctx, call.func) if isinstance(call, ast.Call) else None
+        if manager != Static(np.errstate) or given.optional_vars is not None:
+            with ctx.at(call):
+                ctx.fail(
+                    "TP101",
+                    "'with' statements other than 'with np.errstate(...):' are not part of the language",
+                    "write the block without it.",
+                )
+        assert isinstance(call, ast.Call)
+        for value in (*call.args, *(k.value for k in call.keywords)):
+            if evaluate(ctx, value) not in (Static("ignore"), Static("warn"), Static(None)):
+                with ctx.at(value):
+                    ctx.fail("TP112", "np.errstate ignores or warns here, and does nothing else", "test with 'if'.")
+    return run_block(ctx, s.body)
 
 
 # -- branches

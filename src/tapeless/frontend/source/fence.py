@@ -16,7 +16,6 @@ from tapeless.frontend.source.sources import Source, nodes
 REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("'try' statements", "test the condition with 'if' before the operation."),
     ast.TryStar: ("'try' statements", "test the condition with 'if' before the operation."),
-    ast.With: ("'with' statements", "write the block without it."),
     ast.AsyncFunctionDef: ("'async' functions", "write an ordinary function."),
     ast.AsyncFor: ("'async for' loops", "write an ordinary loop."),
     ast.AsyncWith: ("'async with' statements", "write the block without it."),
@@ -28,14 +27,10 @@ REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.ImportFrom: ("'import' statements", "import at the top of the file."),
     ast.Global: ("'global' statements", "pass the value as an argument and return it."),
     ast.Nonlocal: ("'nonlocal' statements", "pass the value as an argument and return it."),
-    ast.Delete: ("'del' statements", "keep the name: arrays are freed after their last use."),
-    ast.Set: ("sets", "use an array or a tuple."),
-    ast.SetComp: ("set comprehensions", "use an array."),
-    ast.DictComp: ("dict comprehensions", "write the dict out."),
-    ast.Match: ("'match' statements", "use if and elif."),
+    ast.Match: ("'match' statements with patterns other than constants", "use if and elif."),
 }
 
-LOOKED_AT = {*REFUSED, ast.FunctionDef, ast.arguments}
+LOOKED_AT = {*REFUSED, ast.FunctionDef}
 
 
 def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
@@ -45,13 +40,11 @@ def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
             continue
         if kind in REFUSED:
             name, instead = REFUSED[kind]
-            verb = "are" if name.endswith("s") else "is"
+            verb = "are" if "s " in name or name.endswith("s") else "is"
             refuse(source, child, f"{name} {verb} not part of the language", instead)
         if isinstance(child, ast.FunctionDef) and child is not node and child.decorator_list:
             reason = "decorators inside a compiled function are not part of the language"
             refuse(source, child.decorator_list[0], reason, "define the decorated function outside.")
-        if isinstance(child, ast.arguments) and child.kwarg is not None:
-            refuse(source, child.kwarg, "'**' parameters are not part of the language", "name the parameters.")
 
 
 def refuse(source: Source, node: ast.AST, reason: str, hint: str) -> None:

@@ -159,7 +159,7 @@ def _writers(s: ast.stmt) -> tuple[ast.AST, ...]:
     return tuple(found)
 
 
-_BRANCHING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.If, ast.While, ast.For)
+_BRANCHING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.If, ast.While, ast.For, ast.With)
 
 
 class _Analysis:
@@ -207,6 +207,8 @@ class _Analysis:
                 return then | other | self.reads(test)
             case ast.While() | ast.For():
                 return self.loop(s, out, on_break, on_continue)
+            case ast.With(items=items, body=body):
+                return self.block(body, out, on_break, on_continue).union(*(self.reads(i) for i in items))
         raise AssertionError(f"{type(s).__name__} is no branch")
 
     def loop(
@@ -257,6 +259,8 @@ def _always_leaves(s: ast.stmt) -> bool:
             return True
         case ast.If(body=body, orelse=orelse):
             return bool(orelse) and always_leaves(body) and always_leaves(orelse)
+        case ast.With(body=body):
+            return always_leaves(body)
     return False
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from tapeless.frontend.source import sources
 from tapeless.frontend.source.codes import fingerprint
 from tapeless.frontend.source.plain_objects import refused
-from tapeless.ir.pytree import TreeDef
+from tapeless.ir.pytree import TreeDef, class_of
 
 Mark = tuple[Any, ...]
 PLAIN = (bool, int, float, complex, str, type(None), type(Ellipsis))
@@ -150,7 +150,8 @@ def _whole(value: Any) -> Mark:
 
 def tree_mark(tree: TreeDef) -> Mark:
     """Of the structure of the arguments."""
-    if tree.node_type is None:
+    cls = class_of(tree)
+    if cls is None:
         return ()
     keys = mark_of(Keys(tree.keys))
-    return (_class(tree.node_type), keys, *(tree_mark(child) for child in tree.children))
+    return (_class(cls), keys, *(tree_mark(child) for child in tree.children))

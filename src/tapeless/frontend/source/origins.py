@@ -97,6 +97,23 @@ def _attribute(origin: Origin, name: str) -> Get:
     return lambda: getattr(holder, name)
 
 
+def _method(origin: Origin, name: str) -> Get:
+    """The function behind a method, which an attribute of the object itself may hide at any time."""
+    holder = origin.value
+
+    def get() -> Any:
+        found = getattr(holder, name)
+        return found.__func__ if found.__self__ is holder else None
+
+    return get
+
+
+def _getter(origin: Origin, name: str) -> Get:
+    """The function of a property."""
+    holder = origin.value
+    return lambda: next(vars(c)[name].fget for c in type(holder).__mro__ if name in vars(c))
+
+
 def _own_item(origin: Origin, key: Any) -> Get:
     holder = origin.value
     return lambda: holder[key]
@@ -124,6 +141,8 @@ STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "default": _default,
     "keyword default": _keyword_default,
     "attribute": _attribute,
+    "method": _method,
+    "getter": _getter,
     "own attribute": _attribute,
     "own item": _own_item,
     "field": lambda origin, name: lambda: getattr(origin.get(), name),
@@ -133,6 +152,7 @@ STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "keys": lambda origin, _: lambda: Keys(origin.get()),
     "number": lambda origin, _: lambda: origin.get()[()],
     "type": lambda origin, _: lambda: type(origin.get()),
+    "truth": lambda origin, _: lambda: bool(origin.get()),
     "code": lambda origin, _: lambda: origin.value.__code__,
     "defaults": lambda origin, _: lambda: origin.value.__defaults__,
     "keyword defaults": lambda origin, _: lambda: Keys(origin.value.__kwdefaults__),

@@ -164,11 +164,39 @@ def _tree(text: str) -> ast.Module:
 
 def _parsed(text: str) -> tuple[ast.Module, ast.Module | None]:
     """The tree to compile, and what it was before if that is another."""
-    return (_Conditions().visit(_tree(text)), _tree(text)) if ":=" in text else (_tree(text), None)
+    if ":=" not in text and "match " not in text:
+        return _tree(text), None
+    return _Conditions().visit(_tree(text)), _tree(text)
 
 
 class _Conditions(ast.NodeTransformer):
-    """`while (x := f(x)) > 0:` binds a name before each iteration, as a first statement does that leaves the loop."""
+    """What is written otherwise: `while (x := f(x)) > 0:` binds a name before each iteration, as a first statement does that
+    leaves the loop; `match` with constants is a chain of `if`s.
+    """
+
+    def visit_Match(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        name = f"<match {node.lineno}>"
+        rest: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            body = case.body
+            test = _constant_test(case.pattern, ast.Name(name, ast.Load()))
+            if test is None and not (isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None):
+                return node  # refused by the fence
+            if test is not None:
+                tests = [test] if case.guard is None else [test, case.guard]
+                rest = [ast.If(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), body, rest)]
+                continue
+            rest = body if case.guard is None else [ast.If(case.guard, body, rest)]
+            if isinstance(case.pattern, ast.MatchAs) and case.pattern.name is not None:
+                target = ast.Name(case.pattern.name, ast.Store())
+                rest = [ast.Assign([target], ast.Name(name, ast.Load())), *rest]
+        first = ast.Assign([ast.Name(name, ast.Store())], node.subject)
+        for made in (first, *rest):
+            for n in ast.walk(made):
+                if not hasattr(n, "lineno"):
+                    ast.copy_location(n, node)
+        return [first, *rest]
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
@@ -181,6 +209,19 @@ class _Conditions(ast.NodeTransformer):
         )
         always = ast.copy_location(ast.Constant(True), node.test)
         return ast.copy_location(ast.While(always, [leave, *node.body], []), node)
+
+
+def _constant_test(pattern: ast.pattern, subject: ast.expr) -> ast.expr | None:
+    """The test of a pattern of constants; None for one that always fits, and for others."""
+    match pattern:
+        case ast.MatchValue(value=value):
+            return ast.Compare(subject, [ast.Eq()], [value])
+        case ast.MatchSingleton(value=value):
+            return ast.Compare(subject, [ast.Is()], [ast.Constant(value)])
+        case ast.MatchOr(patterns=patterns):
+            tests = [t for p in patterns if (t := _constant_test(p, subject)) is not None]
+            return ast.BoolOp(ast.Or(), tests) if len(tests) == len(patterns) else None
+    return None
 
 
 KEPT = 64  # files; the cells of a notebook are files too

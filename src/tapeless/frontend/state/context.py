@@ -21,10 +21,12 @@ from tapeless.frontend.source.origins import Origin, Reads
 from tapeless.frontend.source.sources import Source
 from tapeless.frontend.state.values import (
     Array,
+    Box,
     Builtin,
     Cell,
     Closure,
     Conflict,
+    Grown,
     Key,
     MaybeUndefined,
     Method,
@@ -35,11 +37,12 @@ from tapeless.frontend.state.values import (
     SliceValue,
     State,
     Static,
+    Text,
     Value,
     Zipped,
 )
 from tapeless.ir.builder import Builder
-from tapeless.ir.core import Check
+from tapeless.ir.core import Check, Stm
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import I64, Atom, Const, Dim, Var, atom_dim, dim_atom
 
@@ -170,6 +173,11 @@ class Context:
     reversing: int = 0  # reversible functions whose own way backwards is being traced
     numbers: Iterator[int] = field(default_factory=itertools.count)
     sources: dict[str, Source] = field(default_factory=dict)
+    changed: list[Box] = field(default_factory=list)  # lists that were, in this order: Note [Lists that change]
+    lengthened: list[Box] = field(default_factory=list)  # those whose length did
+    growing: dict[Box | None, Any] = field(default_factory=dict)  # by the open loops: Note [Lists that grow]
+    loops: int = 0  # that are open and known only when they run
+    parts: dict[int, list[Stm]] = field(default_factory=dict)  # of open regions, by id: the one around them
 
     def __post_init__(self) -> None:
         self.b.functions.coarsen = self.options.coarsen
@@ -244,6 +252,10 @@ class Context:
         return (self.frame, name)
 
     def bind(self, name: str, value: Value) -> None:
+        if isinstance(value, Grown) and value.ref is not None and value.ref.lazy and not name.startswith("<"):
+            self.fail(
+                "TP101", "the result of map or filter must be used at once here", "make a list of it first: list(...)."
+            )
         self.state.names[(self.frame, name)] = value
 
     def new_cell(self, var: Var, name: str = "", **kinds: Any) -> Array:
@@ -266,6 +278,27 @@ class Context:
                 return inner
             case _:
                 return value
+
+    # -- regions
+
+    @property
+    def home(self) -> list[Stm]:
+        """The region around this one, and around those that it is a part of."""
+        stms = self.b.stms
+        return self.parts.get(id(stms), stms)
+
+    @contextmanager
+    def part(self) -> Iterator[list[Stm]]:
+        """A region that runs in its turn among the statements around it, as arms and bodies of loops do: what changes
+        there is known afterwards.
+        """
+        home = self.home
+        with self.b.region() as stms:
+            self.parts[id(stms)] = home
+            try:
+                yield stms
+            finally:
+                del self.parts[id(stms)]
 
     # -- effects
 
@@ -314,6 +347,8 @@ def type_text(value: Value) -> str:
             return f"a dict of {', '.join(map(repr, keys))}"
         case Sequence_(kind=kind, items=items):
             return f"a {kind} of {len(items)}"
+        case Grown():
+            return "a list of a length that is known when it runs"
         case Static(value=known):
             return object_text(known)
         case Closure(name=name) | Builtin(name=name):
@@ -328,6 +363,8 @@ def type_text(value: Value) -> str:
             return "zip(...)" if start is None else "enumerate(...)"
         case SliceValue():
             return "a slice"
+        case Text():
+            return "a string that is made when it runs"
         case MaybeUndefined(value=inner):
             return type_text(inner)
         case Conflict(reason=reason):

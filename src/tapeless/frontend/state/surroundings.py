@@ -1,29 +1,45 @@
 """What a function sees outside of itself: names of enclosing functions, globals, and the Python objects behind them.
 
 Gives `lookup` of a name, and `from_python`, the value of an object. Values are read at compile time and watched; arrays
-become hidden arguments (`captures`), functions of the user become closures.
+become hidden arguments (`captures`), functions of the user become closures, methods are bound to their objects.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
+import functools
+import sys
 import types
+import weakref
 
 import numpy as np
 
 from tapeless.errors import CompileError
 from tapeless.frontend.source import sources
-from tapeless.frontend.source.marks import peek
+from tapeless.frontend.source.marks import FIXED, peek
 from tapeless.frontend.source.origins import NUMBERS, Origin, stays
 from tapeless.frontend.source.plain_objects import plain_hint, refused
 from tapeless.frontend.state.captures import NewCapture
 from tapeless.frontend.state.code_copies import MOST_NUMBERS, SHORT, refuse_long
 from tapeless.frontend.state.context import Context, Watch
-from tapeless.frontend.state.handlers import OPERATORS, find_handler
+from tapeless.frontend.state.handlers import OPERATORS, call_value, find_handler
 from tapeless.frontend.state.refusals import is_library, refuse_call
-from tapeless.frontend.state.values import Array, Closure, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.state.values import Array, Builtin, Closure, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir.node import node
 from tapeless.ir.types import FROM_NUMPY, const
+
+
+@node(frozen=True, eq=False)
+class Instance(Static):
+    """An object of a class of the user. `frontend.data.classes` says what its attributes are."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Instance) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 def lookup(ctx: Context, name: str) -> Value:
@@ -77,6 +93,13 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
                 return _static(ctx, origin)
             watch(ctx, origin, name)
             return python_function(ctx, origin)
+        case types.MethodType() if _is_written(value):
+            return _method(ctx, origin, name)
+        case functools.partial() if type(value) is functools.partial and find_handler(value) is None:
+            return _partial(ctx, origin, name)
+        case functools._lru_cache_wrapper() if find_handler(value) is None:  # gives what the function gives
+            watch(ctx, origin, name)
+            return from_python(ctx, reads.step(origin, "attribute", "__wrapped__"), name)
         case tuple() | list():
             _watch_type(ctx, origin, name)
             if len(value) > SHORT and type(value) in (tuple, list) and set(map(type, value)) <= NUMBERS:
@@ -99,13 +122,83 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
         fields = tuple(f.name for f in dataclasses.fields(value))
         items = tuple(from_python(ctx, reads.step(origin, "field", f), f"{name}.{f}") for f in fields)
         return Sequence_(items, "dataclass", fields, type(value))
+    if peek(value, "__tapeless__") == "bound":
+        return _method(ctx, origin, name)
     watch(ctx, origin, name)
     if find_handler(value) is None and isinstance(peek(value, "python"), types.FunctionType):  # a tp.function
         python = reads.step(origin, "attribute", "python")
         return transform_of(ctx, python) or python_function(ctx, python)
     if peek(value, "__tapeless__") == "vmapped":
         return _vmapped(ctx, origin, name)
+    cls: type = type(value)
+    if find_handler(value) is None and is_users(cls):
+        reads.remember(origin)
+        if hasattr(cls, "__bool__") or hasattr(cls, "__len__"):  # what `if` makes of it
+            with contextlib.suppress(Exception):
+                watch(ctx, reads.step(origin, "truth"), f"bool({name})")
+        return Instance(value)
     return _static(ctx, origin)
+
+
+def _is_written(method: types.MethodType) -> bool:
+    """Whether it is a method of the user, which can be compiled."""
+    function = method.__func__
+    if find_handler(method) is not None:
+        return False
+    if isinstance(function, types.FunctionType):
+        return not is_library(function.__code__.co_filename)
+    return isinstance(peek(function, "python"), types.FunctionType)
+
+
+_of_users: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def is_users(cls: type) -> bool:
+    """Whether a class is written in Python, and by the user."""
+    known = _of_users.get(cls)
+    if known is None:
+        module = sys.modules.get(cls.__module__)
+        file = getattr(module, "__file__", None) or ""
+        in_python = any(isinstance(v, types.FunctionType) for c in cls.__mro__[:-1] for v in vars(c).values())
+        known = cls.__module__.partition(".")[0] not in FIXED and not is_library(file) and in_python
+        _of_users[cls] = known
+    return known
+
+
+def _method(ctx: Context, origin: Origin, name: str) -> Value:
+    """A method is made anew each time that it is asked for: its object and its function are watched."""
+    _watch_type(ctx, origin, name)
+    receiver = from_python(ctx, ctx.reads.step(origin, "field", "__self__"), f"{name}.__self__")
+    function = from_python(ctx, ctx.reads.step(origin, "field", "__func__"), name)
+    return bound(receiver, function, origin.value.__name__)
+
+
+def bound(receiver: Value, function: Value, name: str) -> Value:
+    """A method."""
+    names = positional(function.node)[1:] if isinstance(function, Closure) else []
+
+    def call(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+        return call_value(ctx, function, [receiver, *args], keywords)
+
+    return Builtin(name, call, tuple(names))
+
+
+def _partial(ctx: Context, origin: Origin, name: str) -> Value:
+    """functools.partial(...) of the surroundings: arguments given now are read as any value is."""
+    _watch_type(ctx, origin, name)
+
+    def part(attribute: str) -> Value:
+        return from_python(ctx, ctx.reads.step(origin, "field", attribute), f"{name}.{attribute}")
+
+    function, first, named = part("func"), part("args"), part("keywords")
+    assert isinstance(first, Sequence_) and isinstance(named, Sequence_)
+    given = dict(zip(named.keys, named.items, strict=True))
+
+    def call(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+        return call_value(ctx, function, [*first.items, *args], {**given, **keywords})
+
+    names = positional(function.node)[len(first.items) :] if isinstance(function, Closure) else []
+    return Builtin(name, call, tuple(names))
 
 
 def _numbers(ctx: Context, origin: Origin, name: str) -> Value:

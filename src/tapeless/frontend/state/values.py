@@ -16,6 +16,15 @@ NumPy decides by strides whether `reshape` and the like give a view or a copy. C
 cell says whether Python may have it otherwise (`scattered`): arguments by their flags, results that take over the order
 of a transposed operand, arrays that were views on one path. What is then made of it by `reshape` may be read, not
 written.
+
+Note [Lists that change]
+A list or dict that compiled code makes has a `Box`, its identity. Values are immutable all the same: each reference to a
+list holds what is in it now. A change puts the new contents into every value of the state that refers to the box
+(`frontend/python/references.py`), and under a hidden name of the box's own, so that contents are joined after branches and
+carried by loops as those of any name are. Values that an expression has already read when a part of it changes a
+list are brought up to date before they are used. A reference that may be one of several lists has a box that lists
+them, like a cell: it cannot be changed, and has no value once one of them was. Lists without a box are not ours to change:
+those of the caller, and those of the surroundings.
 """
 
 from __future__ import annotations
@@ -115,6 +124,31 @@ class Array:
     view: tuple[Step, ...] = ()
 
 
+@dataclass(eq=False)
+class Box:
+    """A list or dict as Python sees it; compared by identity: Note [Lists that change]. `made_in`: the region of
+    statements where it was made.
+    """
+
+    number: int
+    may_be: frozenset[Box] = frozenset()
+    made_in: Any = None
+    since: int = 0  # changes of lists that had been when it was made, of one that may be several
+    lazy: bool = False  # of a map or filter, whose items Python makes when they are asked for
+
+    @property
+    def possible(self) -> frozenset[Box]:
+        return self.may_be or frozenset({self})
+
+    @property
+    def key(self) -> Key:
+        """The name of its contents."""
+        return (LISTS, f"<list {self.number}>")
+
+
+LISTS = -2  # in place of a frame
+
+
 @node(frozen=True)
 class Sequence_:
     """A tuple, list, dict, NamedTuple or dataclass of known length. `keys` for dicts and named fields."""
@@ -123,6 +157,21 @@ class Sequence_:
     kind: str = "tuple"  # tuple | list | dict | namedtuple | dataclass
     keys: tuple[Any, ...] = ()
     cls: Any = None
+    ref: Box | None = field(default=None, compare=False)
+
+
+@node(frozen=True)
+class Grown:
+    """A list whose length is known when it runs: the first `length` rows of `array`. Without one its items are not known
+    yet. `weak`: they are Python numbers.
+    """
+
+    array: Array | None
+    length: Scalar
+    weak: bool = False
+    added: int = 0  # in this iteration of the loop that fills it
+    form: str = ""  # what its items are if they are no arrays: tuple, list, or mixed, which cannot be read one by one
+    ref: Box | None = field(default=None, compare=False)
 
 
 @node(frozen=True)
@@ -192,6 +241,23 @@ class Zipped:
 
 
 @node(frozen=True)
+class Text:
+    """A string with numbers in it that are known when it runs. `pieces` are texts and, for each of the numbers in turn, the
+    format that it is written in: "{}", "{:.3f}".
+    """
+
+    pieces: tuple[str | Format, ...]
+    numbers: tuple[Value, ...]
+
+
+@node(frozen=True)
+class Format:
+    """How a number is written in a text: str.format of this."""
+
+    field: str = "{}"
+
+
+@node(frozen=True)
 class SliceValue:
     """start:stop:step inside brackets, or slice(...)."""
 
@@ -220,6 +286,7 @@ Value = (
     Scalar
     | Array
     | Sequence_
+    | Grown
     | Static
     | Closure
     | Builtin
@@ -228,6 +295,7 @@ Value = (
     | Planned
     | Zipped
     | SliceValue
+    | Text
     | MaybeUndefined
     | Conflict
 )
@@ -273,6 +341,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
     match value:
         case Sequence_(items=parts):
             return parts
+        case Grown(array=array, length=length):
+            return (length,) if array is None else (length, array)
         case Zipped(parts=parts, start=start):
             return parts if start is None else (start, *parts)
         case RangeValue():
@@ -283,6 +353,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return tuple(v for _, v in defaults)
         case Method(receiver=receiver):
             return (receiver,)
+        case Text(numbers=numbers):
+            return numbers
         case _:
             return ()
 
@@ -295,6 +367,14 @@ def with_parts(value: Value, parts: Sequence[Value]) -> Value:
         if isinstance(part, Conflict):
             return part
     match value:
+        case Grown(array=None):
+            (length,) = parts
+            assert isinstance(length, Scalar)
+            return replace(value, length=length)
+        case Grown():
+            length, array = parts
+            assert isinstance(length, Scalar) and isinstance(array, Array)
+            return replace(value, length=length, array=array)
         case Zipped(start=None):
             return Zipped(tuple(parts))
         case Zipped():
@@ -311,6 +391,8 @@ def with_parts(value: Value, parts: Sequence[Value]) -> Value:
             return replace(value, defaults=tuple((name, p) for (name, _), p in zip(defaults, parts, strict=True)))
         case Method():
             return replace(value, receiver=parts[0])
+        case Text():
+            return replace(value, numbers=tuple(parts))
         case _:
             return value
 

@@ -1,0 +1,18 @@
+"""Constants as values: numbers, texts, and sets, which hold constants only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeless.frontend.state.values import Static, Value, weak
+
+
+class ConstantSet(frozenset[Any]):
+    """A set that compiled code makes. It is not gone through, for its order is not known here."""
+
+
+ConstantSet.__name__ = "set"
+
+
+def constant(known: Any) -> Value:
+    return weak(known) if type(known) in (bool, int, float, complex) else Static(known)

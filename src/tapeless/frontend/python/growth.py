@@ -1,0 +1,214 @@
+"""Lists that get longer in a loop over a length that is known when it runs: their items become rows of an array.
+
+`start` makes the array before the loop, `append` writes a row, `rows` gives the array that a list stands for. A list is
+`Grown` from the loop on. Used by `loop_trials`, which finds out that a list grows, and by what works on lists.
+
+Note [Lists that grow]
+A loop that changes the length of a list is tried again with the list as a `Grown` one. The first of these trials may not know
+what the items are, only how many an iteration may append at most (`Growth.count`); the next one has an array for all
+iterations. Where each iteration appends the same number the length is a formula of the counter (`exact`), otherwise
+it is carried. Items must be numbers of one type or arrays of one shape that is known before the loop; in NumPy's
+functions the list is the array. An empty list is of float64 for NumPy: other items are tested there to be some.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data.arrays import as_numeric, make_array
+from tapeless.frontend.data.indexing import get_item, set_item
+from tapeless.frontend.data.iterables import grown_item, grown_rows
+from tapeless.frontend.python.references import change, new_box, own_box
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import Array, Cell, Grown, Scalar, Sequence_, Static, Value
+from tapeless.ir.core import Full
+from tapeless.ir.types import Atom, Dim, DType, Type, Var, i64, zero_of
+
+ANYWHERE = -1  # there is room for all that loops append, one inside of another
+ALLOCATE = "allocate an array with np.empty before the loop, and keep a count."
+
+
+@dataclass
+class Growth:
+    """What a loop appends to a list."""
+
+    depth: int  # of the loop among those that are open
+    dtype: DType | None = None
+    weak: bool = True
+    shape: tuple[Dim, ...] = ()
+    form: str = ""
+    count: int = 1  # items of an iteration, at most
+    exact: bool = True
+    seen: int = 0  # in this trial
+    kept: set[Cell] = field(default_factory=set)  # arrays that were put in
+
+    def learn(self, ctx: Context, value: Value) -> bool:
+        """Whether an item fits; otherwise what is known of items has grown."""
+        form = self._form(value)
+        if self.dtype is not None and form != self.form:
+            ctx.fail("TP104", "a list that gets longer in this loop has items of different types", ALLOCATE)
+        if isinstance(value, Sequence_) and form:
+            numbers = [v for v in value.items if isinstance(v, Scalar)]
+            weak = all(v.weak for v in numbers)
+            value = as_numeric(ctx, value, "append")
+            assert isinstance(value, Array)
+            return self._fits(ctx, value.type.shape, value.type.dtype, weak, form)
+        if not isinstance(value, Scalar | Array):
+            ctx.fail(
+                "TP104",
+                f"a list that gets longer in this loop holds numbers or arrays, not {type_text(value)}",
+                "make an array of it: np.array(...).",
+            )
+        shape = value.type.shape if isinstance(value, Array) else ()
+        dtype = value.type.dtype if isinstance(value, Array) else value.dtype
+        return self._fits(ctx, shape, dtype, isinstance(value, Scalar) and value.weak, form)
+
+    def _form(self, value: Value) -> str:
+        """Of a short list or tuple of numbers."""
+        if not (isinstance(value, Sequence_) and value.kind in ("tuple", "list") and value.items):
+            return ""
+        kinds = {(v.dtype, v.weak) if isinstance(v, Scalar) else None for v in value.items}
+        return "" if None in kinds else value.kind if len(kinds) == 1 else "mixed"
+
+    def _fits(self, ctx: Context, shape: tuple[Dim, ...], dtype: DType, weak: bool, form: str) -> bool:
+        if self.dtype is None:
+            self.dtype, self.weak, self.shape, self.form = dtype, weak, ctx.dims(shape), form
+            return False
+        if len(shape) != len(self.shape):
+            ctx.fail("TP104", "a list that gets longer in this loop has items of different ranks", ALLOCATE)
+        joined, is_weak = scalars.join(ctx, Scalar(zero_of(self.dtype), self.weak), Scalar(zero_of(dtype), weak))
+        if joined is not self.dtype and shape and not form:
+            ctx.fail("TP104", "a list that gets longer in this loop has items of different types", ALLOCATE)
+        if (joined, is_weak) != (self.dtype, self.weak):
+            self.dtype, self.weak = joined, is_weak
+            return False
+        return True
+
+
+def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, known: set[Var]) -> Grown:
+    """The list at the start of the loop, with room for `most` more items."""
+    if isinstance(old, Sequence_):
+        for item in old.items:
+            growth.learn(ctx, item)
+    elif old.array is not None:
+        growth.dtype, growth.weak = old.array.type.dtype, old.weak
+        growth.shape, growth.form = old.array.type.shape[1:], old.form
+    first: Atom = i64(len(old.items)) if isinstance(old, Sequence_) else old.length.atom
+    if growth.dtype is None:
+        return Grown(None, Scalar(first, True), ref=old.ref)
+    if any(isinstance(d, Var) and d not in known for d in growth.shape):
+        ctx.fail("TP104", "a list gets longer by arrays of a size that is known in the loop only", ALLOCATE)
+    times = atoms.apply(ctx, "mul", atoms.apply(ctx, "max", most, i64(0)), i64(growth.count))
+    size = ctx.atom_dim(atoms.apply(ctx, "add", first, times))
+    type = Type(growth.dtype, (size, *growth.shape))
+    array = ctx.new_cell(ctx.b.let(type, Full(type.shape, zero_of(growth.dtype)), "items"))
+    made = Grown(array, Scalar(first, True), growth.weak, form=growth.form, ref=old.ref)
+    if isinstance(old, Sequence_):
+        for k, item in enumerate(old.items):
+            _store(ctx, made, i64(k), item)
+            _keep(growth, item)
+    elif old.array is not None:
+        set_item(ctx, grown_rows(ctx, made), Static(Ellipsis), rows(ctx, old))
+    return made
+
+
+def _store(ctx: Context, grown: Grown, at: Atom, item: Value) -> None:
+    """A row takes a number, or what an array holds now."""
+    assert grown.array is not None
+    number = as_numeric(ctx, item, "append")
+    if isinstance(number, Scalar):
+        atom = scalars.exactly(ctx, number.atom, grown.array.type.dtype)
+        set_item(ctx, grown.array, Scalar(at, True), Scalar(atom))
+        return
+    for d, e in zip(grown.array.type.shape[1:], number.type.shape, strict=True):
+        atoms.same_size(ctx, d, e, "items of a list that gets longer")
+    set_item(ctx, grown.array, Scalar(at, True), number)
+
+
+def _keep(growth: Growth, item: Value) -> None:
+    """Python keeps a reference to an array: what is in the list now must stay what it holds."""
+    if isinstance(item, Array):
+        for cell in item.cell.possible:
+            growth.kept.add(cell)
+            cell.readonly = cell.readonly or KEPT.format(cell.name)
+
+
+KEPT = "'{}' has been put into a list that gets longer in a loop, and compiled code keeps what it held there"
+
+
+def append(ctx: Context, grown: Grown, item: Value) -> None:
+    growth = ctx.growing.get(grown.ref)
+    if growth is None:
+        _append_once(ctx, grown, item)
+        return
+    if growth.depth not in (ANYWHERE, ctx.loops):
+        ctx.fail("TP104", "a list gets longer in a loop inside of the loop before which it was made", ALLOCATE)
+    fits = growth.learn(ctx, item)
+    _keep(growth, item)
+    growth.seen += 1
+    known = growth.count
+    if growth.depth != ANYWHERE:
+        growth.count = max(known, growth.seen)
+    if grown.array is not None:
+        if not fits or growth.count > known:
+            raise Unfit
+        _store(ctx, grown, grown.length.atom, item)
+    length = Scalar(atoms.apply(ctx, "add", grown.length.atom, i64(1)), True)
+    change(ctx, ".append", grown, replace(grown, length=length, added=grown.added + 1 if growth.exact else 0))
+
+
+class Unfit(Exception):
+    """An item is not what was known of items: the loop is tried again."""
+
+
+def _append_once(ctx: Context, grown: Grown, item: Value) -> None:
+    """After the loop: a longer array."""
+    assert grown.array is not None
+    own = Growth(ctx.loops, grown.array.type.dtype, grown.weak, grown.array.type.shape[1:], grown.form)
+    if not own.learn(ctx, item):
+        ctx.fail("TP104", "this list has items of one type, and another one is appended", ALLOCATE)
+    made = start(ctx, own, grown, i64(1), set(ctx.sizes))
+    _store(ctx, made, made.length.atom, item)
+    _keep(own, item)
+    length = Scalar(atoms.apply(ctx, "add", made.length.atom, i64(1)), True)
+    change(ctx, ".append", grown, replace(made, length=length))
+
+
+# -- reading
+
+
+def rows(ctx: Context, grown: Grown) -> Array:
+    """The array that NumPy makes of the list."""
+    found = make_array(ctx, grown_rows(ctx, grown))
+    assert isinstance(found, Array)
+    if found.type.dtype is not DType.f64 or found.type.rank > 1:
+        some = atoms.apply(ctx, "gt", grown.length.atom, i64(0))
+        ctx.check(some, "ValueError", "a list is empty here, of which NumPy would make an array of float64")
+    return found
+
+
+def item(ctx: Context, grown: Grown, index: Value) -> Value:
+    """grown[index]"""
+    if not isinstance(index, Scalar):
+        ctx.fail(
+            "TP104", f"a list of this kind is indexed by integers, not by {type_text(index)}", "use np.array(...)[...]."
+        )
+    return grown_item(ctx, grown, get_item(ctx, grown_rows(ctx, grown), index))
+
+
+def set_item_of(ctx: Context, grown: Grown, index: Value, value: Value) -> None:
+    """grown[index] = value"""
+    array = grown_rows(ctx, grown)
+    fits = Growth(0, array.type.dtype, grown.weak, array.type.shape[1:]).learn(ctx, value)
+    if not fits or not isinstance(index, Scalar) or not isinstance(value, Scalar):
+        ctx.fail("TP104", "items of a list that has grown in a loop are replaced one by one, by numbers of their type")
+    own_box(ctx, "assignment", grown)
+    set_item(ctx, array, index, Scalar(scalars.exactly(ctx, value.atom, array.type.dtype)))
+
+
+def copied(ctx: Context, grown: Grown) -> Grown:
+    """list(grown)"""
+    array = make_array(ctx, grown_rows(ctx, grown))
+    assert isinstance(array, Array)
+    return replace(grown, array=array, added=0, ref=new_box(ctx))

@@ -1,0 +1,197 @@
+"""Lists and dicts that a loop changes: contents of one length go around as those of names do, and lists that get longer
+become arrays.
+
+`ListsOfLoop` takes part in a trial of a loop (`loop_trials`): it puts the lists into the state when the loop begins, looks at
+them at the end of the body, and says what is in them afterwards. Notes [Lists that change] and [Lists that grow].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from tapeless.errors import CompileError, InternalError
+from tapeless.frontend.data import atoms
+from tapeless.frontend.python.carried import Carried, Retry, Slot, known_sizes
+from tapeless.frontend.python.growth import Growth, start
+from tapeless.frontend.python.references import boxes_in, contents, set_contents, settle
+from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.values import (
+    LISTS,
+    Box,
+    Cell,
+    Conflict,
+    Grown,
+    Key,
+    Scalar,
+    Sequence_,
+    State,
+    same_form,
+)
+from tapeless.ir.types import Atom, Var, i64
+
+
+class Lengthens(Exception):
+    """A list gets longer or shorter in a loop that could be unrolled."""
+
+
+@dataclass
+class ListsOfLoop:
+    """Those of one trial."""
+
+    ctx: Context
+    before: State
+    carried: Carried
+    most: Atom | None  # iterations
+    counted: bool  # there are no fewer
+    may_unroll: bool
+    made: dict[Key, Grown] = field(default_factory=dict)
+    since: int = 0
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        ctx = self.ctx
+        growing, self.since = ctx.growing, len(ctx.lengthened)
+        ctx.growing = dict(growing)
+        ctx.loops += 1
+        try:
+            yield
+        finally:
+            ctx.growing = growing
+            ctx.loops -= 1
+
+    # -- before the loop
+
+    def start(self) -> list[Cell]:
+        """The lists of the guess are in the state before the loop; gives the arrays of those that get longer."""
+        ctx = self.ctx
+        for key, value in self.carried.lists.items():
+            self.before.names.setdefault(key, value)
+        for key, growth in self.carried.growing.items():
+            old = self.before.names[key]
+            assert isinstance(old, Sequence_ | Grown) and old.ref is not None and self.most is not None
+            growth.seen = 0
+            self.made[key] = made = start(ctx, growth, old, self.most, known_sizes(ctx, self.before))
+            set_contents(self.before, old.ref, made)
+            ctx.growing[old.ref] = growth
+        return [made.array.cell for made in self.made.values() if made.array is not None]
+
+    def carried_lengths(self) -> dict[Key, Atom]:
+        """Of lists whose length is no formula of the counter."""
+        inexact = (k for k, growth in self.carried.growing.items() if not growth.exact)
+        return {key: self.made[key].length.atom for key in inexact}
+
+    def enter(self, entry: State, lengths: Mapping[Key, Slot]) -> None:
+        for key, slot in lengths.items():
+            self._put(entry, key, slot.param)
+        if self.carried.lists:
+            settle(entry)
+
+    def count(self, head: State, index: Var) -> None:
+        """At the start of the body: the lengths that are formulas of the counter."""
+        ctx = self.ctx
+        for key, made in self.made.items():
+            growth = self.carried.growing[key]
+            if growth.exact and made.array is not None:
+                added = atoms.apply(ctx, "mul", index, i64(growth.count))
+                self._put(head, key, atoms.apply(ctx, "add", made.length.atom, added))
+
+    def _put(self, state: State, key: Key, length: Atom) -> None:
+        made = self.made[key]
+        assert made.ref is not None
+        set_contents(state, made.ref, replace(made, length=Scalar(length, True)))
+
+    # -- at the end of the body
+
+    def leave(self, end: State, entry: State, lengths: Mapping[Key, Slot]) -> None:
+        for key, made in self.made.items():
+            self._leave_growing(key, made, end, entry, lengths)
+        for key in [k for k in end.names if k[0] == LISTS and k not in self.made]:
+            old = contents(self.before, key)
+            if old is None:  # made in the body
+                continue
+            if key not in self.carried.lists and end.names[key] is not entry.names.get(key):
+                self.carried.lists[key] = old
+                raise Retry
+            if key in self.carried.lists and (not same_form(old, end.names[key]) or self._grew(key)):
+                self._grow(key)
+                raise Retry
+
+    def _grew(self, key: Key) -> bool:
+        """Whether a list of run-time length got longer, without room that was made for it before."""
+        grown = [b for b in self.ctx.lengthened[self.since :] if b.key == key and b not in self.ctx.growing]
+        return bool(grown) and isinstance(contents(self.before, key), Grown)
+
+    def _leave_growing(self, key: Key, made: Grown, end: State, entry: State, lengths: Mapping[Key, Slot]) -> None:
+        growth, now = self.carried.growing[key], end.names[key]
+        if growth.dtype is None:
+            self._refuse("it is not known what its items are")
+        if made.array is None:
+            raise Retry  # now it is known what the items are
+        if isinstance(now, Conflict) and growth.exact:
+            growth.exact = False
+            raise Retry
+        if not isinstance(now, Grown) or now.array is None or now.array.cell is not made.array.cell:
+            self._refuse(f"it is {type_text(now)} after an iteration")
+        for cell in growth.kept:
+            if cell in entry.cells and end.cells.get(cell) is not entry.cells[cell]:
+                self.ctx.fail("TP105", cell.readonly, "append a copy of it: .copy().")
+        if key in lengths:
+            lengths[key].result = now.length.atom
+        elif now.added != growth.count:
+            growth.exact = now.added > 0
+            growth.count = max(now.added, 1)
+            raise Retry
+
+    def _grow(self, key: Key) -> None:
+        if self.may_unroll:
+            raise Lengthens
+        if self.most is None:
+            self._refuse("the number of iterations is not known before")
+        old = self.carried.lists[key]
+        if not (isinstance(old, Grown) or (isinstance(old, Sequence_) and old.kind == "list")):
+            self._refuse("it is a dict")
+        self.carried.growing[key] = Growth(self.ctx.loops, exact=self.counted)
+
+    def _refuse(self, why: str) -> NoReturn:
+        self.ctx.fail(
+            "TP104",
+            f"the length of a list or dict changes in this loop, and {why}",
+            "allocate an array with np.empty before the loop, and keep a count.",
+        )
+
+    def explain(self, problem: CompileError) -> None:
+        """Raises what is wrong with the body, unless it may come from a list of which only the length changes."""
+        if problem.code == "TP116" or isinstance(problem, InternalError):
+            raise problem
+        for key, growth in self.carried.growing.items():
+            if growth.exact and self.made.get(key) is not None:
+                growth.exact = False
+                return
+        known: dict[Key, Box] = {b.key: b for b in boxes_in(self.before)}
+        grown = [
+            b.key for b in self.ctx.lengthened[self.since :] if b.key in known and b.key not in self.carried.growing
+        ]
+        if not grown:
+            raise problem
+        for key in dict.fromkeys(grown):
+            old = contents(self.before, key)
+            assert old is not None
+            self.carried.lists[key] = old
+            if self.may_unroll:
+                raise Lengthens from problem
+            if self.most is None or not (isinstance(old, Grown) or (isinstance(old, Sequence_) and old.kind == "list")):
+                raise problem
+            self._grow(key)
+
+    # -- after the loop
+
+    def after(self, after: State, lengths: Mapping[Key, Atom]) -> None:
+        for key, made in self.made.items():
+            assert made.array is not None
+            whole = self.ctx.size_atom(made.array.type.shape[0])
+            self._put(after, key, lengths.get(key, whole))
+        if self.carried.lists:
+            settle(after)
