@@ -1,5 +1,6 @@
 """Tapeless: numeric Python compiled to native code, and differentiated without a tape."""
 
+from tapeless.api import random
 from tapeless.api.checking import check_grads
 from tapeless.api.derivatives import (
     custom_jvp,
@@ -78,6 +79,7 @@ __all__ = [
     "prange",
     "progress",
     "push",
+    "random",
     "reduce",
     "register_container",
     "reversible",
