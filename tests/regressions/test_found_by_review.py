@@ -231,3 +231,22 @@ def test_products_in_a_loop_over_what_they_multiply():
 def test_the_leaf_without_a_gradient_is_named():
     with pytest.raises(tp.CompileError, match=r"TP301.*argument p\['b'\]\[1\] is an int"):
         tp.grad(lambda p: p["a"] * p["b"][0])({"a": 2.0, "b": (3.0, 4)})
+
+
+def test_equal_maps_that_have_a_result_twice():
+    """The second one was merged with the first, and its second result with one that was gone."""
+
+    def twice(a):
+        c = a * 2.0
+        d = a * 2.0
+        return c, d / np.diag(d)
+
+    tp.check_grads(twice, (np.arange(1.0, 10.0).reshape(3, 3),), order=1)
+
+
+def test_methods_of_ufuncs_are_traced_once():
+    """np.add.reduce is another object each time that it is read."""
+    total = tp.function(lambda x: np.add.reduce(x))
+    total(np.ones(3))
+    before = total.caller(np.ones(3)).compiled
+    assert total.caller(np.ones(4)).compiled is before

@@ -45,6 +45,8 @@ def same(now: Any, seen: Any) -> bool:
         return len(now) == len(seen) and all(map(same, now, seen))
     if kind is types.MethodType:  # made anew each time
         return now.__self__ is seen.__self__ and now.__func__ is seen.__func__
+    if kind is types.BuiltinMethodType:  # of a ufunc, likewise
+        return now.__self__ is seen.__self__ and now.__name__ == seen.__name__
     return False
 
 

@@ -78,6 +78,12 @@ class Cse(Rewriter):
         self.taken = taken_arrays(function)
 
     def stm(self, stm: Stm) -> None:
+        same: dict[Var, Var] = {}  # results that are others of the statement
+        self.shared(stm, same)
+        for v, other in same.items():
+            self.map[v] = self.map.get(other, other)
+
+    def shared(self, stm: Stm, same: dict[Var, Var]) -> None:
         exp = self.rename(stm.exp) if self.map else stm.exp
         if isinstance(exp, Apply):
             key: Hashable = apply_key(exp, stm.vars[0].type)
@@ -86,9 +92,9 @@ class Cse(Rewriter):
         elif type(exp) in REGIONS:
             exp = self.inside(exp)
             if isinstance(exp, Sweep) and len(exp.reduces) > 1:
-                stm, exp = self.reduced_once(stm, exp)
+                stm, exp = self.reduced_once(stm, exp, same)
             if isinstance(exp, Sweep) and len(stm.vars) > 1:
-                stm, exp = self.mapped_once(stm, exp)
+                stm, exp = self.mapped_once(stm, exp, same)
             key = region_key(exp) if self.may_share(stm) else None
         elif isinstance(exp, VIEWS):
             key = exp
@@ -109,7 +115,7 @@ class Cse(Rewriter):
         elif not self.merge(stm.vars, before):
             self.emit(stm, exp)
 
-    def reduced_once(self, stm: Stm, exp: Sweep) -> tuple[Stm, Sweep]:
+    def reduced_once(self, stm: Stm, exp: Sweep, same: dict[Var, Var]) -> tuple[Stm, Sweep]:
         """Without reductions that another one of the sweep does as well."""
         first: dict[Hashable, tuple[Var, ...]] = {}
         kept: list[Reduction] = []
@@ -125,7 +131,7 @@ class Cse(Rewriter):
                 kept.append(r)
                 places.extend(mine)
             else:
-                self.map.update(zip(vars, before, strict=True))
+                same.update(zip(vars, before, strict=True))
         if len(kept) == len(exp.reduces):
             return stm, exp
         places.extend(range(at, len(stm.vars)))
@@ -133,23 +139,23 @@ class Cse(Rewriter):
         exp = replace(exp, lam=Lambda(exp.lam.params, body), reduces=tuple(kept))
         return Stm(tuple(stm.vars[k] for k in places), exp, stm.span), exp
 
-    def mapped_once(self, stm: Stm, exp: Sweep) -> tuple[Stm, Sweep]:
+    def mapped_once(self, stm: Stm, exp: Sweep, same: dict[Var, Var]) -> tuple[Stm, Sweep]:
         """Without arrays whose elements another one has as well."""
         results = exp.lam.body.results
-        vars = self.bind(stm.vars)
         first: dict[tuple[Atom, Type], Var] = {}
         places: list[int] = []
-        for k, (v, r) in enumerate(zip(vars, results, strict=True)):
+        for k, (v, r) in enumerate(zip(stm.vars, results, strict=True)):
             combined = k < sum(len(c.neutral) for c in (*exp.reduces, *exp.scans))
-            if combined or stm.vars[k] in self.taken or first.setdefault((r, v.type), v) is v:
+            key = r, self.type(v.type)
+            if combined or v in self.taken or first.setdefault(key, v) is v:
                 places.append(k)
             else:
-                self.map[stm.vars[k]] = first[r, v.type]
+                same[v] = first[key]
         if len(places) == len(results):
             return stm, exp
         body = Body(exp.lam.body.stms, tuple(results[k] for k in places))
         exp = replace(exp, lam=Lambda(exp.lam.params, body))
-        return Stm(tuple(vars[k] for k in places), exp, stm.span), exp
+        return Stm(tuple(stm.vars[k] for k in places), exp, stm.span), exp
 
     def may_share(self, stm: Stm) -> bool:
         return self.taken.isdisjoint(stm.vars)
