@@ -825,8 +825,8 @@ def diagonal_after_a_write(a):
 REFUSED = [  # the code and a part of the message
     ("TP103", "np.median cannot be compiled", lambda a: np.median(a), V),
     ("TP103", "use tp.hist", lambda a: np.bincount(a), I),
-    ("TP103", "sorted cannot be compiled", lambda a: sorted(a), V),
-    ("TP103", "use tp.map", lambda a: map(abs, a), V),
+    ("TP103", "iter cannot be compiled", lambda a: iter(a), V),
+    ("TP109", "cannot be returned", lambda a: map(abs, a), V),
     ("TP103", "np.linalg.svd cannot be compiled", lambda a: np.linalg.svd(a), A),
     ("TP103", "make random numbers outside", lambda n: np.random.rand(n), 3),
     ("TP103", ".tolist of an array", lambda a: a.tolist(), V),

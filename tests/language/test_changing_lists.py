@@ -672,3 +672,34 @@ def test_large_functions(monkeypatch):
 
     monkeypatch.setattr(calls, "SMALL", 1)
     same(called_again, 0.5)
+
+
+# -- lists in lists, of lengths that are known when it runs
+
+
+def table_of(a):
+    out = []
+    for q in a:
+        row = []
+        for p in a:
+            row.append(p - q)
+        out.append(row)
+    return np.array(out), np.array([[p * q for p in a] for q in a])
+
+
+def table_of_numbers(n, m):
+    return np.array([[i * 10.0 + j for j in range(m)] for i in range(n)])
+
+
+def made_of_arrays(a):
+    l = list(a)
+    l[0] = 5.0
+    return np.array(l), len(list(range(len(a)))), sum(list(range(2 * len(a)))), a + [q for q in a]
+
+
+def test_lists_in_lists():
+    same(table_of, X)
+    same(table_of_numbers, 3, 4)
+    same(table_of_numbers, 4, 1)
+    same(made_of_arrays, X)
+    tp.check_grads(lambda a: np.sum(table_of(a)[1] ** 2), (X,))

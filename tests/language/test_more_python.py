@@ -506,3 +506,12 @@ def with_file(x):
 )
 def test_other_python_that_is_refused(f, args, reason):
     assert reason in refused(f, *args)
+
+
+def elements_read_after_a_sum(a):
+    part = a[1:]
+    return sum(part) + part[0], max(part) - part[0]
+
+
+def test_what_a_trial_read_is_not_known_afterwards():
+    same(elements_read_after_a_sum, X)

@@ -118,6 +118,19 @@ def test_compiled_values_are_scipys(name):
     assert single.dtype == np.float32
 
 
+SPECIALS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 1.0, 2.0, -0.5, 1e300, -1e300, 5e-324])
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if not n.startswith("scipy_")])
+def test_special_values_are_scipys(name):
+    _, lead, _ = CASES[name]
+    function = scipy_of(name)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(
+            tp.function(lambda x: function(*lead, x))(SPECIALS), function(*lead, SPECIALS), rtol=1e-15
+        )
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_slopes(name):
     reference, lead, points = CASES[name]

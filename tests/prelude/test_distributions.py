@@ -1,5 +1,6 @@
 """Distributions of scipy.stats: values, slopes, ends of supports, tails, frozen ones."""
 
+import time
 from functools import cache, partial
 
 import mpmath as mp
@@ -135,6 +136,7 @@ def test_values_and_slopes(name):
         np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", sorted(BY_SHAPES))
 def test_slopes_by_shapes(name):
     """Of densities, also for large shapes. SciPy's would be too coarse there for differences of it."""
@@ -193,6 +195,7 @@ def test_slopes_of_quantiles(name):
 INVALID = [(0.0, -1.0), (0.0, 0.0), (NAN, 1.0), (0.0, NAN)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_invalid_parameters(name):
     shapes = CONTINUOUS[name][0]
@@ -253,6 +256,7 @@ def test_digits(name):
 MOMENTS = {name: shapes for name, (shapes, _) in CONTINUOUS.items() if name not in ("truncnorm", "vonmises", "t", "f")}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MOMENTS)
 def test_moments(name):
     d, shapes = getattr(st, name), MOMENTS[name]
@@ -420,6 +424,29 @@ def test_second_derivatives():
         second = tp.jacfwd(lambda a, s: gradient(a, s)[0] + 2 * gradient(a, s)[1], (0, 1))(1.2, 1.1)
         wanted = differences(lambda a, s: gradient(a, s)[0] + 2 * gradient(a, s)[1], 1.2, 1.1)
         np.testing.assert_allclose(second, wanted, rtol=1e-7)
+
+
+def test_distributions_that_only_look_alike():
+    class Other(type(st.norm)):
+        def _pdf(self, x):
+            return 0 * x + 7.0
+
+    for d in (Other(name="norm"), type(st.norm)(name="norm", a=0.0), type(st.norm)(name="norm", badvalue=-7.0)):
+        frozen = d(0.0, 1.0)
+        with pytest.raises(tp.CompileError):
+            tp.function(lambda x: frozen.pdf(x))(0.5)
+        with pytest.raises(tp.CompileError):
+            tp.function(lambda x: d.pdf(x))(0.5)
+
+
+def test_compiled_once():
+    """Methods are other objects each time that they are read."""
+    compiled = tp.function(lambda x: st.norm.logpdf(x) + OUTSIDE.logpdf(x)[0])
+    compiled(0.5)
+    start = time.process_time()
+    for _ in range(20):
+        compiled(0.5)
+    assert time.process_time() - start < 0.1
 
 
 # -- multivariate ones

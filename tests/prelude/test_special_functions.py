@@ -46,6 +46,7 @@ ENDS = {
 NEAR = np.array([-3.0, -1.0, -0.5, 0.0, 1e-3, 0.2, 1.0, 1.0 + 1e-9, 3.0, 40.0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ONE)
 def test_of_one(name):
     function = getattr(special, name)
@@ -55,6 +56,7 @@ def test_of_one(name):
     judge(lambda x: function(x), np.array([0.25, 3.0], dtype=np.float32), order=0, rtol=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TWO)
 def test_of_two(name):
     function = getattr(special, name)
@@ -137,6 +139,7 @@ def test_slope_by_a_weight_of_zero():
 # -- polynomials
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["legendre", "chebyt", "chebyu", "hermite", "hermitenorm", "laguerre"])
 def test_orthogonal_polynomials(name):
     function = getattr(special, f"eval_{name}")

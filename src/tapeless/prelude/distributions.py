@@ -207,7 +207,9 @@ class Continuous:
 
 @dataclass(frozen=True)
 class Mass:
-    """`support` gives the first and the last whole number that there may be; `first` is always one of them."""
+    """`first` is the least number that there may be, `last` gives the largest, if there is one. As in `Form`, formulas take
+    a number and the shapes, or the shapes alone.
+    """
 
     logpmf: Formula
     pmf: Formula

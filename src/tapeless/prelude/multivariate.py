@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from tapeless.prelude.distributions import double
+from tapeless.prelude.intrinsics import solve_lower
 from tapeless.prelude.registry import refuse, stands_for
 from tapeless.prelude.saddle import LOG_2PI
 
@@ -57,7 +58,7 @@ def _of_matrix(x: Any, mean: Any, cov: Any) -> Any:
     root = np.linalg.cholesky(cov)
     away = x - mean
     size = np.shape(root)[0]
-    flat = np.linalg.solve(root, np.reshape(away, (-1, size)).T)
+    flat = solve_lower(root, np.reshape(away, (-1, size)).T)
     distances = np.reshape(np.sum(flat * flat, axis=0), np.shape(away)[:-1])
     return np.squeeze(-0.5 * (size * LOG_2PI + distances) - np.sum(np.log(np.diag(root))))
 

@@ -43,9 +43,9 @@ def _method(distribution: Any, name: str) -> Handler | None:
 def _of_frozen(frozen: Any, name: str) -> Handler | None:
     """The distribution in it is a copy of the public one."""
     copy = frozen.dist
-    public = getattr(sys.modules["scipy.stats"], copy.name, None)
+    public: Any = getattr(sys.modules["scipy.stats"], copy.name, None)
     make = handler_of(public)
-    same = type(public) is type(copy) and (public.a, public.b) == (copy.a, copy.b)
+    same = type(public) is type(copy) and _limits(public) == _limits(copy)
     if make is None or not same or name not in AT_POINTS | OF_ALL:
         return None
 
@@ -60,6 +60,11 @@ def _of_frozen(frozen: Any, name: str) -> Handler | None:
         return _called(ctx, made, getattr(frozen, name), args, keywords)
 
     return handler
+
+
+def _limits(distribution: Any) -> str:
+    """What may be given for one when it is made; NaN is NaN."""
+    return repr((distribution.a, distribution.b, distribution.badvalue))
 
 
 def _called(

@@ -19,7 +19,7 @@ from tapeless.frontend.source.liveness import is_into
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.surroundings import lookup
 from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, Value
-from tapeless.ir.types import DType, Var, i64
+from tapeless.ir.types import Var, i64
 
 
 @statement(ast.Assign)

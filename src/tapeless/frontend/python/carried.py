@@ -232,13 +232,13 @@ class Shape:
         if new.type.rank != want.rank:
             ctx.fail(
                 "TP104",
-                f"'{self.key[1]}' changes its number of dimensions in the loop, from {want.rank} to {new.type.rank}",
+                f"{label(self.key[1])} changes its number of dimensions in the loop, from {want.rank} to {new.type.rank}",
             )
         var = cast(ctx, read(ctx, new), want.dtype)
         if new.type.dtype is not want.dtype:
             ctx.fail(
                 "TP104",
-                f"'{self.key[1]}' changes its element type in the loop, "
+                f"{label(self.key[1])} changes its element type in the loop, "
                 f"from {want.dtype.numpy.name} to {new.type.dtype.numpy.name}",
                 "give it the final element type before the loop.",
             )
@@ -248,10 +248,10 @@ class Shape:
                 continue
             if isinstance(a, int) and isinstance(b, int):
                 ctx.shape_error(
-                    "TP204", f"'{self.key[1]}' changes its size in the loop, from {a} to {b}",
+                    "TP204", f"{label(self.key[1])} changes its size in the loop, from {a} to {b}",
                     "allocate the largest size before the loop and keep a count.",
                 )  # fmt: skip
-            same_size(ctx, a, b, f"'{self.key[1]}' must keep its size in a loop")
+            same_size(ctx, a, b, f"{label(self.key[1])} must keep its size in a loop")
         slot.result = var
 
     # -- after the loop

@@ -18,7 +18,7 @@ from tapeless.frontend.data.python_operators import binary_values, compare_value
 from tapeless.frontend.numpy.indexed_objects import rule_of
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.constants import ConstantSet, constant
-from tapeless.frontend.python.growth import item
+from tapeless.frontend.python.growth import item, rows
 from tapeless.frontend.python.list_methods import pairs_of
 from tapeless.frontend.python.merge import Arm, Join
 from tapeless.frontend.python.references import current, evaluated, is_certain, new_dict, new_list
@@ -86,6 +86,10 @@ def _binary(ctx: Context, node: ast.BinOp) -> Value:
     a, b = evaluated(ctx, lambda: [evaluate(ctx, node.left), evaluate(ctx, node.right)])
     if isinstance(node.op, ast.Add) and (joined := joined_texts(a, b)) is not None:
         return joined
+    if isinstance(a, Array) and isinstance(b, Grown):
+        b = rows(ctx, b)
+    elif isinstance(a, Grown) and isinstance(b, Array):
+        a = rows(ctx, a)
     if isinstance(node.op, ast.BitOr) and _is_dict(a) and _is_dict(b):
         return new_dict(ctx, {**pairs_of(ctx, "'|'", a), **pairs_of(ctx, "'|'", b)})
     made = binary_values(ctx, type(node.op).__name__, a, b)

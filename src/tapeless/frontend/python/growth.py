@@ -21,8 +21,9 @@ from tapeless.frontend.data.indexing import get_item, set_item
 from tapeless.frontend.data.iterables import grown_item, grown_rows
 from tapeless.frontend.python.references import change, new_box, own_box
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import Array, Cell, Grown, Scalar, Sequence_, Static, Value
-from tapeless.ir.core import Full
+from tapeless.frontend.state.handlers import call_numpy
+from tapeless.frontend.state.values import Array, Cell, Grown, RangeValue, Scalar, Sequence_, Static, Value
+from tapeless.ir.core import Apply, Full
 from tapeless.ir.types import Atom, Dim, DType, Type, Var, i64, zero_of
 
 ANYWHERE = -1  # there is room for all that loops append, one inside of another
@@ -45,6 +46,9 @@ class Growth:
 
     def learn(self, ctx: Context, value: Value) -> bool:
         """Whether an item fits; otherwise what is known of items has grown."""
+        if isinstance(value, Grown):
+            inner = rows(ctx, value)
+            return self._fits(ctx, inner.type.shape, inner.type.dtype, False, "mixed")
         form = self._form(value)
         if self.dtype is not None and form != self.form:
             ctx.fail("TP104", "a list that gets longer in this loop has items of different types", ALLOCATE)
@@ -97,10 +101,17 @@ def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, know
     first: Atom = i64(len(old.items)) if isinstance(old, Sequence_) else old.length.atom
     if growth.dtype is None:
         return Grown(None, Scalar(first, True), ref=old.ref)
+    growth.shape = tuple(_outside(ctx, d, known) for d in growth.shape)
     if any(isinstance(d, Var) and d not in known for d in growth.shape):
         ctx.fail("TP104", "a list gets longer by arrays of a size that is known in the loop only", ALLOCATE)
-    times = atoms.apply(ctx, "mul", atoms.apply(ctx, "max", most, i64(0)), i64(growth.count))
-    size = ctx.atom_dim(atoms.apply(ctx, "add", first, times))
+    room = most if most in known and most in ctx.sizes else atoms.apply(ctx, "max", most, i64(0))
+    if growth.count > 1:
+        room = atoms.apply(ctx, "mul", room, i64(growth.count))
+    size = ctx.atom_dim(room if first == i64(0) else atoms.apply(ctx, "add", first, room))
+    if isinstance(size, Var) and growth.count == 1 and first == i64(0):
+        found = ctx.b.definition(most)
+        plain = isinstance(found, Apply) and found.op == "sub" and found.args[1] == i64(0)  # of range(n)
+        ctx.lengths[size] = found.args[0] if plain and isinstance(found, Apply) else most
     type = Type(growth.dtype, (size, *growth.shape))
     array = ctx.new_cell(ctx.b.let(type, Full(type.shape, zero_of(growth.dtype)), "items"))
     made = Grown(array, Scalar(first, True), growth.weak, form=growth.form, ref=old.ref)
@@ -113,10 +124,23 @@ def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, know
     return made
 
 
+def _outside(ctx: Context, size: Dim, known: set[Var]) -> Dim:
+    """The size of a list that is made in the loop, as one that is known before it."""
+    if not isinstance(size, Var) or size in known:
+        return size
+    most = ctx.lengths.get(size)
+    if most is None or (isinstance(most, Var) and most not in known):
+        return size
+    found = ctx.atom_dim(atoms.apply(ctx, "max", most, i64(0)))
+    if isinstance(found, Var):
+        known.add(found)
+    return found
+
+
 def _store(ctx: Context, grown: Grown, at: Atom, item: Value) -> None:
     """A row takes a number, or what an array holds now."""
     assert grown.array is not None
-    number = as_numeric(ctx, item, "append")
+    number = rows(ctx, item) if isinstance(item, Grown) else as_numeric(ctx, item, "append")
     if isinstance(number, Scalar):
         atom = scalars.exactly(ctx, number.atom, grown.array.type.dtype)
         set_item(ctx, grown.array, Scalar(at, True), Scalar(atom))
@@ -205,6 +229,16 @@ def set_item_of(ctx: Context, grown: Grown, index: Value, value: Value) -> None:
         ctx.fail("TP104", "items of a list that has grown in a loop are replaced one by one, by numbers of their type")
     own_box(ctx, "assignment", grown)
     set_item(ctx, array, index, Scalar(scalars.exactly(ctx, value.atom, array.type.dtype)))
+
+
+def listed(ctx: Context, value: Array | RangeValue) -> Grown | None:
+    """list(value), where the items are numbers."""
+    array = call_numpy(ctx, "arange", [value.start, value.stop, value.step]) if isinstance(value, RangeValue) else value
+    made = make_array(ctx, array)
+    if not isinstance(made, Array) or made.type.rank != 1:
+        return None
+    length = Scalar(ctx.size_atom(made.type.shape[0]), True)
+    return Grown(made, length, isinstance(value, RangeValue), ref=new_box(ctx))
 
 
 def copied(ctx: Context, grown: Grown) -> Grown:

@@ -46,6 +46,8 @@ def _sum(ctx: Context, iterable: Value, start: Value | None = None) -> Value:
 
 def fold_values(ctx: Context, operator: str, what: str, iterable: Value, start: Value) -> Value:
     """start + x0 + x1 + ..., in this order, as Python does it."""
+    if isinstance(iterable, Grown) and iterable.form:
+        ctx.fail("TP104", f"{what} adds numbers or arrays here, not lists or tuples", "use np.sum of np.array(...).")
     if isinstance(iterable, Grown) and iterable.array is not None and iterable.array.type.rank > 1:
         iterable = grown_rows(ctx, iterable)
     if not isinstance(iterable, Array | RangeValue | Grown):

@@ -176,6 +176,7 @@ class Context:
     changed: list[Box] = field(default_factory=list)  # lists that were, in this order: Note [Lists that change]
     lengthened: list[Box] = field(default_factory=list)  # those whose length did
     growing: dict[Box | None, Any] = field(default_factory=dict)  # by the open loops: Note [Lists that grow]
+    lengths: dict[Var, Atom] = field(default_factory=dict)  # of lists: the number of iterations that they were made for
     loops: int = 0  # that are open and known only when they run
     parts: dict[int, list[Stm]] = field(default_factory=dict)  # of open regions, by id: the one around them
 

@@ -57,7 +57,7 @@ HINTS: dict[str, str] = {
     "random.": "make random numbers before the call and pass them in.",
     "np.linalg.": "use solve, inv, det, slogdet, cholesky or norm.",
     "scipy.linalg.": "use np.linalg: solve, inv, det, slogdet, cholesky or norm.",
-    "scipy.stats.": "write its formula, with np.exp, np.log, scipy.special.erf, gammaln and the like.",
+    "scipy.stats.": "write its formula; logpdf, cdf, ppf and the like of the usual distributions can be compiled.",
     "scipy.integrate.": "write the sum or the steps as a loop.",
     "scipy.optimize.": "write the iteration as a loop.",
     "time.": "measure time outside the compiled function.",
