@@ -6,8 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from tapeless.backends.llvm.c_functions import LIBDEVICE
 from tapeless.backends.llvm import complexmath
+from tapeless.backends.llvm.c_functions import LIBDEVICE
 from tapeless.backends.llvm.ptx import libdevice, ptx
 from tapeless.ir.types import SCALAR, Const, DType, Var, i64
 from tapeless.lower.ir.loopir import Atomic, Barrier, Buffer, Check, For, If, Let, Load, Space, Store, Tag

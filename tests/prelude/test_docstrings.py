@@ -7,7 +7,12 @@ from tests.prelude.docstrings import DEFECTS, DEFINED, FUNCTIONS, KNOWN, differs
 from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+def cases():
+    """The examples of scipy.fft are those of np.fft once more, and take the longest to compile."""
+    return [pytest.param(n, marks=pytest.mark.thorough if n.startswith("scipy.fft.") else ()) for n in FUNCTIONS]
+
+
+@pytest.mark.parametrize("name", cases())
 def test_examples(name):
     wrong = [f"{v.call.text}: {v.problem}" for v in verdicts(name) if v.problem]
     assert not wrong, "\n".join(wrong)

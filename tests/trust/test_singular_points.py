@@ -261,7 +261,9 @@ REACHED = {
 
 
 def test_every_row_with_a_slope_is_here():
-    sloped = {name for name, rules in PARTIALS.items() if any(rules) and not TABLE[name].patterns and not TABLE[name].borrowed} | set(FIRST_WINS)
+    sloped = {
+        name for name, rules in PARTIALS.items() if any(rules) and not TABLE[name].patterns and not TABLE[name].borrowed
+    } | set(FIRST_WINS)
     assert sloped - {name for name, row in TABLE.items() if row.own_rule} - set(ROWS) - set(PAIRS) == set(REACHED)
     assert set(REACHED.values()) <= set(ROWS) | set(PAIRS) and set(CHOICES) <= set(ROWS)
 

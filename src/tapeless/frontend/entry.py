@@ -26,6 +26,7 @@ from tapeless.frontend.numpy import (  # noqa: F401  (they fill the tables)
     linalg,
     matrices,
     polynomials,
+    preludes,
     queries,
     reductions,
     scans,
@@ -33,7 +34,6 @@ from tapeless.frontend.numpy import (  # noqa: F401  (they fill the tables)
     sorting,
     statistics,
     ufuncs,
-    written,
 )
 from tapeless.frontend.operators import exact, folding, keyed, mapping, prange, repeated  # noqa: F401  (likewise)
 from tapeless.frontend.python import (  # noqa: F401  (likewise)

@@ -107,7 +107,9 @@ def pinv(a: Any, rcond: Any = None) -> Any:
     u, s, vt = each_matrix(factorisations.singular_values, a)
     limit = 1e-15 if rcond is None else rcond
     scaled = _inverted(s, _cut(s, limit))[..., :, None] * np.swapaxes(u, -1, -2)
-    return np.matmul(np.swapaxes(vt, -1, -2), np.conj(scaled)) if np.iscomplexobj(a) else np.swapaxes(vt, -1, -2) @ scaled
+    return (
+        np.matmul(np.swapaxes(vt, -1, -2), np.conj(scaled)) if np.iscomplexobj(a) else np.swapaxes(vt, -1, -2) @ scaled
+    )
 
 
 @stands_for("np.linalg.matrix_rank")

@@ -28,7 +28,7 @@ def nonzero(a: Any) -> Any:
     if a.ndim == 0:
         refuse("np.nonzero takes an array here", "use np.atleast_1d.")
     at = flatnonzero(a)
-    found = ()
+    found: tuple[Any, ...] = ()
     for size in a.shape[:0:-1]:
         found = (at % size, *found)
         at = at // size
@@ -79,7 +79,7 @@ def unique(
     else:
         first[1:] = ordered[1:] != ordered[:-1]
     at = flatnonzero(first)
-    found = (ordered[at],)
+    found: tuple[Any, ...] = (ordered[at],)
     if return_index:
         found = (*found, order[at])
     if return_inverse:

@@ -15,7 +15,9 @@ NO_MORE = (False, None)  # overwrite_x and workers
 def _one(name: str) -> None:
     of = getattr(transforms, name)
 
-    def function(x: Any, n: Any = None, axis: int = -1, norm: Any = None, overwrite_x: bool = False, workers: Any = None) -> Any:
+    def function(
+        x: Any, n: Any = None, axis: int = -1, norm: Any = None, overwrite_x: bool = False, workers: Any = None
+    ) -> Any:
         return of(x, n, axis, norm)
 
     stands_for(f"scipy.fft.{name}")(function)
@@ -24,7 +26,9 @@ def _one(name: str) -> None:
 def _several(name: str, axes_of: Any) -> None:
     of = getattr(transforms, name)
 
-    def function(x: Any, s: Any = None, axes: Any = axes_of, norm: Any = None, overwrite_x: bool = False, workers: Any = None) -> Any:
+    def function(
+        x: Any, s: Any = None, axes: Any = axes_of, norm: Any = None, overwrite_x: bool = False, workers: Any = None
+    ) -> Any:
         return of(x, s, axes, norm)
 
     stands_for(f"scipy.fft.{name}")(function)

@@ -23,7 +23,7 @@ from tapeless.frontend.data.slices import slice_of
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Scalar, SliceValue, Value
 from tapeless.ir.core import At, Axis, Range
-from tapeless.ir.types import Atom, Dim, DType, Var, i64
+from tapeless.ir.types import Atom, Dim, Var, i64
 
 Item = Scalar | SliceValue | Array | None  # None: a new axis
 

@@ -131,9 +131,7 @@ def set_item(ctx: Context, array: Array, subscript: Value, value: Value) -> None
 def is_mask(subscript: Value, array: Array) -> bool:
     """Of all of the array: a single number needs no positions."""
     return (
-        isinstance(subscript, Array)
-        and subscript.type.dtype is DType.bool
-        and subscript.type.rank == array.type.rank
+        isinstance(subscript, Array) and subscript.type.dtype is DType.bool and subscript.type.rank == array.type.rank
     )
 
 

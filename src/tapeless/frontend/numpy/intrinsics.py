@@ -12,7 +12,7 @@ from tapeless.frontend.numpy.batch import over_leading
 from tapeless.frontend.numpy.library_calls import library, together
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.handlers import BY_ID, call_value
-from tapeless.frontend.state.values import Sequence_, Value
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.types import Atom, Var
 from tapeless.prelude import intrinsics
 
@@ -24,6 +24,11 @@ def stands_for(function: Callable[..., Any]) -> Callable[[Callable[..., Value]],
     return decorate
 
 
+def _atom(ctx: Context, value: Value) -> Atom:
+    assert isinstance(value, Scalar | Array)
+    return atom_of(ctx, value)
+
+
 @stands_for(intrinsics.each_matrix)
 def _each_matrix(ctx: Context, function: Value, a: Value) -> Value:
     matrices = array(ctx, "each_matrix", a)
@@ -32,7 +37,7 @@ def _each_matrix(ctx: Context, function: Value, a: Value) -> Value:
     def lane(matrix: Var) -> list[Atom]:
         found = call_value(ctx, function, [ctx.new_cell(matrix)])
         shape[:] = [found]
-        return [atom_of(ctx, leaf) for leaf in leaves_of(found)]
+        return [_atom(ctx, leaf) for leaf in leaves_of(found)]
 
     if matrices.type.rank == 2:
         return call_value(ctx, function, [matrices])
@@ -45,7 +50,7 @@ def _each_row(ctx: Context, function: Value, a: Value, *shared: Value) -> Value:
     rows = array(ctx, "each_row", a)
 
     def lane(row: Var) -> list[Atom]:
-        return [atom_of(ctx, call_value(ctx, function, [ctx.new_cell(row), *shared]))]
+        return [_atom(ctx, call_value(ctx, function, [ctx.new_cell(row), *shared]))]
 
     if rows.type.rank == 1:
         return call_value(ctx, function, [rows, *shared])

@@ -307,7 +307,11 @@ def norm(
         rule = VECTOR_NORMS.get(float(order)) or _of_order(float(order))
         return over_lanes(ctx, name, value, where, keepdims, lambda lane: [rule(ctx, lane, kind)])
     if len(where) != 2 or abs(order) not in (1, math.inf) or axis is not None or keepdims is not None:
-        ctx.fail("TP112", f"{name}: this norm of a matrix cannot be compiled", "use 'fro', 'nuc', 1, 2 or np.inf, without axis.")
+        ctx.fail(
+            "TP112",
+            f"{name}: this norm of a matrix cannot be compiled",
+            "use 'fro', 'nuc', 1, 2 or np.inf, without axis.",
+        )
     sizes = elementwise(ctx, lambda s: apply_row(ctx, name, ROWS["abs"], Scalar(convert(ctx, s.atom, kind))), [value])
     sums = sum_(ctx, sizes, weak(0 if abs(order) == 1 else 1))
     return (max_ if order > 0 else min_)(ctx, sums)

@@ -11,6 +11,7 @@ from tapeless.ir.types import Atom, DType, const, i64
 from tapeless.lower.core.blas import LOWER, NO, PREFIX, checked, pointer, temporary, transposed
 from tapeless.lower.core.code import ONE, Loc
 from tapeless.lower.core.lowerer import Lowerer
+from tapeless.lower.ir.loopir import Pointer
 
 VECTORS = i64(ord("V"))
 SOME = i64(ord("S"))
@@ -63,6 +64,7 @@ def _eigh(lo: Lowerer, vars: tuple[Var, ...], a: Loc) -> None:
     ld = _at_least_one(lo, n)
     values = temporary(lo, real, (n,), "w")
     whole, size = _room(lo, DType.i32, _times(lo, 5, n), i64(2))
+    ends: tuple[Atom | Pointer, ...]
     if a.dtype.is_complex:
         work, length = _room(lo, a.dtype, _times(lo, 1, n, n), _times(lo, 2, n))
         more, room = _room(lo, real, _times(lo, 2, n, n), _times(lo, 5, n))
@@ -100,7 +102,7 @@ def _svd(lo: Lowerer, vars: tuple[Var, ...], a: Loc) -> None:
     right = temporary(lo, a.dtype, (columns, least), "vt")
     work, length = _room(lo, a.dtype, _times(lo, 4, least, least), _times(lo, 8, least), _times(lo, BLOCK, most))
     whole, _ = _room(lo, DType.i32, _times(lo, 8, least))
-    ends = (pointer(work), length)
+    ends: tuple[Atom | Pointer, ...] = (pointer(work), length)
     if a.dtype.is_complex:
         more, _ = _room(lo, real, _times(lo, 7, least, least), _times(lo, 7, least), _times(lo, 2, most, least))
         ends = (*ends, pointer(more))

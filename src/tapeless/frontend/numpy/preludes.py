@@ -6,6 +6,7 @@ Registers them: those of NumPy when this is imported, those of SciPy once somebo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tapeless.frontend.numpy.prelude import inline
@@ -49,4 +50,4 @@ for _library in registry.MODULES:
     if _library == "numpy":
         _enter(_library)
     else:
-        when_imported(_library, lambda library=_library: _enter(library))
+        when_imported(_library, partial(_enter, _library))
