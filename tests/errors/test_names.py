@@ -41,7 +41,7 @@ def unbound_on_this_path(flag, x):
 
 @rejected(np.ones(3))
 def unknown_function_of_numpy(a):
-    return np.unique(a)
+    return np.trim_zeros(a)
 
 
 @rejected(np.ones(3))

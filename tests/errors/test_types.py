@@ -202,14 +202,8 @@ def index_of_a_number(x):
 
 
 @rejected(np.ones(3))
-def boolean_mask_read(a):
-    return a[a > 0]
-
-
-@rejected(np.ones(4))
-def boolean_mask_write_of_array(a):
-    a[a > 0] = a[:2]
-    return a
+def repeat_by_counts(a):
+    return np.repeat(a, np.arange(3))
 
 
 @rejected(READ_ONLY)

@@ -39,7 +39,8 @@ def test_functions_are_found_by_their_object():
     assert find_handler(np.sum) is BY_NAME["np.sum"]
     assert find_handler(tp.map) is OPERATORS["map"]
     assert find_handler(np.add.outer) is not None
-    assert find_handler(np.add.reduceat) is None
+    assert find_handler(np.add.reduceat) is not None
+    assert find_handler(np.frompyfunc) is None
     assert find_handler([].append) is None
 
 

@@ -145,3 +145,56 @@ def test_what_is_refused():
         tp.function(lambda x: np.linalg.qr(x, mode="complete"))(TALL)
     with pytest.raises(np.linalg.LinAlgError):
         tp.function(lambda x: np.linalg.eigvalsh(x))(np.full((3, 3), np.nan))
+
+
+LOWER = np.tril(np.arange(1.0, 10).reshape(3, 3)) + 3 * np.eye(3)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_sizes_that_do_not_fit(size):
+    solve = tp.function(lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True))
+    by_factor = tp.function(lambda a, b: scipy.linalg.cho_solve((a, True), b))
+    for function in (solve, by_factor):
+        with pytest.raises(ValueError):
+            function(LOWER, np.ones(size))
+    with pytest.raises(ValueError):
+        solve(LOWER[:, :2], np.ones(3))
+
+
+@pytest.mark.parametrize("name", ["eigh", "eigvalsh", "eig", "eigvals"])
+def test_matrices_that_are_not_square(name):
+    of = getattr(np.linalg, name)
+    with pytest.raises(ValueError):
+        tp.function(lambda a: of(a))(LOWER[:2])
+
+
+OF_FINITE = {
+    "eigh": lambda a: np.linalg.eigh(a),
+    "eigvals": lambda a: np.linalg.eigvals(a),
+    "svd": lambda a: np.linalg.svd(a),
+    "norm": lambda a: np.linalg.norm(a, 2),
+    "matrix_rank": lambda a: np.linalg.matrix_rank(a),
+    "lstsq": lambda a: np.linalg.lstsq(a, np.ones(3))[0],
+}
+
+
+@pytest.mark.parametrize("what", [np.nan, np.inf])
+@pytest.mark.parametrize("name", OF_FINITE)
+def test_numbers_that_are_not_finite(name, what):
+    a = LOWER.copy()
+    a[1, 1] = what
+    with pytest.raises(np.linalg.LinAlgError):
+        tp.function(OF_FINITE[name])(a)
+
+
+def test_scipy_tests_for_finite_numbers():
+    a = LOWER * np.nan
+    for function in (
+        lambda a: scipy.linalg.cholesky(a),
+        lambda a: scipy.linalg.inv(a),
+        lambda a: scipy.linalg.solve_triangular(a, a[0]),
+        lambda a: scipy.linalg.svd(a),
+    ):
+        with pytest.raises(ValueError, match="must not contain infs or NaNs"):
+            tp.function(function)(a)
+    assert np.isnan(tp.function(lambda a: scipy.linalg.inv(a, check_finite=False))(a)).all()

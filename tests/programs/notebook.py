@@ -20,12 +20,9 @@ class Notebook:
         return self.namespace
 
 
-IMPORTS = """
+DATA = """
 import numpy as np
 import tapeless as tp
-"""
-
-DATA = """
 x = np.linspace(0, 4, 30)
 y = 2.5 * np.exp(-1.3 * x) + 0.5
 """

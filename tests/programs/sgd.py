@@ -12,9 +12,7 @@ class Dense:
     """A layer: an affine map and an activation."""
 
     def __init__(self, W, b, activation="tanh"):
-        self.W = W
-        self.b = b
-        self.activation = activation
+        self.W, self.b, self.activation = W, b, activation
 
     @classmethod
     def random(cls, rng, n_in, n_out, **options):
@@ -22,9 +20,7 @@ class Dense:
 
     def __call__(self, x):
         z = x @ self.W + self.b
-        if self.activation == "tanh":
-            return np.tanh(z)
-        return z
+        return np.tanh(z) if self.activation == "tanh" else z
 
 
 class Network:

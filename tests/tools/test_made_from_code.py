@@ -1,4 +1,4 @@
-"""What docs/design says of the code is what the code says: the picture of the layers, the tables of the passes."""
+"""What docs/design says of the code is what the code says: the picture of the layers, the tables of passes and functions."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = str(Path(tapeless.__file__).parents[1])
 
 
-@pytest.mark.parametrize("script", ["draw-layers", "list-passes"])
+@pytest.mark.parametrize("script", ["draw-layers", "list-passes", "list-functions"])
 def test_is_up_to_date(script, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", SOURCE)
     command = [sys.executable, str(ROOT / "scripts" / script), "--check"]

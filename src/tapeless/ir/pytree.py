@@ -320,7 +320,8 @@ def _build(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """`f` of every leaf, and of the leaves at the same place in `rest`, in the structure of `tree`. Where one of `rest` has
-    None for a part, that part stays as it is in `tree`: gradients have None for what has no derivative.
+    None for a part, that part stays as it is in `tree`: gradients have None for what has no derivative. Texts are no
+    numbers, and stay.
     """
     leaves, treedef = flatten(tree, is_leaf)
     columns = [leaves]
@@ -332,7 +333,9 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
             raise ValueError(f"tree {position} has another structure than tree 0: {difference(other_def, treedef)}")
         columns.append(found)
     rows = zip(*columns, strict=True)
-    return unflatten(treedef, [row[0] if any(x is _ABSENT for x in row) else f(*row) for row in rows])
+    return unflatten(
+        treedef, [row[0] if isinstance(row[0], str) or any(x is _ABSENT for x in row) else f(*row) for row in rows]
+    )
 
 
 _ABSENT = object()

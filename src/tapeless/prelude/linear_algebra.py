@@ -16,6 +16,19 @@ def _floats(a: Any) -> Any:
     return a if np.issubdtype(a.dtype, np.inexact) else a.astype(np.float64)
 
 
+def _finite(a: Any, check_finite: bool) -> Any:
+    """A matrix of floats, tested as SciPy tests it."""
+    a = _floats(a)
+    if check_finite:
+        if not np.all(np.isfinite(a)):
+            raise ValueError("array must not contain infs or NaNs")
+    return a
+
+
+def _turned(a: Any) -> Any:
+    return np.swapaxes(a, -1, -2)
+
+
 def _hermitian(a: Any, uplo: str) -> Any:
     """With the triangle that is to be read below the diagonal."""
     if uplo in ("L", "l"):
@@ -146,7 +159,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     x = vt.T @ (scale * right if b.ndim == 1 else scale[:, None] * right)
     rest = b - a @ x
     residuals = np.sum(rest * rest, axis=0, keepdims=b.ndim == 1)
-    return x, residuals, np.sum(kept), s
+    return x, residuals, np.sum(kept).astype(np.int32), s
 
 
 @stands_for("np.linalg.multi_dot")
@@ -161,8 +174,8 @@ def multi_dot(arrays: Any) -> Any:
 
 
 @stands_for("scipy.linalg.eigh")
-def scipy_eigh(a: Any, lower: bool = True, eigvals_only: bool = False) -> Any:
-    w, v = each_matrix(factorisations.eigh, _hermitian(a, "L" if lower else "U"))
+def scipy_eigh(a: Any, lower: bool = True, eigvals_only: bool = False, check_finite: bool = True) -> Any:
+    w, v = each_matrix(factorisations.eigh, _hermitian(_finite(a, check_finite), "L" if lower else "U"))
     return w if eigvals_only else (w, v)
 
 
@@ -172,7 +185,8 @@ def scipy_eigvalsh(a: Any, lower: bool = True) -> Any:
 
 
 @stands_for("scipy.linalg.svd")
-def scipy_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def scipy_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, check_finite: bool = True) -> Any:
+    a = _finite(a, check_finite)
     if not compute_uv:
         return svdvals(a)
     u, s, vt = svd(a, full_matrices)
@@ -191,7 +205,7 @@ def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False,
     overwrite_b: bool = False, check_finite: bool = True,
 ) -> Any:  # fmt: skip
-    a, b = _floats(a), _floats(b)
+    a, b = _finite(a, check_finite), _finite(b, check_finite)
     below = lower
     if trans in (1, "T", 2, "C"):
         a = np.conj(a.T) if trans in (2, "C") else a.T
@@ -203,23 +217,25 @@ def solve_triangular(
 @stands_for("scipy.linalg.cholesky")
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """SciPy reads the triangle that it gives."""
+    a = _finite(a, check_finite)
     if lower:
-        return np.linalg.cholesky(_floats(a))
-    return np.conj(np.linalg.cholesky(np.conj(_floats(a).T)).T)
+        return np.linalg.cholesky(a)
+    return np.conj(np.linalg.cholesky(np.conj(a.T)).T)
 
 
 @stands_for("scipy.linalg.cho_factor")
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The other triangle is 0, where SciPy leaves what was there."""
-    return cholesky(a, lower), lower
+    return cholesky(a, lower, False, check_finite), lower
 
 
 @stands_for("scipy.linalg.cho_solve")
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     c, lower = c_and_lower
+    b = _finite(b, check_finite)
     if lower:
-        return intrinsics.solve_upper(np.conj(c.T), intrinsics.solve_lower(c, _floats(b)))
-    return intrinsics.solve_upper(c, intrinsics.solve_lower(np.conj(c.T), _floats(b)))
+        return intrinsics.solve_upper(np.conj(c.T), intrinsics.solve_lower(c, b))
+    return intrinsics.solve_upper(c, intrinsics.solve_lower(np.conj(c.T), b))
 
 
 class _Factored(NamedTuple):
@@ -230,7 +246,7 @@ class _Factored(NamedTuple):
 
 @stands_for("scipy.linalg.lu_factor")
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    return _Factored(_floats(a))
+    return _Factored(_finite(a, check_finite))
 
 
 @stands_for("scipy.linalg.lu_solve")
@@ -240,26 +256,29 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
         a = a.T
     if trans == 2:
         a = np.conj(a.T)
-    return np.linalg.solve(a, _floats(b))
+    return np.linalg.solve(a, _finite(b, check_finite))
 
 
 @stands_for("scipy.linalg.solve")
-def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False) -> Any:
-    a = _floats(a)
+def solve(
+    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
+    check_finite: bool = True, assume_a: Any = None, transposed: bool = False,
+) -> Any:  # fmt: skip
+    a = _finite(a, check_finite)
     if assume_a in ("sym", "her", "pos", "symmetric", "hermitian", "positive definite"):
-        low = np.tril(a) if lower else np.conj(np.triu(a).T)
-        a = low + np.conj(np.tril(low, -1).T)
-    return np.linalg.solve(a.T if transposed else a, _floats(b))
+        low = np.tril(a) if lower else np.conj(_turned(np.triu(a)))
+        a = low + np.conj(_turned(np.tril(low, -1)))
+    return np.linalg.solve(_turned(a) if transposed else a, _finite(b, check_finite))
 
 
 @stands_for("scipy.linalg.inv")
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    return np.linalg.inv(a)
+    return np.linalg.inv(_finite(a, check_finite))
 
 
 @stands_for("scipy.linalg.det")
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    return np.linalg.det(a)
+    return np.linalg.det(_finite(a, check_finite))
 
 
 @stands_for("scipy.linalg.norm")
@@ -268,5 +287,5 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, chec
 
 
 @stands_for("scipy.linalg.pinv")
-def scipy_pinv(a: Any) -> Any:
-    return pinv(a, max(a.shape[0], a.shape[1]) * np.finfo(_floats(a).dtype).eps)
+def scipy_pinv(a: Any, check_finite: bool = True) -> Any:
+    return pinv(_finite(a, check_finite), max(a.shape[0], a.shape[1]) * np.finfo(_floats(a).dtype).eps)

@@ -69,8 +69,10 @@ _filled("ones", one_of)
 _filled("empty", lambda _: None)
 
 
-def check_order(ctx: Context, name: str, order: Value | None) -> None:
-    if text(ctx, f"{name}: the order", order, "C") not in ("C", "K", "A"):
+def check_order(ctx: Context, name: str, order: Value | None, of: Array | None = None) -> None:
+    """`of`: the array whose order 'K' and 'A' go by."""
+    wanted = text(ctx, f"{name}: the order", order, "C")
+    if wanted not in ("C", "K", "A") or (wanted != "C" and of is not None and not in_order(ctx, of)):
         ctx.fail("TP112", f"{name}: only the order 'C' can be compiled", "leave the order out.")
 
 

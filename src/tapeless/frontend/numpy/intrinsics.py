@@ -7,11 +7,13 @@ from typing import Any
 
 from tapeless.frontend.data.arguments import array, with_signature
 from tapeless.frontend.data.arrays import read
+from tapeless.frontend.data.atoms import same_size
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, value_of
 from tapeless.frontend.numpy.batch import over_leading
 from tapeless.frontend.numpy.library_calls import library, together
+from tapeless.frontend.numpy.reductions import all_
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.handlers import BY_ID, call_value
+from tapeless.frontend.state.handlers import BY_ID, call_numpy, call_value
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.types import Atom, Var
 from tapeless.prelude import intrinsics
@@ -57,9 +59,31 @@ def _each_row(ctx: Context, function: Value, a: Value, *shared: Value) -> Value:
     return over_leading(ctx, [(read(ctx, rows), 1)], lane)
 
 
+# What NumPy says where there is an infinity or NaN, in which LAPACK may go astray.
+NOT_FINITE = {
+    "eigh": "Eigenvalues did not converge",
+    "eig": "Array must not contain infs or NaNs",
+    "svd": "SVD did not converge",
+}
+
+
+def _test(ctx: Context, name: str, a: Array, b: Array | None = None) -> None:
+    """Sizes that fit, and numbers that are finite."""
+    if name in ("eigh", "eig", "solve_lower", "solve_upper"):
+        same_size(ctx, a.type.shape[0], a.type.shape[1], "a square matrix")
+    if name in ("solve_lower", "solve_upper"):
+        assert b is not None
+        same_size(ctx, a.type.shape[0], b.type.shape[0], "the matrix and the right side")
+    if name in NOT_FINITE:
+        finite = all_(ctx, call_numpy(ctx, "isfinite", [a]))
+        assert isinstance(finite, Scalar)
+        ctx.check(finite.atom, "LinAlgError", NOT_FINITE[name])
+
+
 def _of_library(name: str, function: Callable[..., Any]) -> None:
     def body(ctx: Context, a: Value, b: Value | None = None) -> Value:
         given = [array(ctx, name, v) for v in (a, b) if v is not None]
+        _test(ctx, name, *given)
         operands = [read(ctx, v) for v in given] if name == "svd" else together(ctx, name, *given)
         made = [value_of(ctx, v) for v in library(ctx, name, *operands)]
         return made[0] if len(made) == 1 else Sequence_(tuple(made))

@@ -91,15 +91,16 @@ def _quotient(ctx: Context, before: Atom, after: Atom) -> Dim:
 
 @known("np.reshape")
 def np_reshape(ctx: Context, a: Value, shape: Value, order: Value | None = None) -> Value:
-    check_order(ctx, "np.reshape", order)
+    value = array(ctx, "np.reshape", a)
+    check_order(ctx, "np.reshape", order, value)
     items = shape.items if isinstance(shape, Sequence_) else (shape,)
-    return to_shape(ctx, array(ctx, "np.reshape", a), items)
+    return to_shape(ctx, value, items)
 
 
 @known("np.ravel")
 def ravel(ctx: Context, a: Value, order: Value | None = None) -> Value:
-    check_order(ctx, "np.ravel", order)
     value = vector(ctx, "np.ravel", a)
+    check_order(ctx, "np.ravel", order, value)
     if in_order(ctx, value):
         return flat(ctx, value)
     return separate(ctx, value, [ctx.atom_dim(total_size(ctx, value.type.shape))])

@@ -17,13 +17,13 @@ NO, YES, UPPER, LOWER, LEFT, RIGHT = (i64(ord(letter)) for letter in "NTULLR")
 
 
 def checked(lo: Lowerer, name: str, args: tuple[Atom | Pointer, ...], message: str) -> None:
-    """A LAPACK routine; `message` when its info is positive."""
+    """A LAPACK routine; `message` when its info is not 0: it failed, or did not like a number."""
     code = lo.code
     lo.note_blas()
     info = Var("info", Type(DType.i64))
     code.emit(Call(name, args, info))
     if message:
-        code.check(code.compare("le", info, ZERO), "LinAlgError", message)
+        code.check(code.compare("eq", info, ZERO), "LinAlgError", message)
 
 
 def transposed(loc: Loc) -> Loc:
