@@ -125,6 +125,7 @@ def agree(function, *args, **tolerance):
         np.testing.assert_allclose(x, y, rtol=2e-6, atol=1e-7)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_values_and_slopes(name):
     shapes, points = CONTINUOUS[name]
@@ -151,6 +152,7 @@ def test_slopes_by_shapes(name):
         np.testing.assert_allclose(value(x, *given), np.sum(d.logpdf(x, *given) + d.pdf(x, *given)), rtol=2e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_ends_and_tails(name):
     """SciPy's values, but where it says NaN of the density at infinity; slopes are never NaN where values are not."""
@@ -171,6 +173,7 @@ def test_ends_and_tails(name):
             assert not np.any(np.isnan(s)), (shapes, x, s)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WITH_ALL)
 def test_quantiles(name):
     """SciPy's isf is ppf(1 - q) for some, which has no digits for small q: sf finds it back."""

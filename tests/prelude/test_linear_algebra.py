@@ -6,6 +6,7 @@ import scipy.linalg
 
 import tapeless as tp
 from tests.prelude.judged import judge
+from tests.prelude.quick import unoptimized  # noqa: F401
 
 RNG = np.random.default_rng(5)
 SQUARE = RNG.normal(size=(4, 4))
@@ -58,6 +59,7 @@ OTHER = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", REAL)
 def test_values_and_slopes(name):
     function, *args = REAL[name]

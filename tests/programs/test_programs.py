@@ -360,7 +360,6 @@ def test_sgd():
         np.testing.assert_allclose(a.b, b.b, rtol=1e-6, atol=1e-9)
 
 
-@refused("tp.tree_map makes arrays of an object's texts")
 def test_sgd_velocity_of_zeros():
     zeros = tp.tree_map(np.zeros_like, network())
     mine, plain = (trained(f, sgd.Momentum(zeros))[1] for f in (tp.value_and_grad(loss), differences_of_loss))

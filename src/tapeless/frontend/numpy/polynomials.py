@@ -8,7 +8,7 @@ from __future__ import annotations
 from tapeless.frontend.data.arguments import array, dtype_of, known, numeric
 from tapeless.frontend.data.arrays import elementwise
 from tapeless.frontend.data.atoms import apply
-from tapeless.frontend.numpy import prelude
+from tapeless.frontend.numpy import small_functions
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Scalar, Value
 from tapeless.ir.types import i64, zero_of
@@ -32,7 +32,7 @@ def polyval(ctx: Context, p: Value, x: Value) -> Value:
             Scalar(zero_of(kind)),
             Scalar(zero_of(result)),
         ]  # no weak numbers: those of an array
-        found = prelude.inline(ctx, prelude.horner, [coefficients, Scalar(size, True), *start])
+        found = small_functions.inline(ctx, small_functions.horner, [coefficients, Scalar(size, True), *start])
         assert isinstance(found, Scalar)
         return found
 

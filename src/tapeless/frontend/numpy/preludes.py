@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tapeless.frontend.numpy.prelude import inline
+from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import BY_ID, Handler, register, when_imported
 from tapeless.frontend.state.values import Static, Value

@@ -20,7 +20,7 @@ from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.numpy.creation import at_least, check_order
 from tapeless.frontend.numpy.elementwise import common_dtype
 from tapeless.frontend.numpy.elementwise_options import borrowed
-from tapeless.frontend.numpy.prelude import inline
+from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Borrowed, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Range

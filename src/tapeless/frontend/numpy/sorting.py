@@ -1,7 +1,7 @@
 """Sorting and searching: sort, argsort, searchsorted, interp, take.
 
 Takes arrays, gives new arrays. Vectors are sorted by a `library` operation of Core, stably and with NaN last; binary
-search is written in the language, in `prelude.py`.
+search is written in the language, in `small_functions.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from tapeless.frontend.data.arguments import array, axis, known, numeric, text, 
 from tapeless.frontend.data.arrays import cast, elementwise, map_nest, read, write
 from tapeless.frontend.data.atoms import apply, convert, same_size, select
 from tapeless.frontend.data.indexing import get_item
-from tapeless.frontend.numpy import prelude
+from tapeless.frontend.numpy import small_functions
 from tapeless.frontend.numpy.batch import along, lanes_back, lanes_last, over_leading
 from tapeless.frontend.numpy.library_calls import library
 from tapeless.frontend.numpy.reductions import no_complex
@@ -65,11 +65,11 @@ def searchsorted(ctx: Context, a: Value, v: Value, side: Value | None = None) ->
     where = text(ctx, "np.searchsorted: side", side, "left")
     if table.type.rank != 1 or where not in ("left", "right"):
         ctx.fail("TP112", "np.searchsorted takes a vector, and 'left' or 'right'")
-    function = prelude.search_left if where == "left" else prelude.search_right
+    function = small_functions.search_left if where == "left" else small_functions.search_right
     size = Scalar(ctx.size_atom(table.type.shape[0]), True)
 
     def find(x: Scalar) -> Scalar:
-        found = prelude.inline(ctx, function, [table, x, size])
+        found = small_functions.inline(ctx, function, [table, x, size])
         assert isinstance(found, Scalar)
         return Scalar(found.atom)
 
@@ -106,7 +106,7 @@ def interp(
         number, count, found = Scalar(convert(ctx, point.atom, DType.f64)), Scalar(size, True), []
         for name, ys in zip(parts, tables, strict=True):
             outside = [Scalar(apply(ctx, name, end)) for end in ends]
-            result = prelude.inline(ctx, prelude.interpolate, [number, xs, ys, count, *outside])
+            result = small_functions.inline(ctx, small_functions.interpolate, [number, xs, ys, count, *outside])
             assert isinstance(result, Scalar)
             found.append(result.atom)
         if not kind.is_complex:

@@ -14,9 +14,9 @@ from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.numpy.batch import along
 from tapeless.frontend.numpy.elementwise import ROWS, apply_row
-from tapeless.frontend.numpy.prelude import inline
 from tapeless.frontend.numpy.reductions import fold, no_complex, over_lanes, reduced_size, refuse_empty, sum_
 from tapeless.frontend.numpy.shapes import reshaped
+from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Scalar, Static, Value, weak
 from tapeless.ir.types import Atom, DType, Var, const, one_of, zero_of

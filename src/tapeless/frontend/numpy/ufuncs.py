@@ -25,10 +25,10 @@ from tapeless.frontend.data.arrays import (
 )
 from tapeless.frontend.numpy.batch import along
 from tapeless.frontend.numpy.elementwise import ScalarRule, rule_of
-from tapeless.frontend.numpy.prelude import inline
 from tapeless.frontend.numpy.reductions import all_, any_, max_, min_, no_complex, prod, sum_
 from tapeless.frontend.numpy.scans import cumprod, cumsum, running
 from tapeless.frontend.numpy.shapes import FIRST, reshaped
+from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import Handler, bound_to
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak

@@ -19,7 +19,7 @@ from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data.arrays import any_turned
 from tapeless.frontend.data.classes import class_method, is_generated
 from tapeless.frontend.numpy.methods import call_method
-from tapeless.frontend.numpy.prelude import FOLDER, inside
+from tapeless.frontend.numpy.small_functions import FOLDER, inside
 from tapeless.frontend.python.comprehensions import list_of, reduced
 from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.growth import rows

@@ -1,7 +1,7 @@
 """The functions of `math` and `cmath`: Python numbers in, Python numbers out.
 
 Takes scalars, gives weak scalars. Arguments outside a function's domain raise ValueError, and results that overflow
-OverflowError, when the program runs (not with unsafe=True). A few functions are written in Python, in `prelude.py`.
+OverflowError, when the program runs (not with unsafe=True). A few functions are written in Python, in `small_functions.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arguments import known
 from tapeless.frontend.data.atoms import apply, convert, select
 from tapeless.frontend.data.classes import special
-from tapeless.frontend.numpy import prelude
+from tapeless.frontend.numpy import small_functions
 from tapeless.frontend.numpy.elementwise_options import fraction
 from tapeless.frontend.python.totals import fold_values
 from tapeless.frontend.state.context import Context, type_text
@@ -332,18 +332,18 @@ def _in_python(name: str, function: Any, count: int, many: bool = False) -> None
             ctx.fail("TP104", f"{name} takes integers", "use int(...) or // to make them.")
         integers: list[Value] = [Scalar(convert(ctx, n.atom, DType.i64), True) for n in numbers]
         if not many:
-            return prelude.inline(ctx, function, integers)
+            return small_functions.inline(ctx, function, integers)
         first: Value = weak(0 if name == "math.gcd" else 1)
-        return reduce(lambda a, b: prelude.inline(ctx, function, [a, b]), integers, first)
+        return reduce(lambda a, b: small_functions.inline(ctx, function, [a, b]), integers, first)
 
     register(name, handler)
 
 
-_in_python("math.gcd", prelude.gcd, 2, many=True)
-_in_python("math.lcm", prelude.lcm, 2, many=True)
-_in_python("math.factorial", prelude.factorial, 1)
-_in_python("math.comb", prelude.comb, 2)
-_in_python("math.isqrt", prelude.isqrt, 1)
+_in_python("math.gcd", small_functions.gcd, 2, many=True)
+_in_python("math.lcm", small_functions.lcm, 2, many=True)
+_in_python("math.factorial", small_functions.factorial, 1)
+_in_python("math.comb", small_functions.comb, 2)
+_in_python("math.isqrt", small_functions.isqrt, 1)
 
 
 # -- complex numbers
