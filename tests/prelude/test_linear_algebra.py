@@ -46,6 +46,10 @@ REAL = {
     "solve, symmetric": (lambda a, b: scipy.linalg.solve(a, b, assume_a="pos"), POSITIVE, VECTOR),
     "inv and det": (lambda a: (scipy.linalg.inv(a), scipy.linalg.det(a)), SQUARE),
     "norm": (lambda a: scipy.linalg.norm(a), SQUARE),
+    "expm": (lambda a: scipy.linalg.expm(a), SQUARE),
+    "expm of a stack of large ones": (lambda a: scipy.linalg.expm(4 * a), STACK),
+    "block_diag": (lambda a, b: scipy.linalg.block_diag(a, b, a), TALL, VECTOR),
+    "qr, economic": (lambda a: scipy.linalg.qr(a, mode="economic"), TALL),
 }  # fmt: skip
 OTHER = {
     "eigh, complex": (lambda x: np.linalg.eigh(x + np.conj(x.T))[0], COMPLEX),
@@ -59,7 +63,7 @@ OTHER = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", REAL)
 def test_values_and_slopes(name):
     function, *args = REAL[name]
@@ -72,6 +76,7 @@ def test_values(name):
     judge(function, *args, order=0, rtol=1e-5 if name == "single precision" else 1e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["eigh", "svd", "qr"])
 def test_second_derivatives(name):
     function, *args = REAL[name]

@@ -64,7 +64,7 @@ REAL_CASES = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", REAL_CASES)
 def test_values_and_slopes(name):
     function, *args = REAL_CASES[name]
@@ -75,6 +75,7 @@ def test_complex_numbers():
     judge(lambda x: (np.fft.fft(x), np.fft.ifft(x, axis=0), np.fft.irfft(x)), COMPLEX, order=0, **TOLERANCE)
 
 
+@pytest.mark.exhaustive
 def test_second_derivatives():
     tp.check_grads(lambda x: size(np.fft.fft(x)) * x, (REAL,), order=2)
 

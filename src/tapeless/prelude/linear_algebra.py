@@ -179,6 +179,69 @@ def scipy_eigh(a: Any, lower: bool = True, eigvals_only: bool = False, check_fin
     return w if eigvals_only else (w, v)
 
 
+PADE = (
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0, 10559470521600.0,
+    670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+)  # fmt: skip
+
+
+def _expm(a: Any) -> Any:
+    """A quotient of polynomials of degree 13 in a / 2^s, squared s times (Higham 2005)."""
+    size = np.linalg.norm(np.sum(np.abs(a), axis=0), np.inf)
+    times = 0
+    while size > 5.371920351148152:
+        size = size / 2
+        times += 1
+    a = a * 0.5**times
+    one = np.eye(a.shape[0], dtype=a.dtype)
+    b = PADE
+    two = a @ a
+    four = two @ two
+    six = four @ two
+    odd = a @ (six @ (b[13] * six + b[11] * four + b[9] * two) + b[7] * six + b[5] * four + b[3] * two + b[1] * one)
+    even = six @ (b[12] * six + b[10] * four + b[8] * two) + b[6] * six + b[4] * four + b[2] * two + b[0] * one
+    found = np.linalg.solve(even - odd, even + odd)
+    for _ in range(times):
+        found = found @ found
+    return found
+
+
+@stands_for("scipy.linalg.expm")
+def expm(A: Any) -> Any:
+    return each_matrix(_expm, _floats(A))
+
+
+@stands_for("scipy.linalg.block_diag")
+def block_diag(*arrs: Any) -> Any:
+    blocks = [np.atleast_2d(a) for a in arrs]
+    rows, columns = sum([b.shape[0] for b in blocks]), sum([b.shape[1] for b in blocks])
+    found = np.zeros((rows, columns), dtype=np.result_type(*[b.dtype for b in blocks]))
+    i, j = 0, 0
+    for b in blocks:
+        found[i : i + b.shape[0], j : j + b.shape[1]] = b
+        i, j = i + b.shape[0], j + b.shape[1]
+    return found
+
+
+@stands_for("scipy.linalg.eigvals")
+def scipy_eigvals(a: Any, check_finite: bool = True) -> Any:
+    return eigvals(_finite(a, check_finite))
+
+
+@stands_for("scipy.linalg.lstsq")
+def scipy_lstsq(a: Any, b: Any, cond: Any = None, check_finite: bool = True) -> Any:
+    """With residuals also where the matrix has not full rank."""
+    a, b = _finite(a, check_finite), _finite(b, check_finite)
+    return lstsq(a, b, np.finfo(a.dtype).eps if cond is None else cond)
+
+
+@stands_for("scipy.linalg.qr")
+def scipy_qr(a: Any, mode: str = "full", check_finite: bool = True) -> Any:
+    if mode != "economic":
+        refuse("scipy.linalg.qr: only mode='economic' can be compiled", "pass it.")
+    return tuple(qr(_finite(a, check_finite)))
+
+
 @stands_for("scipy.linalg.eigvalsh")
 def scipy_eigvalsh(a: Any, lower: bool = True) -> Any:
     return eigvalsh(a, "L" if lower else "U")
