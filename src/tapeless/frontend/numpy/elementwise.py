@@ -216,15 +216,6 @@ def _entr(ctx: Context, x: Scalar) -> Scalar:
     return Scalar(select(ctx, negative, const(-math.inf, a.type.dtype), value))
 
 
-def _polygamma(ctx: Context, n: Scalar, x: Scalar) -> Scalar:
-    """The derivative of order n of digamma, which it is itself for 0."""
-    order, at = together(ctx, n, x, floating=True)
-    itself = apply(ctx, "eq", order, zero_of(order.type.dtype))
-    one = one_of(order.type.dtype)
-    higher = apply(ctx, "polygamma", select(ctx, itself, one, order), at)
-    return Scalar(select(ctx, itself, apply(ctx, "digamma", at), higher))
-
-
 def _betaln(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
     """log |B(a, b)|, as scipy has it: at poles (0, -1, ...) it is infinite unless the other one is whole and small
     enough to lift it, and where one operand is far larger a series saves the digits that gammaln(a) - gammaln(a + b)
@@ -301,7 +292,6 @@ RULES: dict[str, tuple[int, ScalarRule]] = {
     "special.xlog1py": (2, _xlog1py),
     "special.entr": (1, _entr),
     "special.betaln": (2, _betaln),
-    "special.polygamma": (2, _polygamma),
     "special.ndtr": (1, _ndtr),
 }
 
