@@ -194,6 +194,18 @@ def test_numbers_that_are_not_finite(name, what):
         tp.function(OF_FINITE[name])(a)
 
 
+def test_what_is_no_matrix():
+    for function in (lambda x: np.linalg.eigh(x), lambda x: np.linalg.svd(x), lambda x: scipy.linalg.expm(x)):
+        with pytest.raises(tp.CompileError, match="a matrix is wanted here, not a 1-dimensional array"):
+            tp.function(function)(VECTOR)
+    with pytest.raises(ValueError):
+        tp.function(lambda x: scipy.linalg.expm(x))(TALL)
+
+
+def test_exponential_of_infinity_ends():
+    assert np.isnan(tp.function(lambda x: scipy.linalg.expm(x))(np.full((2, 2), np.inf))).all()
+
+
 def test_scipy_tests_for_finite_numbers():
     a = LOWER * np.nan
     for function in (

@@ -88,6 +88,10 @@ def test_digits_of_a_difference():
     np.testing.assert_allclose(tp.function(lambda x, y: special.kl_div(x, y))(x, y), wanted, rtol=1e-13)
 
 
+def test_lists_are_arrays():
+    judge(lambda: special.huber(1.0, [1.0, 2.0]), order=0)
+
+
 def test_angles():
     judge(lambda d, m, s: special.radian(d, m, s), np.array([30.0, -2.0]), 20.0, 12.5)
 

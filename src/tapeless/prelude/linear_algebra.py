@@ -189,7 +189,7 @@ def _expm(a: Any) -> Any:
     """A quotient of polynomials of degree 13 in a / 2^s, squared s times (Higham 2005)."""
     size = np.linalg.norm(np.sum(np.abs(a), axis=0), np.inf)
     times = 0
-    while size > 5.371920351148152:
+    while 5.371920351148152 < size < np.inf:
         size = size / 2
         times += 1
     a = a * 0.5**times

@@ -12,7 +12,7 @@ from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, value_of
 from tapeless.frontend.numpy.batch import over_leading
 from tapeless.frontend.numpy.library_calls import library, together
 from tapeless.frontend.numpy.reductions import all_
-from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import BY_ID, call_numpy, call_value
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.types import Atom, Var
@@ -34,6 +34,8 @@ def _atom(ctx: Context, value: Value) -> Atom:
 @stands_for(intrinsics.each_matrix)
 def _each_matrix(ctx: Context, function: Value, a: Value) -> Value:
     matrices = array(ctx, "each_matrix", a)
+    if matrices.type.rank < 2:
+        ctx.fail("TP202", f"a matrix is wanted here, not {type_text(matrices)}", "make it one with reshape.")
     shape: list[Value] = []  # of the result
 
     def lane(matrix: Var) -> list[Atom]:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tapeless.frontend.data.arrays import as_numeric
 from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import BY_ID, Handler, register, when_imported
-from tapeless.frontend.state.values import Static, Value
+from tapeless.frontend.state.values import Sequence_, Static, Value
 from tapeless.prelude import registry
 
 
@@ -30,6 +31,8 @@ def _handler(name: str, function: Callable[..., Any]) -> Handler:
         for key in required:
             if key not in given:
                 ctx.call_error(f"{name} is missing the argument '{key}'")
+        if name.startswith("scipy.special."):  # which take a list for an array, in any place
+            args = [as_numeric(ctx, a, name) if isinstance(a, Sequence_) and a.kind == "list" else a for a in args]
         return inline(ctx, function, args, keywords)
 
     return handler
