@@ -15,11 +15,6 @@ def half_precision(a):
     return a.sum()
 
 
-@rejected(np.ones(3, np.uint8))
-def bytes_array(a):
-    return a.sum()
-
-
 @rejected(1.0, np.array([1, "a", None], dtype=object))
 def array_of_objects(x, a):
     return x
@@ -35,7 +30,7 @@ def array_of_dates(a):
     return 1
 
 
-@rejected({"w": np.ones(3, np.uint16)})
+@rejected({"w": np.ones(3, np.float16)})
 def unsupported_inside_a_dict(params):
     return 1
 

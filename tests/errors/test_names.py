@@ -14,7 +14,7 @@ from tests.errors.rejected import Program, Rejected, message
 rejected = Rejected()
 
 HALF = np.ones(3, np.float16)
-BYTES = np.ones(3, np.uint8)
+BYTES = np.array([b"a", b"b"])
 TEXTS = np.array(["a", "b"])
 OBJECTS = np.array([1, None], dtype=object)
 DAYS = np.array(["2020-01-01"], dtype="datetime64[D]")
@@ -218,7 +218,7 @@ def write_to_a_read_only_global(x):
 
 @rejected(np.ones(3))
 def unsupported_dtype_of_zeros(a):
-    return np.zeros(3, dtype=np.uint8)
+    return np.zeros(3, dtype=np.float16)
 
 
 @rejected(np.ones(3))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tapeless.ir.types import FROM_NUMPY, DType
-from tapeless.ops.promotion import float_dtype, promote
+from tapeless.ops.promotion import float_dtype, promote, ufunc_dtype
 
 PYTHON = {DType.bool: True, DType.i64: 1, DType.f64: 1.0, DType.c128: 1j}  # what a Python number of the type is
 OPERANDS = [(dtype, weak) for weak in (False, True) for dtype in DType if not weak or dtype in PYTHON]
@@ -35,4 +35,5 @@ def test_two_python_numbers_follow_python(a: tuple[DType, bool], b: tuple[DType,
 @pytest.mark.parametrize("dtype", list(DType))
 def test_float_functions(dtype: DType):
     result = np.sin(np.ones(2, dtype.numpy)).dtype
-    assert float_dtype(dtype) is (DType.f64 if result == np.float16 else FROM_NUMPY[result])
+    assert ufunc_dtype(dtype) is (DType.f64 if result == np.float16 else FROM_NUMPY[result])
+    assert float_dtype(dtype) is FROM_NUMPY[np.linalg.inv(np.eye(2, dtype=dtype.numpy)).dtype]

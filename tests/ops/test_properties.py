@@ -40,6 +40,8 @@ def value(row: Op, *args: complex, dtype: DType = F64) -> np.generic:
 
 
 def samples(dtype: DType) -> list[complex]:
+    if dtype.is_int:
+        return [n for n in SAMPLES["i"] if dtype.lowest <= n.real <= dtype.highest]
     return list(SAMPLES[dtype.numpy.kind])
 
 

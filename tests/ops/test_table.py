@@ -55,7 +55,8 @@ class Case:
         if dtype is DType.bool:
             columns = [(False, True)] * arity
         elif dtype.is_int:
-            columns = [self.integers, self.second_integers or self.integers][:arity]
+            given = [self.integers, self.second_integers or self.integers][:arity]
+            columns = [[n for n in numbers if n >= dtype.lowest] for numbers in given]
         elif dtype.is_complex:
             columns = [COMPLEX] * arity
         else:

@@ -51,6 +51,9 @@ C64 = [
 ]
 VALUES = {
     "float64": np.array(F64), "float32": np.array(F32, np.float32), "int64": np.array(I64), "int32": np.array(I32, np.int32),
+    "uint8": np.array([0, 1, 2, 3, 7, 127, 128, 200, 255], np.uint8),
+    "int16": np.array([0, 1, -1, 2, 3, -3, 100, 181, 182, 255, -(2**15), 2**15 - 1], np.int16),
+    "uint64": np.array([0, 1, 2, 3, 7, 63, 64, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1025, 2**64 - 1], np.uint64),
     "bool": np.array([True, False]), "complex128": np.array(C128), "complex64": np.array(C64, np.complex64),
 }  # fmt: skip
 TINY = {np.dtype(t): np.finfo(t).smallest_normal for t in (np.float32, np.float64)}

@@ -48,8 +48,7 @@ class UseAfterConsume(AssertionError):
 # What an array holds before it is written: outside of every array as an index, NaN where there is one.
 GARBAGE: dict[DType, bool | int | float | complex] = {
     DType.bool: True,
-    DType.i32: 0x5A5A5A5A,
-    DType.i64: 0x5A5A5A5A5A5A5A5A,
+    **{dtype: 0x5A5A5A5A5A5A5A5A % (1 << (8 * dtype.bytes)) for dtype in DType if dtype.is_int},
     DType.f32: np.nan,
     DType.f64: np.nan,
     DType.c64: complex(np.nan, np.nan),

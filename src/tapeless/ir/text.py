@@ -18,7 +18,7 @@ RESERVED = frozenset({
 })  # fmt: skip
 NAME = r"[^\W\d]\w*(?:\.\w+)*"
 FUNCTION = rf"(?:{NAME}|<\w+>)(?:\.<\w+>(?:\.\w+)*)*"  # f, f.<locals>.g, <lambda>
-INTEGER = r"-?\d+(?:i32|i64)?"
+INTEGER = r"-?\d+(?:[iu](?:8|16|32|64))?"
 REAL = r"-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf|nan)(?:f32|f64)?"
 _PART = r"(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf|nan)"
 COMPLEX = rf"\(-?{_PART}[+-]{_PART}j\)(?:c64|c128)?"
@@ -63,16 +63,15 @@ def const_text(c: Const) -> str:
             return "true" if c.value else "false"
         case DType.i64:
             return str(int(c.value.real))
-        case DType.i32:
-            return f"{int(c.value.real)}i32"
+        case dtype if dtype.is_int:
+            return f"{int(c.value.real)}{dtype!r}"
         case DType.f64:
             return repr(value.real)
         case DType.f32:
             return f"{_single(value.real)}f32"
         case DType.c64:
             return f"({_short(_single(value.real))}{_signed(_single(value.imag))}j)c64"
-        case DType.c128:
-            return f"({_short(repr(value.real))}{_signed(repr(value.imag))}j)"
+    return f"({_short(repr(value.real))}{_signed(repr(value.imag))}j)"
 
 
 def _single(value: float) -> str:
@@ -94,8 +93,9 @@ def read_const(text: str) -> Const | None:
     if text in ("true", "false"):
         return Const(text == "true", DType.bool)
     if re.fullmatch(INTEGER, text):
-        digits, _, width = text.partition("i")
-        return Const(int(digits), DType.i32 if width == "32" else DType.i64)
+        found = re.fullmatch(r"(-?\d+)(\w*)", text)
+        assert found
+        return Const(int(found[1]), DType(found[2]) if found[2] else DType.i64)
     if re.fullmatch(REAL, text):
         digits = text.removesuffix("f32").removesuffix("f64")
         return const(float(digits), DType.f32 if text.endswith("f32") else DType.f64)

@@ -2,6 +2,13 @@
 
 Gives `DType`, `Type`, `Var` and `Const`. Relies on nothing else in the project.
 A dimension is a Python int or an i64 `Var`; a literal shape stays constant here and ends up in registers.
+
+Note [Stored integers]
+Integers of 8 and 16 bits and unsigned ones are types of memory: they are moved, compared for equality, chosen and
+converted, and no other row takes them. The front end converts to `DType.work`, computes there and converts the result
+back, which wraps it. That is what NumPy computes: i32 and i64 wrap themselves, and hold every number of a narrower type.
+So no rule of algebra, bounds or derivatives has to know of widths and signs, and LLVM narrows what need not be wide.
+Only u64 has no wider type: its bits are computed with as i64, by the rows of ops/unsigned.py where the sign matters.
 """
 
 from __future__ import annotations
@@ -22,8 +29,14 @@ class DType(enum.Enum):
     """Element types, in promotion order within a kind."""
 
     bool = "bool"
+    i8 = "i8"
+    u8 = "u8"
+    i16 = "i16"
+    u16 = "u16"
     i32 = "i32"
+    u32 = "u32"
     i64 = "i64"
+    u64 = "u64"
     f32 = "f32"
     f64 = "f64"
     c64 = "c64"
@@ -34,7 +47,8 @@ class DType(enum.Enum):
 
     def __init__(self, name: str) -> None:
         self.is_float = name in ("f32", "f64")
-        self.is_int = name in ("i32", "i64")
+        self.is_unsigned = name[0] == "u"
+        self.is_int = name[0] == "i" or self.is_unsigned
         self.is_complex = name in ("c64", "c128")
 
     @property
@@ -55,18 +69,46 @@ class DType(enum.Enum):
         """The complex type of this precision."""
         return DType.c64 if self in (DType.f32, DType.c64) else DType.c128
 
+    @property
+    def work(self) -> DType:
+        """The type in which integers of this type are computed with: Note [Stored integers]."""
+        return _WORK.get(self, self)
+
+    @property
+    def lowest(self) -> int:
+        """Of an integer type."""
+        return 0 if self.is_unsigned else -(1 << (8 * self.bytes - 1))
+
+    @property
+    def highest(self) -> int:
+        return self.lowest + (1 << (8 * self.bytes)) - 1
+
     def __repr__(self) -> str:
         return self.value
 
 
 _NUMPY: dict[DType, np.dtype[np.generic]] = {
     DType.bool: np.dtype(np.bool_),
+    DType.i8: np.dtype(np.int8),
+    DType.u8: np.dtype(np.uint8),
+    DType.i16: np.dtype(np.int16),
+    DType.u16: np.dtype(np.uint16),
     DType.i32: np.dtype(np.int32),
+    DType.u32: np.dtype(np.uint32),
     DType.i64: np.dtype(np.int64),
+    DType.u64: np.dtype(np.uint64),
     DType.f32: np.dtype(np.float32),
     DType.f64: np.dtype(np.float64),
     DType.c64: np.dtype(np.complex64),
     DType.c128: np.dtype(np.complex128),
+}
+_WORK: dict[DType, DType] = {
+    DType.i8: DType.i32,
+    DType.u8: DType.i32,
+    DType.i16: DType.i32,
+    DType.u16: DType.i32,
+    DType.u32: DType.i64,
+    DType.u64: DType.i64,
 }
 FROM_NUMPY: dict[np.dtype[np.generic], DType] = {numpy: dtype for dtype, numpy in _NUMPY.items()}
 
@@ -181,8 +223,7 @@ def const(value: bool | int | float | complex | np.generic, dtype: DType) -> Con
 
 def _cast(value: bool | int | float | complex | np.generic, dtype: DType) -> bool | int | float | complex:
     if isinstance(value, int) and not isinstance(value, bool) and dtype.is_int:
-        bits = 8 * dtype.bytes  # wraps like machine integers
-        return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+        return (value - dtype.lowest) % (1 << (8 * dtype.bytes)) + dtype.lowest  # wraps like machine integers
     if dtype is DType.bool:
         return bool(value)
     if dtype is DType.f64 and type(value) is float:

@@ -55,10 +55,16 @@ def convert(x: Any, target: np.dtype[Any]) -> Any:
         return x != 0
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real
-    if x.dtype.kind == "f" and target.kind == "i":
+    if x.dtype.kind == "f" and target in (np.int32, np.int64):
         least = np.iinfo(target).min
         inside = np.abs(x) < -float(least)
         return np.where(inside, np.where(inside, x, 0).astype(target), np.array(least, target))
+    if x.dtype.kind == "f" and target == np.uint64:
+        high = x >= 2.0**63
+        whole = convert(np.where(high, x - x.dtype.type(2.0**63), x), np.dtype(np.int64)).astype(target)
+        return np.where(high, whole ^ np.uint64(2**63), whole)
+    if x.dtype.kind == "f" and target.kind in "iu":
+        return convert(x, np.dtype(np.int64)).astype(target)
     return x.astype(target)
 
 

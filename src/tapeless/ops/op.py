@@ -19,7 +19,7 @@ COMPLEX = frozenset({DType.c64, DType.c128})
 BOOLS = frozenset({DType.bool})
 REAL = INTS | FLOATS
 NUMERIC = REAL | COMPLEX
-ALL = NUMERIC | BOOLS
+ALL = frozenset(DType)  # what moves or compares values takes, stored integers included
 
 
 class NoSlope(NotImplementedError):

@@ -8,24 +8,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from tapeless.ir.types import DType
+import numpy as np
 
-KIND: dict[DType, int] = {
-    DType.bool: 0,
-    DType.i32: 1,
-    DType.i64: 1,
-    DType.f32: 2,
-    DType.f64: 2,
-    DType.c64: 3,
-    DType.c128: 3,
-}
+from tapeless.ir.types import FROM_NUMPY, DType
+
+KIND: dict[DType, int] = {d: 3 if d.is_complex else 2 if d.is_float else 1 if d.is_int else 0 for d in DType}
 
 
 @cache
 def promote(a: DType, a_weak: bool, b: DType, b_weak: bool) -> tuple[DType, bool]:
     """A weak operand widens the other only to a higher kind. A Python bool never does: it behaves like np.bool_."""
     if a_weak == b_weak:  # two Python numbers follow Python, which comes to the same
-        return _promote_strong(a, b), a_weak
+        return FROM_NUMPY[np.promote_types(a.numpy, b.numpy)], a_weak
     weak, strong = (a, b) if a_weak else (b, a)
     if KIND[weak] <= KIND[strong]:
         return strong, False
@@ -33,14 +27,12 @@ def promote(a: DType, a_weak: bool, b: DType, b_weak: bool) -> tuple[DType, bool
 
 
 def float_dtype(dtype: DType) -> DType:
-    """The type of np.sin and the like. NumPy takes bool to float16, which we do not have: here it is f64."""
+    """The type of np.mean and the like."""
     return dtype if KIND[dtype] >= KIND[DType.f32] else DType.f64
 
 
-def _promote_strong(a: DType, b: DType) -> DType:
-    low, high = sorted((a, b), key=lambda dtype: (KIND[dtype], dtype.bytes))
-    if low is DType.bool or KIND[low] == KIND[high]:
-        return high
-    if low.is_int or low is DType.f64:  # a 24-bit significand holds neither of these
-        return DType.c128 if high.is_complex else DType.f64
-    return high
+def ufunc_dtype(dtype: DType) -> DType:
+    """The type of np.sin and the like. NumPy takes bools and integers of 8 bits to float16, which we do not have: here
+    it is f64.
+    """
+    return DType.f32 if dtype.is_int and dtype.bytes == 2 else float_dtype(dtype)

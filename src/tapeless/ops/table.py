@@ -33,8 +33,9 @@ infinite x it is 1 or -1, for an infinite y beside a finite x it is 0: that is t
 
 Note [Convert]
 `convert` is bound to a variable of the target type, and its `numpy` takes (x, target NumPy dtype). Floats are
-truncated; NaN and floats outside the integer type give its least value. Integers wrap. Complex numbers lose their
-imaginary part, except towards bool: that is x != 0.
+truncated; NaN and floats outside the integer type give its least value. Integers wrap, and floats that become one of
+the stored integers are first i64, or hold as u64. Complex numbers lose their imaginary part, except towards bool: that
+is x != 0.
 
 Note [Polygamma]
 `polygamma(n, x)` is the derivative of order n of digamma, for whole n from 1 to 170; NaN for any other n. With Hurwitz'
@@ -189,8 +190,7 @@ def _extreme(dtype: DType, nan: Nan, greatest: bool) -> float:
     """What an extremum of nothing is."""
     if dtype.is_float:
         return math.nan if nan is Nan.loses else -math.inf if greatest else math.inf
-    top = 1 << (8 * dtype.bytes - 1)
-    return -top if greatest else top - 1
+    return dtype.lowest if greatest else dtype.highest
 
 
 def _libm(name: str, numpy: Callable[..., Any], dtypes: frozenset[DType] = FLOATS, **more: Any) -> Op:

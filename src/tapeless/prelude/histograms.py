@@ -118,7 +118,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     numbers = np.asarray(x)
     if numbers.ndim != 1:
         raise ValueError("object of too small depth for desired array")
-    if numbers.dtype.kind != "i" and numbers.dtype.kind != "b":
+    if numbers.dtype.kind not in "iub" or numbers.dtype == np.uint64:
         raise TypeError("Cannot cast array data to dtype('int64') according to the rule 'safe'")
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")

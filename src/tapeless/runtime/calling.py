@@ -32,8 +32,14 @@ from tapeless.runtime.results import Given, empty
 
 C_TYPES: dict[DType, Any] = {
     DType.bool: ctypes.c_int8,
+    DType.i8: ctypes.c_int8,
+    DType.u8: ctypes.c_uint8,
+    DType.i16: ctypes.c_int16,
+    DType.u16: ctypes.c_uint16,
     DType.i32: ctypes.c_int32,
+    DType.u32: ctypes.c_uint32,
     DType.i64: ctypes.c_int64,
+    DType.u64: ctypes.c_uint64,
     DType.f32: ctypes.c_float,
     DType.f64: ctypes.c_double,
 }
@@ -332,21 +338,20 @@ def _reader(dtype: DType) -> Callable[[Any, int], Any]:
     match dtype:
         case DType.bool:
             return lambda r, at: bool(r[at] & 1)
-        case DType.i32 | DType.i64:
-            bits = 8 * dtype.bytes
-            if bits == 64:
-                return lambda r, at: r[at]
-            return lambda r, at: struct.unpack_from("<i", r, 8 * at)[0]
+        case DType.i64:
+            return lambda r, at: r[at]
+        case _ if dtype.is_int:
+            signed = {1: "b", 2: "h", 4: "i", 8: "q"}[dtype.bytes]
+            code = "<" + (signed.upper() if dtype.is_unsigned else signed)
+            return lambda r, at: struct.unpack_from(code, r, 8 * at)[0]
         case DType.f64:
             return lambda r, at: struct.unpack_from("<d", r, 8 * at)[0]
         case DType.f32:
             return lambda r, at: struct.unpack_from("<f", r, 8 * at)[0]
         case DType.c128:
             return lambda r, at: complex(*struct.unpack_from("<dd", r, 8 * at))
-        case DType.c64:
-            return lambda r, at: complex(
-                struct.unpack_from("<f", r, 8 * at)[0], struct.unpack_from("<f", r, 8 * at + 8)[0]
-            )
+    assert dtype is DType.c64
+    return lambda r, at: complex(struct.unpack_from("<f", r, 8 * at)[0], struct.unpack_from("<f", r, 8 * at + 8)[0])
 
 
 def warn(record: Any, sites: Sequence[Site]) -> None:
@@ -369,7 +374,7 @@ def error_of(record: Any, sites: Sequence[Site]) -> Exception:
     for k, kind in enumerate(site.kinds):
         raw = record[1 + k]
         number = struct.unpack("<d", struct.pack("<q", raw))[0] if kind.is_float else raw
-        values.append(bool(raw) if kind is DType.bool else number)
+        values.append(bool(raw) if kind is DType.bool else raw % 2**64 if kind is DType.u64 else number)
     message = site.message.format(*values)
     cls = getattr(builtins, site.error, None) or getattr(errors, site.error, None) or getattr(np.linalg, site.error)
     span = site.span

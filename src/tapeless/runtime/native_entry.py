@@ -33,7 +33,7 @@ from tapeless.backends.cpu.python_objects import (
     usable,
 )
 from tapeless.backends.llvm import host, optimize
-from tapeless.backends.llvm.writer import Module, Writer
+from tapeless.backends.llvm.writer import MEMORY, Module, Writer
 from tapeless.errors import WARNINGS
 from tapeless.frontend.entry import ONE, ArraySpec, ScalarSpec
 from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree
@@ -47,7 +47,7 @@ MISFIT: Any = object()
 PLAIN = 0x0001 | 0x0100 | 0x0400  # NumPy's flags: C-contiguous, aligned, writeable
 NAME = "tapeless_entry"
 OF_PYTHON: dict[DType, type] = {DType.f64: float, DType.i64: int, DType.bool: bool}
-MACHINE = {DType.f64: "double", DType.f32: "float", DType.i64: "i64", DType.i32: "i32", DType.bool: "i8"}
+MACHINE = {dtype: kind for dtype, kind in MEMORY.items() if not dtype.is_complex}
 
 
 class Unfit(Exception):
@@ -363,8 +363,11 @@ class _Entry:
                 return self._call("ptr", "PyFloat_FromDouble", f"double {w.let(f'fpext float {value} to double')}")
             case DType.i64:
                 return self._call("ptr", "PyLong_FromLongLong", f"i64 {value}")
-            case DType.i32:
-                return self._call("ptr", "PyLong_FromLongLong", f"i64 {w.let(f'sext i32 {value} to i64')}")
+            case DType.u64:
+                return self._call("ptr", "PyLong_FromUnsignedLongLong", f"i64 {value}")
+            case _ if dtype.is_int:
+                wide = w.let(f"{'zext' if dtype.is_unsigned else 'sext'} {MACHINE[dtype]} {value} to i64")
+                return self._call("ptr", "PyLong_FromLongLong", f"i64 {wide}")
         bit = w.let(f"and i8 {value}, 1")
         return self._call("ptr", "PyBool_FromLong", f"i64 {w.let(f'zext i8 {bit} to i64')}")
 

@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-ARGUMENT = re.compile("\x01([bilfdcz])")
+ARGUMENT = re.compile("\x01([?bBhHiIqQfdcz])")
 _kept: list[object] = []
 
 
@@ -27,18 +27,16 @@ def _format(text: bytes, slots: int) -> str:
 
     def shown(match: re.Match[str]) -> str:
         match match[1]:
-            case "b":
-                return str(bool(read("b")))
-            case "i" | "l" as code:
-                return str(read({"i": "i", "l": "q"}[code]))
             case "d":
                 return repr(read("d"))
             case "f":
                 return str(np.float32(read("f")))
             case "z":
                 return repr(complex(read("d"), read("d")))
-            case _:
+            case "c":
                 return str(np.complex64(complex(read("f"), read("f"))))
+            case code:  # a bool or an integer
+                return str(read(code))
 
     return ARGUMENT.sub(shown, text.decode())
 

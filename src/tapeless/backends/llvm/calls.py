@@ -18,7 +18,9 @@ from tapeless.ir.types import Atom, Const, DType
 from tapeless.lower.ir.loopir import Call, Invoke, Pointer, Print
 
 ARGUMENT = "\x01"  # before the letter of an argument's type, in the text for rt_print
-LETTERS = {DType.bool: "b", DType.i32: "i", DType.i64: "l", DType.f32: "f", DType.f64: "d",
+# As module `struct` has them; complex numbers are two floats.
+LETTERS = {DType.bool: "?", DType.i8: "b", DType.u8: "B", DType.i16: "h", DType.u16: "H", DType.i32: "i",
+           DType.u32: "I", DType.i64: "q", DType.u64: "Q", DType.f32: "f", DType.f64: "d",
            DType.c64: "c", DType.c128: "z"}  # fmt: skip
 
 

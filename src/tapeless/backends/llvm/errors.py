@@ -73,9 +73,9 @@ def bits(code: Code, dtype: DType, value: str) -> str:
     if dtype.is_float:
         value = w.let(f"fpext float {value} to double") if dtype is DType.f32 else value
         return w.let(f"bitcast double {value} to i64")
-    if dtype is DType.i64:
+    if dtype.bytes == 8:
         return value
-    return w.let(f"{'zext' if dtype is DType.bool else 'sext'} {REGISTER[dtype]} {value} to i64")
+    return w.let(f"{'zext' if dtype is DType.bool or dtype.is_unsigned else 'sext'} {REGISTER[dtype]} {value} to i64")
 
 
 def fail_helper() -> str:

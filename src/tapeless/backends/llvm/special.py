@@ -420,15 +420,31 @@ def convert(w: Writer, source: DType, target: DType, value: Value) -> Value:
     if source is DType.bool:
         return (w.let(f"{'uitofp' if target.is_float else 'zext'} i1 {x} to {new}"),)
     if source.is_int and target.is_int:
-        return (w.let(f"{'sext' if target is DType.i64 else 'trunc'} {old} {x} to {new}"),)
+        if old == new:
+            return value
+        longer = "zext" if source.is_unsigned else "sext"
+        return (w.let(f"{longer if target.bytes > source.bytes else 'trunc'} {old} {x} to {new}"),)
     if source.is_int:
-        return (w.let(f"sitofp {old} {x} to {new}"),)
+        return (w.let(f"{'uitofp' if source.is_unsigned else 'sitofp'} {old} {x} to {new}"),)
     if target.is_float:
         return (w.let(f"{'fpext' if target is DType.f64 else 'fptrunc'} {old} {x} to {new}"),)
+    if target is DType.u64:
+        return (_unsigned(w, source, x),)
+    if target not in LEAST:
+        return convert(w, DType.i64, target, convert(w, source, DType.i64, value))
     magnitude = w.intrinsic("fabs", old, x, flags="")
     inside = w.let(f"fcmp olt {old} {magnitude}, {_number(-float(LEAST[target]), source)}")
     whole = w.let(f"fptosi {old} {w.select(inside, old, x, _number(0, source))} to {new}")
     return (w.select(inside, new, whole, str(LEAST[target])),)
+
+
+def _unsigned(w: Writer, source: DType, x: str) -> str:
+    """A float as u64: what i64 does not hold is moved into its range, and back by turning the highest bit."""
+    kind, half = REGISTER[source], _number(2.0**63, source)
+    high = w.let(f"fcmp oge {kind} {x}, {half}")
+    near = w.select(high, kind, w.fp("fsub", kind, x, half), x)
+    (whole,) = convert(w, source, DType.i64, (near,))
+    return w.select(high, "i64", w.op("xor", "i64", whole, str(LEAST[DType.i64])), whole)
 
 
 SEQUENCES: dict[str, Sequence_] = {

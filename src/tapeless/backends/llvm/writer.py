@@ -20,7 +20,8 @@ from tapeless.ir.types import Const, DType
 Value = tuple[str, ...]  # the operands that make up a scalar: one, or the real and the imaginary part
 
 REGISTER = {
-    DType.bool: "i1", DType.i32: "i32", DType.i64: "i64",
+    DType.bool: "i1", DType.i8: "i8", DType.u8: "i8", DType.i16: "i16", DType.u16: "i16",
+    DType.i32: "i32", DType.u32: "i32", DType.i64: "i64", DType.u64: "i64",
     DType.f32: "float", DType.f64: "double", DType.c64: "float", DType.c128: "double",
 }  # fmt: skip
 MEMORY = REGISTER | {DType.bool: "i8"}  # of one component

@@ -24,7 +24,7 @@ from tapeless.ops.promotion import KIND
 
 Body = TypeVar("Body", bound=Callable[..., Value])
 
-ALLOWED_DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
+ALLOWED_DTYPES = "use float32, float64, complex64, complex128, bool, or integers of any width."
 
 
 def known(*names: str) -> Callable[[Body], Body]:

@@ -14,7 +14,18 @@ from tapeless.frontend.data.classes import special
 from tapeless.frontend.state import layout
 from tapeless.frontend.state.captures import constants
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import Array, Borrowed, Cell, Reshaped, Scalar, Sequence_, Strided, Value, parts_of
+from tapeless.frontend.state.values import (
+    Array,
+    Borrowed,
+    Cell,
+    Reshaped,
+    Scalar,
+    Sequence_,
+    Static,
+    Strided,
+    Value,
+    parts_of,
+)
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import Apply, At, Axis, Body, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64, zero_of
@@ -109,6 +120,8 @@ def before_write(ctx: Context, cell: Cell) -> None:
     if cell in ctx.state.stale:
         ctx.fail("TP105", ctx.state.stale[cell])
     ctx.written_cells.add(cell)
+    for old in cell.was:  # an expression may have read it before
+        ctx.state.stale[old] = f"'{old.name}' may refer to the array '{cell.name}', which has been written since"
     for other_cell in ctx.state.cells if cell.may_be else [c for c in ctx.state.cells if c.may_be]:
         if other_cell is not cell and cell.possible & other_cell.possible:
             which = f"the array '{cell.name}'," if cell.name != other_cell.name else "an array"
@@ -328,6 +341,8 @@ def as_numeric(ctx: Context, value: Value, what: str) -> Scalar | Array:
             return made
         case Sequence_() if (converted := special(ctx, "__array__", value)) is not None:
             return as_numeric(ctx, converted, what)
+        case Static(value=int() as known):
+            return Scalar(const(known, DType.u64))
         case _:
             ctx.fail("TP104", f"{what}: expected a number or an array, found {type_text(value)}")
 

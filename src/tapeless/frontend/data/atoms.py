@@ -7,11 +7,13 @@ NumPy make of operators is in `scalars`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tapeless.frontend.state.context import Context, with_article
 from tapeless.ir.core import Apply, Body, If
-from tapeless.ir.types import SCALAR, Atom, Const, Dim, DType, Type, Var, const
+from tapeless.ir.types import SCALAR, Atom, Const, Dim, DType, Type, Var, const, i64
 from tapeless.ops.table import op as row
+from tapeless.ops.unsigned import UNSIGNED
 
 
 def apply(ctx: Context, name: str, *args: Atom) -> Atom:
@@ -19,11 +21,32 @@ def apply(ctx: Context, name: str, *args: Atom) -> Atom:
     spec = row(name)
     for a in args[name == "select" :]:
         if a.type.dtype not in spec.dtypes:
+            if a.type.dtype.work in spec.dtypes:
+                return _widely(ctx, name, *args)
             ctx.fail("TP104", f"{name} does not take {with_article(a.type.dtype.numpy.name)}")
     dtype = spec.result([a.type.dtype for a in args])
     if Var not in map(type, args):
         return _folded(name, args, dtype)
     return ctx.b.let(SCALAR[dtype], Apply(name, args), "t")
+
+
+def _widely(ctx: Context, name: str, *args: Atom) -> Atom:
+    """Note [Stored integers] of ir/types.py. Operands have one type."""
+    dtype = args[0].type.dtype
+    wide = [convert(ctx, a, dtype.work) for a in args]
+    rule = UNSIGNED.get(name) if dtype is DType.u64 else None
+    result = rule(_Rows(ctx), *wide) if rule else apply(ctx, name, *wide)
+    return convert(ctx, result, dtype) if result.type.dtype is dtype.work else result
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows where Python numbers stand for i64."""
+
+    ctx: Context
+
+    def __call__(self, op: str, *args: Atom | float) -> Atom:
+        return apply(self.ctx, op, *(a if isinstance(a, Var | Const) else i64(int(a)) for a in args))
 
 
 def size_op(ctx: Context, name: str, a: Atom, b: Atom) -> Atom:
@@ -46,10 +69,6 @@ def convert(ctx: Context, atom: Atom, dtype: DType) -> Atom:
         keeps = dtype.is_complex or dtype is DType.bool  # 1j is true
         return const(atom.value if keeps else atom.value.real, dtype)
     return ctx.b.let(SCALAR[dtype], Apply("convert", (atom,)), "t")
-
-
-def lowest(dtype: DType) -> int:
-    return int(-(2 ** (8 * dtype.bytes - 1)))
 
 
 def logical_not(ctx: Context, cond: Atom) -> Atom:

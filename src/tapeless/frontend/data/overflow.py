@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.frontend.data.atoms import apply, convert, lowest, select
+from tapeless.frontend.data.atoms import apply, convert, select
 from tapeless.frontend.state.context import Context
 from tapeless.ir.types import Atom, DType, const, zero_of
 
@@ -20,17 +20,23 @@ def check_overflow(ctx: Context, op: str, result: Atom, args: Sequence[Atom]) ->
 
 
 def _not_lowest(ctx: Context, result: Atom, x: Atom) -> Atom:
-    """The lowest integer has no counterpart."""
-    return apply(ctx, "ne", x, const(lowest(x.type.dtype), x.type.dtype))
+    """The lowest integer has no counterpart, and without a sign none but 0 has one."""
+    if x.type.dtype.is_unsigned:
+        return apply(ctx, "eq", result, x)
+    return apply(ctx, "ne", x, const(x.type.dtype.lowest, x.type.dtype))
 
 
 def _sum_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
     """The result has not the sign of neither operand."""
+    if x.type.dtype.is_unsigned:
+        return apply(ctx, "ge", result, x)
     left, right = apply(ctx, "xor", x, result), apply(ctx, "xor", y, result)
     return apply(ctx, "ge", apply(ctx, "and", left, right), zero_of(x.type.dtype))
 
 
 def _difference_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
+    if x.type.dtype.is_unsigned:
+        return apply(ctx, "ge", x, y)
     left, right = apply(ctx, "xor", x, y), apply(ctx, "xor", x, result)
     return apply(ctx, "ge", apply(ctx, "and", left, right), zero_of(x.type.dtype))
 
@@ -39,18 +45,23 @@ def _product_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
     """Dividing gives the other factor back; -1 and 0 cannot be divided by safely."""
     dtype = x.type.dtype
     zero, minus = zero_of(dtype), const(-1, dtype)
+    if dtype.is_unsigned:
+        back = apply(ctx, "floordiv", result, x)
+        return apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "eq", back, y))
     small = apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "eq", x, minus))
     back = apply(ctx, "floordiv", result, select(ctx, small, const(1, dtype), x))
-    turned = apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "ne", y, const(lowest(dtype), dtype)))
+    turned = apply(ctx, "or", apply(ctx, "eq", x, zero), apply(ctx, "ne", y, const(dtype.lowest, dtype)))
     return select(ctx, small, turned, apply(ctx, "eq", back, y))
 
 
 def _quotient_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
     """Only one does not."""
+    if x.type.dtype.is_unsigned:
+        return const(True, DType.bool)
     return apply(
         ctx,
         "or",
-        apply(ctx, "ne", x, const(lowest(x.type.dtype), x.type.dtype)),
+        apply(ctx, "ne", x, const(x.type.dtype.lowest, x.type.dtype)),
         apply(ctx, "ne", y, const(-1, x.type.dtype)),
     )
 
@@ -61,7 +72,7 @@ def _shift_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
 
 def _power_fits(ctx: Context, result: Atom, x: Atom, y: Atom) -> Atom:
     """By floats: the last digits of a square or a higher power this large do not decide."""
-    limit = 2.0 ** (8 * x.type.dtype.bytes - 1)
+    limit = x.type.dtype.highest + 1.0
     exact = apply(ctx, "pow", convert(ctx, x, DType.f64), convert(ctx, y, DType.f64))
     above = apply(ctx, "ge", exact, const(-limit, DType.f64))
     inside = apply(ctx, "and", above, apply(ctx, "lt", exact, const(limit, DType.f64)))

@@ -59,6 +59,7 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
     if isinstance(a, Static) and isinstance(b, Static) and isinstance(a.value, str) and isinstance(b.value, str):
         if name == "Add":
             return Static(a.value + b.value)
+    a, b = _large(ctx, a, b), _large(ctx, b, a)
     for v in (a, b):
         if not isinstance(v, Scalar | Array | Sequence_) or (isinstance(v, Sequence_) and not _is_numpy(a, b)):
             ctx.fail("TP104", f"unsupported operand types for {symbol}: {type_text(a)} and {type_text(b)}")
@@ -77,6 +78,18 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
 def _is_numpy(*values: Value) -> bool:
     """Whether one of the operands makes arrays of lists and tuples beside it."""
     return any(isinstance(v, Array) or (isinstance(v, Scalar) and not v.weak) for v in values)
+
+
+def _large(ctx: Context, value: Value, beside: Value) -> Value:
+    """A Python int that only u64 holds, as an operand."""
+    if not (isinstance(value, Static) and isinstance(value.value, int)):
+        return value
+    kind = beside.type.dtype if isinstance(beside, Array) else beside.dtype if isinstance(beside, Scalar) else None
+    if kind is DType.u64:
+        return as_numeric(ctx, value, "an operand")
+    if kind is not None and (kind.is_float or kind.is_complex):
+        return weak(float(value.value))
+    ctx.fail("TP109", f"the integer {value.value} only fits into np.uint64", "write np.uint64(...) or a float.")
 
 
 def _as_python_sees_it(a: Value, b: Value) -> Value:

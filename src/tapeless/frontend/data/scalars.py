@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from tapeless.frontend.data.atoms import apply, convert, logical_and, logical_not, logical_or, lowest, select
+from tapeless.frontend.data.atoms import apply, convert, logical_and, logical_not, logical_or, select
 from tapeless.frontend.data.overflow import check_overflow
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Scalar, weak
@@ -72,16 +72,19 @@ def stored(ctx: Context, a: Scalar, dtype: DType) -> Atom:
 
 
 def _may_not_fit(source: DType, target: DType) -> bool:
-    return target.is_int and (source.is_float or (source.is_int and source.bytes > target.bytes))
+    if source.is_int and target.is_int:
+        return source.lowest < target.lowest or source.highest > target.highest
+    return target.is_int and source.is_float
 
 
 def inside(ctx: Context, atom: Atom, dtype: DType) -> Atom:
     """Whether an integer type holds the number."""
-    low, kind = lowest(dtype), atom.type.dtype
-    above = apply(ctx, "ge", atom, const(low, kind))
-    below = (
-        apply(ctx, "lt", atom, const(-low, kind)) if kind.is_float else apply(ctx, "le", atom, const(-low - 1, kind))
-    )
+    kind, good = atom.type.dtype, const(True, DType.bool)
+    if kind.is_float:
+        above = apply(ctx, "ge", atom, const(dtype.lowest, kind))
+        return logical_and(ctx, above, apply(ctx, "lt", atom, const(dtype.highest + 1, kind)))
+    above = apply(ctx, "ge", atom, const(dtype.lowest, kind)) if kind.lowest < dtype.lowest else good
+    below = apply(ctx, "le", atom, const(dtype.highest, kind)) if kind.highest > dtype.highest else good
     return logical_and(ctx, above, below)
 
 
@@ -93,6 +96,8 @@ def exactly(ctx: Context, atom: Atom, dtype: DType) -> Atom:
     there: one that the float does not hold is an error.
     """
     source = atom.type.dtype
+    if source.is_int and dtype.is_int and _may_not_fit(source, dtype):
+        return stored(ctx, Scalar(atom), dtype)
     if not source.is_int or 8 * source.bytes - 1 <= SIGNIFICANT.get(dtype, 64):
         return convert(ctx, atom, dtype)
     reason = f"becomes a {dtype.numpy.name} here, as on another path, which does not hold it exactly"
@@ -138,7 +143,7 @@ def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
             ctx.fail("TP104", "NumPy does not subtract bools", "use ^ or np.logical_xor.")
         else:  # NumPy adds and multiplies bools by or and and
             op = "or" if name == "Add" else "and"
-    if dtype not in row(op).dtypes:
+    if dtype.work not in row(op).dtypes:
         ctx.fail("TP104", f"unsupported operand types for {symbol}: {type_text(a)} and {type_text(b)}")
     x, y = fitted(ctx, a, dtype), fitted(ctx, b, dtype)
     if name in ("FloorDiv", "Mod") and is_weak:
@@ -274,10 +279,23 @@ def _refuse_zero(ctx: Context, y: Atom, message: str) -> None:
 
 def arithmetic(ctx: Context, op: str, *args: Atom) -> Atom:
     """`apply` for what the user computes: with check=True, integers that leave their type raise OverflowError."""
-    result = apply(ctx, op, *args)
-    if ctx.options.check and args[0].type.dtype.is_int:
+    dtype = args[0].type.dtype
+    if not (ctx.options.check and dtype.is_int):
+        return apply(ctx, op, *args)
+    if dtype.work is dtype or dtype is DType.u64:
+        result = apply(ctx, op, *args)
         check_overflow(ctx, op, result, args)
-    return result
+        return result
+    result = arithmetic(ctx, op, *(convert(ctx, a, DType.i64) for a in args))
+    if result.type.dtype is not DType.i64:
+        return result
+    ctx.check(
+        inside(ctx, result, dtype),
+        "OverflowError",
+        f"integer overflow: {{0}} is out of bounds for {dtype.numpy.name}",
+        result,
+    )
+    return convert(ctx, result, dtype)
 
 
 # -- comparisons and signs
@@ -290,16 +308,26 @@ def compare(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
         return Scalar(Const(bool(fold_python(a.atom.value, b.atom.value)), DType.bool), True)
     if python and {a.dtype, b.dtype} == {DType.i64, DType.f64}:
         return Scalar(_compare_exactly(ctx, op, a.atom, b.atom), True)
-    if {a.dtype, b.dtype} == {DType.i32, DType.i64}:  # any int of Python can be compared
-        x, y = Scalar(convert(ctx, a.atom, DType.i64)), Scalar(convert(ctx, b.atom, DType.i64))
-    else:
-        x, y = common(ctx, a, b)
-    if x.dtype not in row(op).dtypes:
+    if a.dtype.is_int and b.dtype.is_int and a.dtype is not b.dtype:
+        return Scalar(_compare_integers(ctx, op, a.atom, b.atom), python)
+    x, y = common(ctx, a, b)
+    if x.dtype.work not in row(op).dtypes:
         if x.dtype is DType.bool:
             x, y = Scalar(convert(ctx, x.atom, DType.i64)), Scalar(convert(ctx, y.atom, DType.i64))
         else:
             ctx.fail("TP104", f"'{symbol}' is not supported between {type_text(a)} and {type_text(b)}")
     return Scalar(apply(ctx, op, x.atom, y.atom), python)
+
+
+def _compare_integers(ctx: Context, op: str, a: Atom, b: Atom) -> Atom:
+    """Integers of two types, by their values. A negative number is below all of u64: where there is one, signs decide."""
+    x, y = (v if v.type.dtype is DType.u64 else convert(ctx, v, DType.i64) for v in (a, b))
+    if x.type.dtype is y.type.dtype:
+        return apply(ctx, op, x, y)
+    below = [const(False, DType.bool) if v.type.dtype is DType.u64 else apply(ctx, "lt", v, i64(0)) for v in (x, y)]
+    signs = apply(ctx, op, *(select(ctx, v, i64(-1), i64(0)) for v in below))
+    near = apply(ctx, op, convert(ctx, x, DType.u64), convert(ctx, y, DType.u64))
+    return select(ctx, logical_or(ctx, *below), signs, near)
 
 
 def _compare_exactly(ctx: Context, op: str, a: Atom, b: Atom) -> Atom:
@@ -344,9 +372,9 @@ def truth(ctx: Context, a: Scalar) -> Atom:
 
 def to_index(ctx: Context, a: Scalar, what: str = "an index") -> Atom:
     """An integer operand as i64."""
-    if a.dtype.is_int:
-        return convert(ctx, a.atom, DType.i64)
-    if a.dtype is DType.bool:
+    if a.dtype is DType.u64:  # what i64 does not hold is an index of no array
+        return convert(ctx, apply(ctx, "min", a.atom, const(DType.i64.highest, DType.u64)), DType.i64)
+    if a.dtype.is_int or a.dtype is DType.bool:
         return convert(ctx, a.atom, DType.i64)
     ctx.fail("TP104", f"{what} must be an integer, not {type_text(a)}", "use int(...) or // to make it one.")
 

@@ -21,8 +21,8 @@ from tapeless.frontend.state.handlers import Handler, register
 from tapeless.frontend.state.values import Scalar, Static, Value
 from tapeless.ir.types import Atom, DType, const, one_of, zero_of
 from tapeless.ops.borrowed import BORROWED
-from tapeless.ops.op import BOOLS, FLOATS, INTS, NUMERIC
-from tapeless.ops.promotion import float_dtype, promote
+from tapeless.ops.op import BOOLS, FLOATS, NUMERIC
+from tapeless.ops.promotion import float_dtype, promote, ufunc_dtype
 from tapeless.ops.table import op
 
 ScalarRule = Callable[..., Scalar]  # (ctx, *numbers) -> number
@@ -33,21 +33,21 @@ class Row:
     """A row of the ops table as a NumPy function; `on_bool` and `on_int` name rows that take those types instead."""
 
     op: str
-    floating: bool = False  # integers and bools become floats first
+    floating: Callable[[DType], DType] | None = None  # integers and bools become floats of this type first
     on_bool: str = ""
     on_int: str = ""
     only: frozenset[DType] = NUMERIC | BOOLS
 
 
-def _floating(*names: str) -> dict[str, Row]:
+def _floating(*names: str, floats: Callable[[DType], DType] = ufunc_dtype) -> dict[str, Row]:
     """Functions of floats under the name of their row; "name=row" where the names differ."""
-    return {n.partition("=")[0]: Row(n.partition("=")[2] or n, floating=True) for n in names}
+    return {n.partition("=")[0]: Row(n.partition("=")[2] or n, floating=floats) for n in names}
 
 
 ROWS: dict[str, Row] = {
     **_floating("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),
     **_floating("arcsin=asin", "arccos=acos", "arctan=atan", "arcsinh=asinh", "arccosh=acosh", "arctanh=atanh"),
-    **_floating("sqrt", "cbrt", "divide=div", "arctan2=atan2", "hypot", "copysign", "nextafter", "logaddexp", "rint"),
+    **_floating("sqrt", "cbrt", "arctan2=atan2", "hypot", "copysign", "nextafter", "logaddexp", "rint"),
     **_floating("deg2rad", "rad2deg", "radians=deg2rad", "degrees=rad2deg"),
     **_floating("isnan", "isinf", "isfinite", "signbit"),
     "add": Row("add", on_bool="or"),
@@ -56,7 +56,7 @@ ROWS: dict[str, Row] = {
     "negative": Row("neg"),
     "positive": Row("identity", only=NUMERIC),
     "abs": Row("abs", on_bool="identity"),
-    "fabs": Row("abs", floating=True, only=FLOATS),
+    "fabs": Row("abs", floating=ufunc_dtype, only=FLOATS),
     "sign": Row("sign"),
     "square": Row("square"),
     "reciprocal": Row("reciprocal"),
@@ -78,23 +78,39 @@ ROWS: dict[str, Row] = {
     "right_shift": Row("shr"),
 }
 SPECIAL: dict[str, Row] = {
-    **_floating("erf", "erfc", "gamma", "gammaln", "digamma", "psi=digamma", "expit", "logit", "xlogy"),
-    **_floating("exp2", "expm1", "log1p", "cbrt"),
-    **_floating(*(name for name in BORROWED if not name.startswith("scipy_"))),
-    **_floating("jn=jv", "yn=yv", "kn=kv"),
+    **_floating(
+        "erf",
+        "erfc",
+        "gamma",
+        "gammaln",
+        "digamma",
+        "psi=digamma",
+        "expit",
+        "logit",
+        "xlogy",
+        "exp2",
+        "expm1",
+        "log1p",
+        "cbrt",
+        *(name for name in BORROWED if not name.startswith("scipy_")),
+        "jn=jv",
+        "yn=yv",
+        "kn=kv",
+        floats=float_dtype,
+    ),
 }
 
 
 def apply_row(ctx: Context, name: str, row: Row, *args: Scalar) -> Scalar:
     dtype = common_dtype(args)
     if row.floating:
-        dtype = float_dtype(dtype)
+        dtype = row.floating(dtype)
     used = row.op
     if dtype is DType.bool and row.on_bool:
         used = row.on_bool
     elif dtype.is_int and row.on_int:
         used = row.on_int
-    if dtype not in op(used).dtypes & row.only:
+    if dtype.work not in op(used).dtypes & row.only:
         ctx.fail("TP104", f"{name} does not take {' and '.join(type_text(a) for a in args)}")
     return Scalar(scalars.arithmetic(ctx, used, *(fitted(ctx, a, dtype) for a in args)))
 
@@ -104,10 +120,9 @@ def common_dtype(args: tuple[Scalar, ...] | list[Scalar]) -> DType:
     return reduce(lambda a, b: promote(*a, *b), ((a.dtype, a.weak) for a in args))[0]
 
 
-def together(ctx: Context, *args: Scalar, floating: bool = False) -> list[Atom]:
+def together(ctx: Context, *args: Scalar, floating: Callable[[DType], DType] = lambda dtype: dtype) -> list[Atom]:
     """The numbers in their common type."""
-    dtype = common_dtype(args)
-    dtype = float_dtype(dtype) if floating else dtype
+    dtype = floating(common_dtype(args))
     return [fitted(ctx, a, dtype) for a in args]
 
 
@@ -117,6 +132,13 @@ def together(ctx: Context, *args: Scalar, floating: bool = False) -> list[Atom]:
 def where(ctx: Context, cond: Scalar, x: Scalar, y: Scalar) -> Scalar:
     a, b = together(ctx, x, y)
     return Scalar(select(ctx, truth(ctx, cond), a, b))
+
+
+def divide(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
+    a, b = together(ctx, x, y)
+    if a.type.dtype is DType.bool or a.type.dtype.is_int:  # of any width
+        a, b = convert(ctx, a, DType.f64), convert(ctx, b, DType.f64)
+    return Scalar(apply(ctx, "div", a, b))
 
 
 def power(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
@@ -133,7 +155,7 @@ def float_power(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
 
 def fmod(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
     a, b = together(ctx, x, y)
-    if a.type.dtype in INTS:  # the sign of the dividend, not of the divisor
+    if a.type.dtype.is_int:  # the sign of the dividend, not of the divisor
         zero, rest = zero_of(a.type.dtype), apply(ctx, "mod", a, b)
         opposite = apply(ctx, "lt", apply(ctx, "xor", a, b), zero)
         turned = apply(ctx, "and", opposite, apply(ctx, "ne", rest, zero))
@@ -142,7 +164,7 @@ def fmod(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
 
 
 def heaviside(ctx: Context, x: Scalar, at_zero: Scalar) -> Scalar:
-    a, h = together(ctx, x, at_zero, floating=True)
+    a, h = together(ctx, x, at_zero, floating=ufunc_dtype)
     dtype = a.type.dtype
     zero, one = zero_of(dtype), one_of(dtype)
     step = select(ctx, apply(ctx, "lt", a, zero), zero, select(ctx, apply(ctx, "gt", a, zero), one, h))
@@ -150,7 +172,7 @@ def heaviside(ctx: Context, x: Scalar, at_zero: Scalar) -> Scalar:
 
 
 def sinc(ctx: Context, x: Scalar) -> Scalar:
-    (a,) = together(ctx, x, floating=True)
+    (a,) = together(ctx, x, floating=float_dtype)
     return Scalar(apply(ctx, "sinc", apply(ctx, "mul", const(math.pi, a.type.dtype), a)))
 
 
@@ -169,7 +191,7 @@ def imag(ctx: Context, x: Scalar) -> Scalar:
 
 
 def angle(ctx: Context, z: Scalar) -> Scalar:
-    (a,) = together(ctx, z, floating=True)
+    (a,) = together(ctx, z, floating=ufunc_dtype)
     if a.type.dtype.is_complex:
         return Scalar(apply(ctx, "angle", a))
     return Scalar(apply(ctx, "atan2", zero_of(a.type.dtype), a))
@@ -201,14 +223,14 @@ def comparison(name: str) -> ScalarRule:
 
 
 def _xlog1py(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
-    a, b = together(ctx, x, y, floating=True)
+    a, b = together(ctx, x, y, floating=float_dtype)
     product = apply(ctx, "mul", a, apply(ctx, "log1p", b))
     trivial = apply(ctx, "and", apply(ctx, "eq", a, zero_of(a.type.dtype)), apply(ctx, "eq", b, b))
     return Scalar(select(ctx, trivial, zero_of(a.type.dtype), product))
 
 
 def _entr(ctx: Context, x: Scalar) -> Scalar:
-    (a,) = together(ctx, x, floating=True)
+    (a,) = together(ctx, x, floating=ufunc_dtype)
     negative = apply(ctx, "lt", a, zero_of(a.type.dtype))
     value = apply(ctx, "neg", apply(ctx, "xlogy", a, a))
     zero = apply(ctx, "eq", a, zero_of(a.type.dtype))
@@ -221,7 +243,7 @@ def _betaln(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
     enough to lift it, and where one operand is far larger a series saves the digits that gammaln(a) - gammaln(a + b)
     would lose.
     """
-    a, b = together(ctx, x, y, floating=True)
+    a, b = together(ctx, x, y, floating=float_dtype)
     kind, dtype = a.type.dtype, DType.f64
     if kind.is_complex:
         ctx.fail("TP104", "special.betaln does not take complex numbers")
@@ -264,13 +286,14 @@ def _far_betaln(ctx: Context, a: Atom, b: Atom) -> Atom:
 
 
 def _ndtr(ctx: Context, x: Scalar) -> Scalar:
-    (a,) = together(ctx, x, floating=True)
+    (a,) = together(ctx, x, floating=float_dtype)
     tail = apply(ctx, "erfc", apply(ctx, "mul", a, const(-math.sqrt(0.5), a.type.dtype)))
     return Scalar(apply(ctx, "mul", const(0.5, a.type.dtype), tail))
 
 
 # name -> (how many operands, the rule)
 RULES: dict[str, tuple[int, ScalarRule]] = {
+    "np.divide": (2, divide),
     "np.power": (2, power),
     "np.float_power": (2, float_power),
     "np.fmod": (2, fmod),

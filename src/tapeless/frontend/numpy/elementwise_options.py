@@ -5,6 +5,8 @@ Takes numbers and arrays, gives NumPy numbers and new arrays. Options must be kn
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tapeless.frontend.data.arguments import dtype_of, flag, integer, known, numeric, optional_number
@@ -15,8 +17,9 @@ from tapeless.frontend.numpy.reductions import all_, python_bool
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.values import Array, Borrowed, Cell, Scalar, Sequence_, Static, Value, weak
-from tapeless.ir.types import Atom, DType, const, zero_of
+from tapeless.ir.types import Atom, Const, DType, const, zero_of
 from tapeless.ops.op import FLOATS
+from tapeless.ops.promotion import float_dtype, ufunc_dtype
 
 
 def clip(ctx: Context, x: Scalar, low: Scalar, high: Scalar) -> Scalar:
@@ -30,7 +33,7 @@ def _bounded(ctx: Context, name: str, x: Scalar, bound: Scalar) -> Scalar:
 
 
 def isclose(ctx: Context, x: Scalar, y: Scalar, rtol: float, atol: float, equal_nan: bool) -> Scalar:
-    a, b = together(ctx, x, y, floating=True)
+    a, b = together(ctx, x, y, floating=float_dtype)
     dtype = a.type.dtype.real
     bound = apply(ctx, "mul", const(rtol, dtype), apply(ctx, "abs", b))
     bound = apply(ctx, "add", const(atol, dtype), bound)
@@ -57,6 +60,9 @@ def _clip(
     max: Value | None = None,
 ) -> Value:  # fmt: skip
     low, high = a_min or min, a_max or max
+    kind = dtype_of(numeric(ctx, "np.clip", a))
+    low = None if _outside(kind, low, lambda n: n < kind.lowest) else low
+    high = None if _outside(kind, high, lambda n: n > kind.highest) else high
     bounds = [b for b in (low, high) if b is not None]
     if len(bounds) == 2:
         return elementwise(ctx, lambda *s: clip(ctx, *s), [a, *bounds], "np.clip")
@@ -64,6 +70,13 @@ def _clip(
         return elementwise(ctx, lambda x: Scalar(apply(ctx, "identity", x.atom)), [a], "np.clip")
     name = "maximum" if high is None else "minimum"
     return elementwise(ctx, lambda x, b: _bounded(ctx, name, x, b), [a, *bounds], "np.clip")
+
+
+def _outside(kind: DType, bound: Value | None, beyond: Callable[[float], bool]) -> bool:
+    """Whether a bound is an int that the integers are on the right side of anyway: it need not fit their type."""
+    if not (kind.is_int and isinstance(bound, Scalar) and bound.weak and isinstance(bound.atom, Const)):
+        return False
+    return bound.dtype.is_int and beyond(bound.atom.value.real)
 
 
 @known("np.round", "np.around")
@@ -220,13 +233,13 @@ def _divmod(ctx: Context, x1: Value, x2: Value) -> Value:
 
 @known("np.modf")
 def _modf(ctx: Context, x: Value) -> Value:
-    whole = elementwise(ctx, lambda s: apply_row(ctx, "np.modf", Row("trunc", floating=True), s), [x], "np.modf")
+    whole = elementwise(ctx, lambda s: apply_row(ctx, "np.modf", Row("trunc", floating=ufunc_dtype), s), [x], "np.modf")
     return Sequence_((elementwise(ctx, lambda s: Scalar(fraction(ctx, s)), [x], "np.modf"), whole))
 
 
 def fraction(ctx: Context, x: Scalar) -> Atom:
     """What is left of a float after its integer part: 0 with the sign for infinities."""
-    (a,) = together(ctx, x, floating=True)
+    (a,) = together(ctx, x, floating=ufunc_dtype)
     rest = apply(ctx, "sub", a, apply(ctx, "trunc", a))
     rest = select(ctx, apply(ctx, "isinf", a), zero_of(a.type.dtype), rest)
     return apply(ctx, "copysign", rest, a)

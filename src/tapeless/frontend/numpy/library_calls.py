@@ -12,7 +12,11 @@ from tapeless.ops.library import library_op
 
 
 def library(ctx: Context, name: str, *args: Var) -> tuple[Var, ...]:
-    """A library operation on operands that fit."""
+    """A library operation on operands that fit. Note [Stored integers] of ir/types.py"""
+    kind = args[0].type.dtype
+    if kind.work is not kind:
+        made = library(ctx, name, *(cast(ctx, a, kind.work) for a in args))
+        return tuple(cast(ctx, v, kind) if v.type.dtype is kind.work else v for v in made)
     types = library_op(name).result_types([a.type for a in args], {})
     return ctx.b.bind([Var("m", t) for t in types], Library(name, args))
 

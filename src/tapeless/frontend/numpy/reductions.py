@@ -22,6 +22,7 @@ from tapeless.ir.core import Lambda, Reduction, Sweep
 from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64
 from tapeless.ops.op import COMPLEX
 from tapeless.ops.table import TABLE
+from tapeless.ops.unsigned import UNSIGNED
 
 Element = Callable[..., Atom]  # of one element of each array
 
@@ -39,17 +40,27 @@ def operator(ctx: Context, row: str, dtype: DType) -> Reduction:
     return Reduction(ctx.b.lam(params, lambda a, b: [arithmetic(ctx, row, a, b)]), (neutral_of(row, dtype),), True)
 
 
+def combined_in(ctx: Context, row: str, dtype: DType) -> DType:
+    """The type in which many numbers are combined: the row takes it as it is, wherever that gives the same."""
+    signed = dtype is not DType.u64 or row not in UNSIGNED
+    return dtype.work if signed and not ctx.options.check else dtype
+
+
 def fold(ctx: Context, row: str, arrays: Sequence[Var], element: Element = lambda x: x) -> Atom:
     """All elements (of arrays of one shape, through `element`) combined by a row of the ops table."""
 
+    kinds: list[DType] = []
+
     def make(_: Var, *rows: Var) -> list[Atom]:
-        return [element(*rows) if rows[0].type.is_scalar else fold(ctx, row, rows, element)]
+        found = element(*rows) if rows[0].type.is_scalar else fold(ctx, row, rows, element)
+        kinds.append(found.type.dtype)
+        return [convert(ctx, found, combined_in(ctx, row, found.type.dtype))]
 
     lam = _lambda(ctx, arrays, make)
     (result,) = lam.result_types
     var = Var("r", result)
     sweep = Sweep(ctx.canon(arrays[0].type.shape[0]), tuple(arrays), lam, (operator(ctx, row, result.dtype),))
-    return ctx.b.bind([var], sweep)[0]
+    return convert(ctx, ctx.b.bind([var], sweep)[0], kinds[0])
 
 
 def _lambda(ctx: Context, arrays: Sequence[Var], make: Callable[..., list[Atom]]) -> Lambda:
@@ -95,6 +106,8 @@ def no_complex(ctx: Context, name: str, value: Scalar | Array) -> None:
 
 def widened(dtype: DType) -> DType:
     """NumPy counts in 64 bits."""
+    if dtype.is_unsigned:
+        return DType.u64
     return DType.i64 if dtype is DType.bool or dtype.is_int else dtype
 
 
@@ -200,7 +213,7 @@ LAST = i64(2**63 - 1)
 
 def winner(ctx: Context, row: str, var: Var) -> Atom:
     """The position of the extremum of a vector; `row` is the comparison of a better element with another."""
-    dtype = DType.i32 if var.type.dtype is DType.bool else var.type.dtype
+    dtype = DType.i32 if var.type.dtype is DType.bool else combined_in(ctx, row, var.type.dtype)
     number, place = Type(dtype), I64
 
     def better(a: Var, i: Var, b: Var, j: Var) -> list[Atom]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapeless.frontend.data.arguments import array, axis, dtype, integer, known, vector
-from tapeless.frontend.data.arrays import elementwise
+from tapeless.frontend.data.arrays import cast, elementwise
 from tapeless.frontend.data.atoms import apply, convert
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.numpy.batch import along
 from tapeless.frontend.numpy.elementwise import ROWS, apply_row
-from tapeless.frontend.numpy.reductions import operator, sum_, widened
+from tapeless.frontend.numpy.reductions import combined_in, operator, sum_, widened
 from tapeless.frontend.numpy.shapes import flat, reshaped
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, SliceValue, Value, weak
@@ -26,11 +26,13 @@ dtype_argument, axis_argument = dtype, axis  # parameters of the same names hide
 
 def running(ctx: Context, row: str, lane: Var, kind: DType) -> Atom:
     """All partial results of a reduction of a vector."""
-    lam = ctx.b.lam([Var("i", I64), Var("x", lane.type.row())], lambda i, x: [convert(ctx, x, kind)])
-    reduction: Reduction = operator(ctx, row, kind)
+    inner = combined_in(ctx, row, kind)
+    element = Var("x", lane.type.row())
+    lam = ctx.b.lam([Var("i", I64), element], lambda i, x: [convert(ctx, convert(ctx, x, kind), inner)])
+    reduction: Reduction = operator(ctx, row, inner)
     width = ctx.canon(lane.type.shape[0])
-    result = Var("m", Type(kind, (width,)))
-    return ctx.b.bind([result], Sweep(width, (lane,), lam, scans=(reduction,)))[0]
+    result = Var("m", Type(inner, (width,)))
+    return cast(ctx, ctx.b.bind([result], Sweep(width, (lane,), lam, scans=(reduction,)))[0], kind)
 
 
 def _cumulative(names: tuple[str, ...], row: str) -> Callable[..., Value]:

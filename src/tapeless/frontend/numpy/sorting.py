@@ -18,19 +18,28 @@ from tapeless.frontend.numpy.shapes import LAST, WHOLE, flat
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.core import At
-from tapeless.ir.types import Atom, DType, Var, i64, zero_of
+from tapeless.ir.types import Atom, DType, Var, const, i64, zero_of
 
 axis_argument = axis  # a parameter of the same name hides it
 
 
 def _sorted(ctx: Context, name: str, value: Array, place: int) -> Array:
-    """Vectors along an axis through a library operation; bools are sorted as integers."""
+    """Vectors along an axis through a library operation; bools are sorted as integers, and u64 as i64 of the same
+    order.
+    """
     no_complex(ctx, f"np.{name}", value)
     kind = value.type.dtype
+    inner = DType.i32 if kind is DType.bool else kind.work
 
     def lane(var: Var) -> Atom:
-        (found,) = library(ctx, name, cast(ctx, var, DType.i32) if kind is DType.bool else var)
-        return cast(ctx, found, kind) if name == "sort" else found
+        (found,) = library(ctx, name, turned(cast(ctx, var, inner)))
+        return cast(ctx, turned(found), kind) if name == "sort" else found
+
+    def turned(var: Var) -> Var:
+        if kind is not DType.u64:
+            return var
+        lowest = const(DType.i64.lowest, DType.i64)
+        return map_nest(ctx, lambda x: Scalar(apply(ctx, "xor", x.atom, lowest)), [var], var.type.shape)
 
     return along(ctx, value, [place], lane)
 

@@ -13,7 +13,7 @@ from tapeless.frontend.data.atoms import apply, convert, same_size, select
 from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.numpy.batch import along
-from tapeless.frontend.numpy.elementwise import ROWS, apply_row
+from tapeless.frontend.numpy.elementwise import divide
 from tapeless.frontend.numpy.reductions import fold, no_complex, over_lanes, reduced_size, refuse_empty, sum_
 from tapeless.frontend.numpy.shapes import reshaped
 from tapeless.frontend.numpy.small_functions import inline
@@ -135,7 +135,7 @@ def average(ctx: Context, a: Value, axis: Value | None = None, weights: Value | 
     def quotient(x: Scalar, y: Scalar) -> Scalar:
         there = apply(ctx, "ne", y.atom, zero_of(y.dtype))
         ctx.check(there, "ZeroDivisionError", "Weights sum to zero, can't be normalized")
-        return apply_row(ctx, "np.average", ROWS["divide"], x, y)
+        return divide(ctx, x, y)
 
     return elementwise(ctx, quotient, [total, weight])
 

@@ -20,6 +20,7 @@ from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.surroundings import lookup
 from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, Value
 from tapeless.ir.types import Var, i64
+from tapeless.ops.promotion import KIND
 
 
 @statement(ast.Assign)
@@ -248,8 +249,7 @@ def _in_place(ctx: Context, name: str, old: Array, new: Value) -> None:
 def _same_kind(ctx: Context, name: str, old: Value, value: Value) -> Value:
     have = old.type.dtype if isinstance(old, Array) else old.dtype if isinstance(old, Scalar) else None
     got = value.type.dtype if isinstance(value, Array) else value.dtype if isinstance(value, Scalar) else None
-    order = {"bool": 0, "i32": 1, "i64": 1, "f32": 2, "f64": 2, "c64": 3, "c128": 3}
-    if isinstance(old, Array) and have and got and order[got.value] > order[have.value]:
+    if isinstance(old, Array) and have and got and KIND[got] > KIND[have]:
         symbol = scalars.SYMBOLS.get(name, name)
         ctx.fail(
             "TP104",

@@ -81,6 +81,7 @@ class Trial:
 
     def slot(self, init: Atom, name: str) -> Slot:
         slot = Slot(Var(name, init.type), init)
+        self.ctx.firsts[slot.param] = init
         self.slots.append(slot)
         return slot
 
@@ -194,7 +195,8 @@ class Shape:
                 slot: Slot = next(slots)  # type: ignore[call-overload]
                 place: int = next(places)  # type: ignore[call-overload]
                 have = Scalar(slot.param, self.weak[place])
-                base = Scalar(slot.init, have.weak) if isinstance(slot.init, Const) else have
+                first = ctx.first_of(slot.init)
+                base = Scalar(first, have.weak) if isinstance(first, Const) else have
                 dtype, is_weak = scalars.join(ctx, base, new)
                 if dtype is not slot.param.type.dtype or is_weak != have.weak:
                     self.attempt.carried.dtypes[(self.key, place)] = (dtype, is_weak)

@@ -26,7 +26,7 @@ from tapeless.frontend.python.rules import elements, evaluate, expression
 from tapeless.frontend.python.texts import joined_texts
 from tapeless.frontend.source.marks import peek
 from tapeless.frontend.source.plain_objects import UNARY
-from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.context import Context, type_text, whole_number
 from tapeless.frontend.state.refusals import refuse_index
 from tapeless.frontend.state.surroundings import lookup
 from tapeless.frontend.state.values import (
@@ -72,9 +72,7 @@ def _constant_of(ctx: Context, value: Any) -> Value:
     if isinstance(value, bool | float | complex):
         return weak(value)
     if isinstance(value, int):
-        if not -(2**63) <= value < 2**63:
-            ctx.fail("TP109", f"the integer {value} does not fit into 64 bits", "write it as a float.")
-        return weak(value)
+        return whole_number(ctx, value, f"the integer {value}")
     return Static(value)
 
 

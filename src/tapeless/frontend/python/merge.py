@@ -6,8 +6,10 @@ Core `if` or loop must return, and the joined state. See Note [References] in va
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import compress
 from operator import is_, is_not, or_
 
@@ -279,11 +281,32 @@ class Join:
         assert isinstance(a, Var) and isinstance(b, Var)
         out = self._array(a, b, name)
         scattered = not (self._in_order(0, x) and self._in_order(1, y))
-        self.joined[place] = found = _in_state(after, out, name, x.cell.possible | y.cell.possible, scattered)
+        possible = x.cell.possible | y.cell.possible
+        alone = self._only_here(0, x) and self._only_here(1, y)
+        self.joined[place] = found = _in_state(after, out, name, set() if alone else possible, scattered)
+        found.cell.was = possible if alone else set()
         first, second = self._which(x, dtype), self._which(y, dtype)
         if (first, second) != (NEW, NEW):
             found.cell.which = self._result(first, second, I64, "which")
         return found
+
+    def _only_here(self, k: int, value: Array) -> bool:
+        """Whether nothing else refers to this array at the end of an arm: then nothing does afterwards, whichever arm is
+        taken. So it is with each of two arrays that one arm exchanges.
+        """
+        seen = self._seen[k]
+        return all(
+            seen[c] == 1 and not (c.argument or c.readonly or c.stands_for or c.seen_through)
+            for c in value.cell.possible
+        )
+
+    @cached_property
+    def _seen(self) -> list[Counter[Cell]]:
+        """At the end of each arm: how many references there are to an array."""
+        return [
+            Counter(c for v in arm.state.names.values() for cell in cells_of(v) for c in cell.possible)
+            for arm in self.arms
+        ]
 
     def _which(self, value: Array, dtype: DType) -> Atom:
         """The number of the argument that it is as a whole."""

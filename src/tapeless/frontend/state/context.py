@@ -40,6 +40,7 @@ from tapeless.frontend.state.values import (
     Text,
     Value,
     Zipped,
+    weak,
 )
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Check, Stm
@@ -153,6 +154,7 @@ class Context:
     sizes: list[Var] = field(default_factory=list)
     budget: Budget | None = None
     short: set[Dim] = field(default_factory=set)  # sizes of slices like x[k:k+1], which are repeated as 1 is
+    firsts: dict[Var, Atom] = field(default_factory=dict)  # what a variable of a loop is when the loop begins
     counters: set[Atom] = field(default_factory=set)  # count a loop's iterations: no run takes them past 2**53
     without_axes: set[Atom] = field(default_factory=set)  # arguments that are arrays of no dimension
     calls: list[tuple[Any, ...]] = field(default_factory=list)  # kinds of the open calls
@@ -311,6 +313,12 @@ class Context:
 
     # -- sizes
 
+    def first_of(self, atom: Atom) -> Atom:
+        """What a number is when the outermost of the loops that carry it begins."""
+        while isinstance(atom, Var) and atom in self.firsts:
+            atom = self.firsts[atom]
+        return atom
+
     def canon(self, dim: Dim) -> Dim:
         """The representative of a size among those known to be equal."""
         while isinstance(dim, Var) and dim in self.state.equal:
@@ -332,6 +340,13 @@ class Context:
 
     def number(self) -> int:
         return next(self.numbers)
+
+
+def whole_number(ctx: Context, value: int, what: str) -> Value:
+    """A Python int. One that only u64 holds is no number until NumPy makes one of it."""
+    if not -(2**63) <= value < 2**64:
+        ctx.fail("TP109", f"{what} does not fit into 64 bits", "write it as a float.")
+    return weak(value) if value < 2**63 else Static(value)
 
 
 def type_text(value: Value) -> str:

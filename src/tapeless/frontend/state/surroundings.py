@@ -23,7 +23,7 @@ from tapeless.frontend.source.origins import NUMBERS, Origin, stays
 from tapeless.frontend.source.plain_objects import plain_hint, refused
 from tapeless.frontend.state.captures import NewCapture
 from tapeless.frontend.state.code_copies import MOST_NUMBERS, SHORT, refuse_long
-from tapeless.frontend.state.context import Context, Watch
+from tapeless.frontend.state.context import Context, Watch, whole_number
 from tapeless.frontend.state.handlers import OPERATORS, call_value, find_handler
 from tapeless.frontend.state.refusals import is_library, refuse_call
 from tapeless.frontend.state.values import Array, Builtin, Closure, Scalar, Sequence_, Static, Value, weak
@@ -80,9 +80,7 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
             if isinstance(value, np.generic):  # np.float64 is a float
                 return _numpy_scalar(ctx, origin, name)
             watch(ctx, origin, name)
-            if isinstance(value, int) and not -(2**63) <= value < 2**63:
-                ctx.fail("TP109", f"'{name}' = {value} does not fit into 64 bits", "make it a float.")
-            return weak(value)
+            return whole_number(ctx, value, f"'{name}' = {value}") if isinstance(value, int) else weak(value)
         case np.generic():
             return _numpy_scalar(ctx, origin, name)
         case np.ndarray():

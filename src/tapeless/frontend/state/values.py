@@ -56,6 +56,7 @@ class Cell:
     )
     which: Atom | None = None  # where it may be an argument: the number of that, known when it runs, or -1
     named: bool = True  # by the user; a new array gets its name where it is first bound
+    was: set[Cell] = field(default_factory=set)  # arrays that no name has any more: one of them is this one now
 
     @property
     def possible(self) -> set[Cell]:

@@ -102,7 +102,7 @@ class Code:
         if name == "convert" and isinstance(args[0], Const):
             return const(row(name).numpy(args[0].dtype.numpy.type(args[0].value), dtype.numpy), dtype)
         var = Var(label, SCALAR[dtype])
-        reassoc = self.reassoc and dtype not in (DType.bool, DType.i32, DType.i64)
+        reassoc = self.reassoc and dtype is not DType.bool and not dtype.is_int
         self.emit(Let(var, name, args, exact, reassoc))
         return var
 

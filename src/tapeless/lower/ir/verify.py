@@ -437,6 +437,5 @@ def _is_constant(const: Const) -> bool:
     if dtype is DType.bool or isinstance(value, bool):
         return dtype is DType.bool and isinstance(value, bool)
     if dtype.is_int:
-        bound = 1 << (8 * dtype.bytes - 1)
-        return isinstance(value, int) and -bound <= value < bound
+        return isinstance(value, int) and dtype.lowest <= value <= dtype.highest
     return dtype.is_complex or not isinstance(value, complex)

@@ -125,8 +125,8 @@ class Numbers:
         match op, args[0].type.dtype:
             case "convert", DType.bool:
                 return 0, 1
-            case "convert", DType.i32:
-                return -(2**31), 2**31 - 1
+            case "convert", source if source.is_int and source is not DType.u64:
+                return source.lowest, source.highest
             case "sign", _:
                 return -1, 1
             case "and", _:

@@ -363,16 +363,12 @@ def _extremum(cond: Atom, x: Atom, y: Atom, defs: Defs) -> Apply | None:
 
 # -- conversions and parts
 
-_HOLDS: dict[DType, str] = {
-    DType.bool: "i32 i64 f32 f64 c64 c128",
-    DType.i32: "i64 f64 c128",
-    DType.i64: "",
-    DType.f32: "f64 c64 c128",
-    DType.f64: "c128",
-    DType.c64: "c128",
-    DType.c128: "",
-}
-LOSSLESS = frozenset((small, DType[wide]) for small, names in _HOLDS.items() for wide in names.split())
+LOSSLESS = frozenset(
+    (small, wide)
+    for small in DType
+    for wide in DType
+    if small is not wide and np.can_cast(small.numpy, wide.numpy) and not (small.is_int and small.bytes == 8)
+)  # NumPy casts 64-bit integers to floats that do not hold them all
 
 
 def _convert(x: Atom, target: DType, defs: Defs) -> Atom | Apply | None:

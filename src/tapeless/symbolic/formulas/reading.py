@@ -19,6 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import numpy as np
+
 from tapeless.ir.core import Apply, At, Body, Check, Exp, For, If, Index, Print, Progress, Stm, While
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Atom, Const, DType, Var
@@ -181,6 +183,8 @@ class Reader:
             if source is target:
                 return x
             return choice(x, ONE, ZERO) if source is DType.bool else compare("ne", x, ZERO)
+        if source.is_int and target.is_int and not np.can_cast(source.numpy, target.numpy):
+            return self.refused("an integer that wraps has no formula here")
         return call("trunc", x) if source.is_float and target.is_int else x
 
     def element(self, array: Var, at: Sequence[Expression]) -> Expression:
