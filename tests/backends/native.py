@@ -9,8 +9,9 @@ from tapeless.backends.cpu.compile import Native, compile_program
 from tapeless.ir.types import I64, SCALAR, Const, DType, Var, i64
 from tapeless.lower.ir.loopir import RECORDS, Buffer, Let, Program, Space
 
-CTYPE = {DType.bool: ctypes.c_int8, DType.i32: ctypes.c_int32, DType.i64: ctypes.c_int64, DType.f32: ctypes.c_float,
-         DType.f64: ctypes.c_double}  # fmt: skip
+CTYPE = {DType.bool: ctypes.c_int8, DType.f32: ctypes.c_float, DType.f64: ctypes.c_double} | {
+    d: getattr(ctypes, f"c_{d.numpy.name}") for d in DType if d.is_int
+}
 
 
 def var(name, dtype=DType.i64):

@@ -56,16 +56,15 @@ def floats(address, n):
 @pytest.mark.parametrize("dtype", list(DType), ids=lambda d: d.value)
 def test_a_scalar_goes_in_and_comes_out(dtype):
     x = var("x", dtype)
-    value = dtype.numpy.type(1.5 - 2.25j if dtype.is_complex else -3 if dtype.is_int else 0.75)
+    value = dtype.numpy.type(1.5 - 2.25j if dtype.is_complex else dtype.highest - 3 if dtype.is_int else 0.75)
     assert run(program([x], [Return(0, x)], [dtype]), value).scalars == [value]
 
 
 @pytest.mark.parametrize("dtype", list(DType), ids=lambda d: d.value)
 def test_constants(dtype):
-    value = {"bool": True, "i32": -7, "i64": 2**62 + 1, "f32": 0.1, "f64": 0.1, "c64": 1 + 0.1j, "c128": -0.1j}[
-        dtype.value
-    ]
-    assert run(program([], [Return(0, Const(value, dtype))], [dtype])).scalars == [dtype.numpy.type(value)]
+    floats = {DType.f32: 0.1, DType.f64: 0.1, DType.c64: 1 + 0.1j, DType.c128: -0.1j}
+    for value in (dtype.lowest, dtype.highest) if dtype.is_int else [floats.get(dtype, True)]:
+        assert run(program([], [Return(0, Const(value, dtype))], [dtype])).scalars == [dtype.numpy.type(value)]
 
 
 def test_results_have_slots_of_their_own():
@@ -216,6 +215,9 @@ def test_arguments_of_a_check_are_widened():
     outcome = run(program([i, f, b, ok], [Check(ok, 0, (i, f, b))]), -3, 0.5, True, False)
     assert outcome.code == 1
     assert outcome.args[0] == -3 and np.int64(outcome.args[1]).view(np.float64) == 0.5 and outcome.args[2] == 1
+    s, u = var("s", DType.i8), var("u", DType.u8)
+    outcome = run(program([s, u, ok], [Check(ok, 0, (s, u))]), -3, 200, False)
+    assert (outcome.args[0], outcome.args[1]) == (-3, 200)
 
 
 def test_the_first_failing_iteration_is_recorded():
@@ -253,9 +255,11 @@ def test_lapack_answers_with_info():
 
 def test_print_goes_through_python(capsys):
     args = tuple(var(f"a{k}", d) for k, d in enumerate(DType))
-    parts = ("values ", 0, ", ", 1, ", ", 2, ", ", 3, ", ", 4, ", ", 5, ", ", 6, "!\n")
-    run(program(args, [Print(parts, args)]), True, -3, 2**40, 0.1, 0.1, 1 + 2j, 1 - 2j)
-    assert capsys.readouterr().out == f"values True, -3, {2**40}, 0.1, 0.1, (1+2j), (1-2j)!\n"
+    parts = ("values", *(part for k in range(len(args)) for part in (" ", k)), "!\n")
+    floats = {DType.c64: 1 + 2j, DType.c128: 1 - 2j, DType.bool: True}
+    values = [d.highest if d.is_int else floats.get(d, 0.1) for d in DType]
+    run(program(args, [Print(parts, args)]), *values)
+    assert capsys.readouterr().out == f"values {' '.join(map(str, values))}!\n"
 
 
 # --- what the text says ---

@@ -71,7 +71,8 @@ def test_captures_of_every_type():
         [*scalars, *outs],
         [For(i, i64(0), i64(4), tuple(Store(o, i, c) for o, c in zip(outs, scalars)), tag=Tag.threads)],
     )
-    values = [True, -3, 2**40, np.float32(0.1), 0.1, np.complex64(1 + 2j), 3 - 4j]
+    floats = {DType.f32: np.float32(0.1), DType.f64: 0.1, DType.c64: np.complex64(1 + 2j), DType.c128: 3 - 4j}
+    values = [d.highest if d.is_int else floats.get(d, True) for d in DType]
     arrays = [np.zeros(4, d.numpy) for d in DType]
     run(prog, *values, *arrays, threads=2)
     for array, value in zip(arrays, values):

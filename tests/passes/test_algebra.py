@@ -17,6 +17,7 @@ VALUES = {
     DType.bool: [False, True],
     DType.i32: [0, 1, -1, 2, 7, -(2**31), 2**31 - 1],
     DType.i64: [0, 1, -1, 2, 7, -(2**63), 2**63 - 1],
+    **{d: [0, 1, 2, 7, d.highest // 2, d.lowest, d.highest] for d in DType if d.work is not d},
     DType.f32: [0.0, -0.0, 1.0, -1.0, 2.5, 1e-45, 3e38, np.inf, -np.inf, np.nan],
     DType.f64: [0.0, -0.0, 1.0, -1.0, 2.5, 5e-324, 1e308, np.inf, -np.inf, np.nan],
     DType.c128: [0j, complex(-0.0, -0.0), 1 + 0j, complex(-2, -0.0), complex(0.5, 3), complex(np.inf, 1)],

@@ -377,9 +377,14 @@ def _convert(x: Atom, target: DType, defs: Defs) -> Atom | Apply | None:
     if x.type.dtype is target:
         return x
     first = inner(x, "convert", defs)
-    if first and (first[0].type.dtype, x.type.dtype) in LOSSLESS:
-        return first[0] if first[0].type.dtype is target else Apply("convert", first)
-    return None
+    if not first or (first[0].type.dtype, x.type.dtype) not in LOSSLESS:
+        return None
+    source = first[0].type.dtype
+    if source is target:
+        return first[0]
+    if not x.type.dtype.is_int and source.is_int and target.is_int and (source, target) not in LOSSLESS:
+        return None  # an integer wraps, a float that does not fit does not
+    return Apply("convert", first)
 
 
 def _identity(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
