@@ -217,6 +217,27 @@ def gated(x: np.ndarray, y: np.ndarray) -> float:
     return np.sum(left[:, : half // 2] * right[:, : half // 2])
 
 
+def triangles(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Each element fills a matrix of its own, from parallel loops."""
+
+    def one(k: int) -> np.ndarray:
+        matrix = np.zeros((len(y), len(y)))
+        for j in range(len(y)):
+            matrix[j, j] = np.exp(y[j])
+            for i in range(j + 1, len(y)):
+                matrix[i, j] = x[k] * y[i]
+        return matrix
+
+    return tp.map(one, len(x))
+
+
+def test_accumulators_of_elements_are_one() -> None:
+    """No thread does a whole matrix: the loop over its columns is in the grid."""
+    kernels = [s.kernel for s in walk(run(triangles, 5).body) if isinstance(s, Launch)]
+    loops = [s for k in kernels for s in walk(k.loop.body) if isinstance(s, For)]
+    assert not any(isinstance(s, For) for loop in loops for s in walk(loop.body))
+
+
 @pytest.mark.parametrize("f", [softmax, gated], ids=lambda f: f.__name__)
 def test_rows_are_distributed(f: Any) -> None:
     program = run(f, 5)
@@ -225,7 +246,7 @@ def test_rows_are_distributed(f: Any) -> None:
     assert len(widest) >= 2  # over all cells
 
 
-@pytest.mark.parametrize("f", [softmax, gated], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [softmax, gated, triangles], ids=lambda f: f.__name__)
 def test_their_gradients(f: Any) -> None:
     g = tp.grad(lambda x, y: np.sum(np.sin(f(x, y))), argnums=(0, 1))
     args = [RNG.normal(size=4), RNG.normal(size=4)]

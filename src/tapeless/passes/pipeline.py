@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from tapeless.ir.contents import Kind, contents
-from tapeless.ir.core import Check, For, Function, Hist, If, Library, Scatter, Sweep, UpdateAcc, While, WithAcc
+from tapeless.ir.core import Check, For, Function, Hist, If, Library, Scatter, Sweep, Update, UpdateAcc, While, WithAcc
 from tapeless.ir.segments import Segment
 from tapeless.ir.target import Target
 from tapeless.passes.accumulators.added_rows import add_in_place
@@ -26,6 +26,7 @@ from tapeless.passes.accumulators.gather import gather
 from tapeless.passes.accumulators.loop_sums import sum_in_loops
 from tapeless.passes.accumulators.own_cells import own_cells
 from tapeless.passes.accumulators.tiles import write_tiles
+from tapeless.passes.accumulators.written_slices import write_at_once
 from tapeless.passes.bounds.comparisons import SETTLED, settle_comparisons
 from tapeless.passes.bounds.ranges import DECIDED, eliminate_checks
 from tapeless.passes.bounds.version import version_loops
@@ -181,6 +182,7 @@ FINISHING: tuple[Step, ...] = (
     Pass("product sums", sum_products_first, about=frozenset({Library})),
     Pass("added rows", add_in_place, about=frozenset({UpdateAcc})),
     Pass("version", version_loops, about=frozenset({For})),
+    Pass("written slices", write_at_once, DEVICES, about=frozenset({Update})),
     Pass("distribute", distribute, DEVICES, about=frozenset({Sweep})),
     Pass("summed", sum_outer_maps, DEVICES, about=frozenset({UpdateAcc})),
     TIDY_FINALLY,

@@ -8,7 +8,8 @@ The statements of an element are cut where a map over many cells, or a product, 
 own, and so is all that comes between two of them. What a later part needs of an earlier one is kept in an array with a row
 for each element; numbers and views that cost nothing are made again. An element whose arrays have sizes of its own stays
 whole. Each part is a nest that runs over all cells of all elements. An array that is added to an accumulator is added cell
-by cell, by such a nest too.
+by cell, by such a nest too. An accumulator that each element opens for a map of its own is one for all of them, with a row
+for each element.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from tapeless.ir.core import (
     Axis,
     Body,
     Check,
+    Exp,
+    Full,
     Function,
     Hist,
     Index,
@@ -33,6 +36,7 @@ from tapeless.ir.core import (
     Sweep,
     Update,
     UpdateAcc,
+    WithAcc,
 )
 from tapeless.ir.effects import is_effect
 from tapeless.ir.types import I64, Type, Var
@@ -69,6 +73,14 @@ def _is_wide(stm: Stm) -> bool:
             return not isinstance(width, int) or width > WIDE
         case Library():
             return bool(stm.vars[0].type.shape)
+        case WithAcc(arrays=arrays, lam=lam):
+            inner = [s for s in lam.body.stms if not is_free(s)]
+            return (
+                len(stm.vars) == len(arrays)
+                and len(inner) == 1
+                and isinstance(inner[0].exp, Sweep)
+                and _is_wide(inner[0])
+            )
     return False
 
 
@@ -110,17 +122,19 @@ class _Element:
     kept: dict[Var, Var] = field(default_factory=dict)  # what parts have made: the arrays of it
     out: list[Stm] = field(default_factory=list)
 
-    def lam(self, own: Sequence[Stm], results: Sequence[Var]) -> tuple[tuple[Var, ...], Lambda]:
-        """Statements, and the free ones that they need, as a lambda over the arrays of the sweep and those that were
-        kept.
+    def lam(
+        self, own: Sequence[Stm], results: Sequence[Var], inner: Sequence[Stm] = ()
+    ) -> tuple[tuple[Var, ...], Lambda]:
+        """Statements, the free ones that they need, and those of a region, as a lambda over the arrays of the sweep and
+        those that were kept.
         """
-        needed = set(free_in_body(Body(tuple(own), tuple(results))))
+        needed = set(free_in_body(Body((*own, *inner), tuple(results))))
         stms: list[Stm] = []
         for s in reversed(self.exp.lam.body.stms):
             if s in own or (is_free(s) and any(v in needed and v not in self.kept for v in s.vars)):
                 stms.append(s)
                 needed |= set(free_in_body(Body((s,), ())))
-        body = Body(tuple(reversed(stms)), tuple(results))
+        body = Body((*reversed(stms), *inner), tuple(results))
         used = free_in_body(body)
         index, *rows = self.exp.lam.params
         taken = {p: a for p, a in zip(rows, self.exp.arrays, strict=True) if p in used}
@@ -133,7 +147,41 @@ class _Element:
         arrays, lam = self.lam(own, results)
         vars = [names.get(v) or Var(v.name, Type(v.type.dtype, (self.exp.width, *v.type.shape))) for v in results]
         self.kept.update(zip(results, vars, strict=True))
-        self.out.append(Stm(tuple(vars), Sweep(self.exp.width, arrays, lam), self.stm.span))
+        exp: Exp = Sweep(self.exp.width, arrays, lam)
+        match lam.body.stms:
+            case (Stm(exp=Full(shape=shape, value=value)),) if value not in lam.params and results:
+                exp = Full((self.exp.width, *shape), value)
+        self.out.append(Stm(tuple(vars), exp, self.stm.span))
+
+    def accumulated(self, stm: Stm, exp: WithAcc, names: Mapping[Var, Var]) -> None:
+        """An accumulator of each element, as one with a row for each."""
+        for array in exp.arrays:
+            if array not in self.kept:
+                made = [s for s in self.exp.lam.body.stms if array in s.vars]
+                self.part(made, {array}, {})
+        rows = {
+            acc: Var(acc.name, Type(acc.type.dtype, (self.exp.width, *acc.type.shape), acc.type.acc))
+            for acc in exp.lam.params
+        }
+        body = _in_rows(exp.lam.body, rows, self.exp.lam.params[0])
+        arrays, lam = self.lam((), (), body.stms)
+        all_of_it = Body((Stm((), Sweep(self.exp.width, arrays, lam), stm.span),), ())
+        vars = [names.get(v) or Var(v.name, Type(v.type.dtype, (self.exp.width, *v.type.shape))) for v in stm.vars]
+        whole = WithAcc(tuple(self.kept[a] for a in exp.arrays), Lambda(tuple(rows.values()), all_of_it))
+        self.kept.update(zip(stm.vars, vars, strict=True))
+        self.out.append(Stm(tuple(vars), whole, stm.span))
+
+
+def _in_rows(body: Body, rows: Mapping[Var, Var], index: Var) -> Body:
+    """With accumulators that have a row for each element, in the place of its own."""
+
+    def in_row(stm: Stm) -> Stm:
+        if isinstance(stm.exp, UpdateAcc) and stm.exp.acc in rows:
+            update = UpdateAcc(rows[stm.exp.acc], (At(index), *stm.exp.axes), stm.exp.value)
+            return replace(stm, exp=update)
+        return in_regions(stm, lambda inner: _in_rows(inner, rows, index))
+
+    return with_stms(body, [in_row(s) for s in body.stms])
 
 
 def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
@@ -153,7 +201,11 @@ def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
     by_free = {v for s in body.stms if is_free(s) for v in free_in_body(Body((s,), ()))}
     for k, group in enumerate(groups):
         later = (*(s for g in groups[k + 1 :] for s in g), *end)
-        element.part(group, by_free | set(free_in_body(Body(later, body.results))), direct)
+        only = group[0]
+        if isinstance(only.exp, WithAcc) and _is_wide(only):
+            element.accumulated(only, only.exp, direct)
+        else:
+            element.part(group, by_free | set(free_in_body(Body(later, body.results))), direct)
     left = [(r, v) for r, v in direct.items() if r not in element.kept]
     if combined or left or end:
         values = (*body.results[:combined], *(r for r, _ in left))
