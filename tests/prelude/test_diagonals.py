@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tests.prelude.judged import judge
+from tests.prelude.cases import test_numpy_raises_too, test_refused, test_slopes, test_values  # noqa: F401
 from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
 
 MATRIX = np.sin(np.arange(12.0) * 2 + 0.3).reshape(3, 4)
@@ -111,33 +111,6 @@ REFUSED = {
     "by data": (lambda m: np.mask_indices(3, np.triu), MATRIX),
     "bools": (lambda m: np.ix_(m[0] > 0, [1]), MATRIX),
 }
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_values(name):
-    function, *args = VALUES[name]
-    judge(function, *args, order=0)
-
-
-@pytest.mark.parametrize("name", SLOPES)
-def test_slopes(name):
-    function, *args = SLOPES[name]
-    judge(function, *args)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_numpy_raises_too(name):
-    kind, function, *args = ERRORS[name]
-    for call in (function, tp.function(function)):
-        with pytest.raises(kind):
-            call(*args)
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
-    function, *args = REFUSED[name]
-    with pytest.raises(tp.CompileError):
-        tp.function(function)(*args)
 
 
 def written_later(m):

@@ -1,9 +1,8 @@
 """np.frexp, np.ldexp, np.logaddexp2, np.iscomplex and their kin."""
 
 import numpy as np
-import pytest
 
-import tapeless as tp
+from tests.prelude.cases import test_refused, test_slopes, test_values  # noqa: F401
 from tests.prelude.judged import judge
 from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
 
@@ -57,25 +56,6 @@ SLOPES = {
 REFUSED = {
     "by data": (lambda z: np.real_if_close(z), COMPLEX),
 }
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_values(name):
-    function, *args = VALUES[name]
-    judge(function, *args, order=0)
-
-
-@pytest.mark.parametrize("name", SLOPES)
-def test_slopes(name):
-    function, *args = SLOPES[name]
-    judge(function, *args)
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
-    function, *args = REFUSED[name]
-    with pytest.raises(tp.CompileError):
-        tp.function(function)(*args)
 
 
 def test_float32():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tests.prelude.cases import test_slopes, test_values  # noqa: F401
 from tests.prelude.judged import judge
 from tests.prelude.quick import unoptimized  # noqa: F401
 
@@ -40,7 +41,7 @@ def in_a_loop(x):
     return total
 
 
-SMOOTH = {
+SLOPES = {
     "chosen": (lambda x: x[x > 0], V),
     "mean": (lambda x: x[x > 0].mean(), V),
     "none": (lambda x: np.sum(x[x > 100.0]), V),
@@ -60,7 +61,7 @@ SMOOTH = {
     "extract": (lambda x: np.extract(x > 0, x), M),
     "unique": (lambda x: np.unique(np.concatenate([x, x])), V),
 }
-WHOLE = {
+VALUES = {
     "nonzero": (lambda x: np.nonzero(x), np.array([[1, 0, 2], [0, 0, 3]])),
     "argwhere": (lambda x: np.argwhere(x > 0), M),
     "flatnonzero": (lambda x: np.flatnonzero(x > 0), M),
@@ -69,18 +70,6 @@ WHOLE = {
     "unique of nothing": (lambda k: np.unique(k[:0], return_counts=True), K),
     "unique with NaN": (lambda x: np.unique(x), np.array([np.nan, 1.0, np.nan, 1.0])),
 }
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-def test_values_and_slopes(name):
-    function, *args = SMOOTH[name]
-    judge(function, *args)
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_values(name):
-    function, *args = WHOLE[name]
-    judge(function, *args, order=0)
 
 
 def test_second_derivatives():

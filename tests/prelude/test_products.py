@@ -1,10 +1,8 @@
 """np.vecdot, np.cross with axes, norms of vectors and matrices, running totals."""
 
 import numpy as np
-import pytest
 
-import tapeless as tp
-from tests.prelude.judged import judge
+from tests.prelude.cases import test_numpy_raises_too, test_refused, test_slopes, test_values  # noqa: F401
 from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
 
 VECTOR = np.array([0.5, -1.5, 2.0, 0.25, 1.1, -0.75, 3.25])
@@ -120,30 +118,3 @@ REFUSED = {
     "no axis": (lambda m: np.cumulative_sum(m), MATRIX),
     "nuclear": (lambda m: np.linalg.matrix_norm(m, ord="nuc"), MATRIX),
 }
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_values(name):
-    function, *args = VALUES[name]
-    judge(function, *args, order=0)
-
-
-@pytest.mark.parametrize("name", SLOPES)
-def test_slopes(name):
-    function, *args = SLOPES[name]
-    judge(function, *args)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_numpy_raises_too(name):
-    kind, function, *args = ERRORS[name]
-    for call in (function, tp.function(function)):
-        with pytest.raises(kind):
-            call(*args)
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
-    function, *args = REFUSED[name]
-    with pytest.raises(tp.CompileError):
-        tp.function(function)(*args)

@@ -1,9 +1,8 @@
 """np.median, np.percentile, np.quantile and what leaves out NaN."""
 
 import numpy as np
-import pytest
 
-import tapeless as tp
+from tests.prelude.cases import test_numpy_raises_too, test_refused, test_slopes, test_values  # noqa: F401
 from tests.prelude.judged import judge
 from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
 
@@ -116,33 +115,6 @@ REFUSED = {
     "weights": (lambda x: np.quantile(x, 0.5, weights=x), VECTOR),
     "complex": (lambda x: np.percentile(x * 1j, 5), VECTOR),
 }
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_values(name):
-    function, *args = VALUES[name]
-    judge(function, *args, order=0)
-
-
-@pytest.mark.parametrize("name", SLOPES)
-def test_slopes(name):
-    function, *args = SLOPES[name]
-    judge(function, *args)
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_numpy_raises_too(name):
-    kind, function, *args = ERRORS[name]
-    for call in (function, tp.function(function)):
-        with pytest.raises(kind):
-            call(*args)
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
-    function, *args = REFUSED[name]
-    with pytest.raises(tp.CompileError):
-        tp.function(function)(*args)
 
 
 def test_float32():

@@ -1,10 +1,8 @@
 """np.fill_diagonal, np.copyto, np.put, np.put_along_axis."""
 
 import numpy as np
-import pytest
 
-import tapeless as tp
-from tests.prelude.judged import judge
+from tests.prelude.cases import test_numpy_raises_too, test_slopes, test_values  # noqa: F401
 from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
 
 VECTOR = np.array([0.5, -1.5, 2.0, 0.25])
@@ -50,32 +48,15 @@ def all_of_them(x, m):
     return a
 
 
-@pytest.mark.parametrize(
-    ("function", "args"),
-    [
-        (diagonals, (MATRIX, WHOLE, np.zeros((3, 3, 3)))),
-        (copies, (MATRIX, WHOLE)),
-        (puts, (MATRIX, WHOLE, VECTOR)),
-        (along_axes, (MATRIX, WHOLE, VECTOR)),
-    ],
-)
-def test_values(function, args):
-    judge(function, *args, order=0)
-
-
-def test_slopes():
-    judge(all_of_them, VECTOR, MATRIX)
-
-
-@pytest.mark.parametrize(
-    ("kind", "function"),
-    [
-        (ValueError, lambda w: np.fill_diagonal(w[0], 1)),
-        (IndexError, lambda w: np.put(w, [9], 1)),
-        (TypeError, lambda w: np.copyto(w, 1.5)),
-    ],
-)
-def test_numpy_raises_too(kind, function):
-    for call in (function, tp.function(function)):
-        with pytest.raises(kind):
-            call(WHOLE.copy())
+VALUES = {
+    "diagonals": (diagonals, MATRIX, WHOLE, np.zeros((3, 3, 3))),
+    "copies": (copies, MATRIX, WHOLE),
+    "puts": (puts, MATRIX, WHOLE, VECTOR),
+    "along axes": (along_axes, MATRIX, WHOLE, VECTOR),
+}
+SLOPES = {"all of them": (all_of_them, VECTOR, MATRIX)}
+ERRORS = {
+    "diagonal": (ValueError, lambda w: np.fill_diagonal(w[0], 1), WHOLE),
+    "position": (IndexError, lambda w: np.put(w, [9], 1), WHOLE),
+    "element type": (TypeError, lambda w: np.copyto(w, 1.5), WHOLE),
+}
