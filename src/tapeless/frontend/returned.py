@@ -23,6 +23,7 @@ from tapeless.frontend.state.values import (
     Array,
     Borrowed,
     Cell,
+    Grown,
     RangeValue,
     Reshaped,
     Scalar,
@@ -164,7 +165,8 @@ class _Maker:
             case RangeValue():
                 self.ctx.fail("TP109", "a range cannot be returned", "return an array: np.arange.")
             case _:
-                self.ctx.fail("TP109", f"{type_text(value)} cannot be returned from a compiled function")
+                hint = "return np.array(...) of it." if isinstance(value, Grown) else ""
+                self.ctx.fail("TP109", f"{type_text(value)} cannot be returned from a compiled function", hint)
 
     def _number(self, atom: Atom) -> int:
         self.results.append(atom)

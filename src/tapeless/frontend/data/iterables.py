@@ -195,4 +195,9 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
             if isinstance(n, int):
                 refuse_long(ctx, what, n)
                 return [row_view(ctx, value, i64(k)) for k in range(n)]
-    ctx.fail("TP104", f"{what} needs a length known at compile time", "use an array.")
+    hint = (
+        "loop over the array, slice it, or use NumPy's functions of it."
+        if isinstance(value, Array)
+        else "use an array."
+    )
+    ctx.fail("TP104", f"{what} needs a length known at compile time", hint)

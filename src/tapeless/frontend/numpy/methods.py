@@ -30,7 +30,7 @@ AS_FUNCTION: dict[str, str] = {
     **{name: f"np.{name}" for name in (
         "sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "argmin", "argmax", "cumsum", "cumprod",
         "ravel", "squeeze", "swapaxes", "repeat", "dot", "argsort", "clip", "round", "conj", "trace", "take",
-        "searchsorted",
+        "searchsorted", "nonzero", "argpartition", "choose",
     )},
     "conjugate": "np.conj",
 }  # fmt: skip
@@ -39,13 +39,11 @@ AS_FUNCTION: dict[str, str] = {
 REFUSED: dict[str, str] = {
     "tolist": "keep the array, or index its elements.",
     "view": "use .astype to convert, or .reshape for another shape.",
-    "nonzero": "loop over the elements and count.",
     "resize": "make a new array of that size.",
     "tobytes": "do it outside the compiled function.",
     "tofile": "do it outside the compiled function.",
-    "partition": "use .sort().",
-    "argpartition": "use .argsort().",
-    "compress": "use np.where, which keeps the shape.",
+    "partition": "use np.partition.",
+    "compress": "use np.compress.",
     "byteswap": "do it outside the compiled function.",
 }
 

@@ -6,6 +6,7 @@ Takes a value and a name; gives a value. What is read of the surroundings goes t
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from tapeless.frontend.data.arrays import transpose
@@ -17,13 +18,13 @@ from tapeless.frontend.data.classes import (
     class_method,
 )
 from tapeless.frontend.data.dimensions import total_size
-from tapeless.frontend.numpy.methods import ARRAY_METHODS
+from tapeless.frontend.numpy.methods import ARRAY_METHODS, REFUSED
 from tapeless.frontend.python.list_methods import OF_DICTS, OF_LISTS
 from tapeless.frontend.python.string_methods import METHODS as STRING_METHODS
 from tapeless.frontend.source.origins import Origin
 from tapeless.frontend.state.context import Context, object_text
-from tapeless.frontend.state.handlers import call_numpy
-from tapeless.frontend.state.refusals import refuse_attribute, similar
+from tapeless.frontend.state.handlers import BOUND, call_numpy, find_handler
+from tapeless.frontend.state.refusals import refuse_attribute, refuse_name
 from tapeless.frontend.state.surroundings import Instance, from_python
 from tapeless.frontend.state.values import Array, Grown, Method, Scalar, Sequence_, Static, Value, weak
 
@@ -33,7 +34,7 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
     match base:
         case Static(value=types.ModuleType() as module):
             if not _has(ctx, module, name):
-                ctx.fail("TP103", f"module '{module.__name__}' has no attribute '{name}'", similar(name, dir(module)))
+                refuse_name(ctx, module, name)
             holder = ctx.reads.module(module)
             return from_python(ctx, ctx.reads.step(holder, "attribute", name), f"{module.__name__}.{name}")
         case Static(value=type() as cls) if _has(ctx, cls, name):
@@ -61,7 +62,7 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             return Method(base, name)
         case Static(value=obj) if obj is not None and not isinstance(obj, str) and _has(ctx, obj, name):
             return from_python(ctx, _part(ctx, obj, name), f"{type(obj).__name__}.{name}")
-    refuse_attribute(ctx, base, name)
+    refuse_attribute(ctx, base, name, _offered(base))
 
 
 def _mangled(ctx: Context, name: str) -> str:
@@ -105,7 +106,7 @@ def _array_attribute(ctx: Context, array: Array, name: str) -> Value:
         case _:
             if name in ARRAY_METHODS:
                 return Method(array, name)
-    refuse_attribute(ctx, array, name)
+    refuse_attribute(ctx, array, name, _offered(array))
 
 
 def _scalar_attribute(ctx: Context, value: Scalar, name: str) -> Value:
@@ -124,4 +125,32 @@ def _scalar_attribute(ctx: Context, value: Scalar, name: str) -> Value:
             return value
         case _ if name in ("conjugate", "is_integer") or (name in ARRAY_METHODS and not value.weak):
             return Method(value, name)
-    refuse_attribute(ctx, value, name)
+    refuse_attribute(ctx, value, name, _offered(value))
+
+
+OF_ARRAYS = {*ARRAY_METHODS - REFUSED.keys(), "shape", "ndim", "dtype", "size", "T", "itemsize", "real", "imag"}
+
+
+def _offered(base: Value) -> Iterable[str]:
+    """The attributes that a value has in compiled code."""
+    match base:
+        case Array():
+            return OF_ARRAYS
+        case Scalar(weak=is_weak):
+            return ("real", "imag", "conjugate", "is_integer") if is_weak else OF_ARRAYS - {"itemsize"}
+        case Sequence_(kind="dict"):
+            return OF_DICTS.keys()
+        case Sequence_(kind="list") | Grown():
+            return OF_LISTS.keys()
+        case Sequence_(kind="tuple", ref=None):
+            return ("index", "count")
+        case Sequence_(keys=keys):
+            return map(str, keys)
+        case Static(value=str()):
+            return STRING_METHODS
+        case Static(value=obj) if isinstance(obj, tuple(BOUND)):
+            return [n for n in dir(obj) if not n.startswith("_") and find_handler(getattr(obj, n, None)) is not None]
+        case Static(value=obj):
+            return dir(obj)
+        case _:
+            return ()

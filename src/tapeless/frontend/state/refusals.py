@@ -1,4 +1,4 @@
-"""What cannot be compiled: its name as people write it, and what to write instead.
+"""What cannot be compiled: its name as people write it, and the error with what to write instead (`advice.py`).
 
 Takes Python objects and values; gives messages. Relies on nothing but their names: whether something can be compiled is
 decided elsewhere (`python/inlining.py`, `python/attributes.py`).
@@ -7,82 +7,63 @@ decided elsewhere (`python/inlining.py`, `python/attributes.py`).
 from __future__ import annotations
 
 import builtins
-import difflib
 import functools
 import os
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tapeless.errors import CompileError
 from tapeless.frontend.source.marks import peek
+from tapeless.frontend.state.advice import as_function, hint_for, missing_in, misspelt
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, parts_of
 from tapeless.ir.types import Const
 
-# Functions and objects -> what to write instead. Modules and objects with methods end with a dot; the first that fits counts.
-HINTS: dict[str, str] = {
-    "sorted": "use np.sort.",
-    "map": "use tp.map.",
-    "filter": "use np.where, which keeps the shape, or a loop with 'if'.",
-    "iter": "use a for loop.",
-    "next": "use a for loop.",
-    "set": "use an array or a tuple.",
-    "str": "strings cannot be made at run time.",
-    "input": "read before the call, and pass the values in.",
-    "open": "read before the call and write after it.",
-    "breakpoint": "step through the plain function instead: f.python(...) runs it as Python does.",
-    "pdb.": "step through the plain function instead: f.python(...) runs it as Python does.",
-    "functools.partial": "use a lambda.",
-    "functools.reduce": "use tp.reduce or a loop.",
-    "itertools.": "use a for loop.",
-    "copy.": "use .copy() of the array.",
-    "statistics.": "use np.mean, np.var or np.std.",
-    "np.ndarray": "use np.empty.",
-    "np.trim_zeros": "its size depends on the data: loop over the elements and count.",
-    "np.vectorize": "use tp.map.",
-    "np.frompyfunc": "use tp.map.",
-    "np.fromiter": "fill an array in a loop.",
-    "math.fsum": "use sum or np.sum.",
-    "np.random.": "make random numbers before the call and pass them in.",
-    "random.": "make random numbers before the call and pass them in.",
-    "np.linalg.": "docs/functions.md lists what can be: solve, cholesky, qr, svd, eigh and more.",
-    "scipy.linalg.": "docs/functions.md lists what can be: solve, cholesky, svd, eigh and more.",
-    "scipy.stats.": "write its formula; logpdf, cdf, ppf and the like of the usual distributions can be compiled.",
-    "scipy.integrate.": "write the sum or the steps as a loop.",
-    "scipy.optimize.": "write the iteration as a loop.",
-    "time.": "measure time outside the compiled function.",
-}
-# Attributes of arrays -> what to write instead.
-ATTRIBUTES = {"flat": "use .ravel().", "nbytes": "use .size * .itemsize.", "sort": "use np.sort of an array."}
+# Attributes of arrays and of lists -> what to write instead.
+ATTRIBUTES = {"flat": "use .ravel().", "nbytes": "use .size * .itemsize.", "mT": "use np.matrix_transpose(...)."}
+OF_LISTS = {"sort": "use sorted(...)."}
 OF_SHAPES = ("shape", "ndim", "size")  # what NumPy's functions also tell of numbers
 
 
 def refuse_call(ctx: Context, target: Any, args: Sequence[Value], why: str = "") -> NoReturn:
     """A function that is not known, or, with the reason `why`, one of a library that cannot be compiled."""
     name = public_name(target)
-    ctx.fail("TP103", f"{name} cannot be compiled{why and ': '}{why}", _hint(name) or _instead(ctx, args))
+    ctx.fail("TP103", f"{name} cannot be compiled{why and ': '}{why}", hint_for(name, _instead(ctx, args)))
 
 
 def refuse_index(ctx: Context, base: Value) -> NoReturn:
     name = _exported(base.value) if isinstance(base, Static) else ""
     if name:
-        ctx.fail("TP103", f"{name} cannot be compiled", _hint(name))
+        ctx.fail("TP103", f"{name} cannot be compiled", hint_for(name, ""))
     ctx.fail("TP104", f"{type_text(base)} cannot be indexed")
 
 
-def refuse_attribute(ctx: Context, base: Value, name: str) -> NoReturn:
+def refuse_name(ctx: Context, module: types.ModuleType, name: str) -> NoReturn:
+    """A name that a module does not have."""
+    hint = missing_in(_short(module.__name__), name, dir(module))
+    ctx.fail("TP103", f"module '{module.__name__}' has no attribute '{name}'", hint)
+
+
+def refuse_attribute(ctx: Context, base: Value, name: str, offered: Iterable[str]) -> NoReturn:
+    """An attribute that a value does not have, or not in compiled code, where it has those `offered`."""
     what = "arrays have" if isinstance(base, Array) else f"{type_text(base)} has"
-    hint, offered = ATTRIBUTES.get(name, ""), _attributes(base)
-    if isinstance(base, Scalar) and name in OF_SHAPES:
-        hint = f"np.{name}(...) works for numbers as for arrays."
-    elif not hint:
-        hint = "" if name in offered else similar(name, offered)
-    ctx.fail("TP103", f"{what} no attribute '{name}' that can be compiled", hint)
+    ctx.fail("TP103", f"{what} no attribute '{name}' that can be compiled", _attribute_hint(base, name, offered))
+
+
+def _attribute_hint(base: Value, name: str, offered: Iterable[str]) -> str:
+    if isinstance(base, Array | Scalar):
+        if isinstance(base, Scalar) and name in OF_SHAPES:
+            return f"np.{name}(...) works for numbers as for arrays."
+        if found := (isinstance(base, Array) and ATTRIBUTES.get(name)) or as_function(name):
+            return found
+    elif isinstance(base, Sequence_) and base.kind == "list" and name in OF_LISTS:
+        return OF_LISTS[name]
+    return "" if name in _attributes(base) else misspelt(name, offered)
 
 
 def _attributes(base: Value) -> Sequence[str]:
@@ -100,15 +81,6 @@ def _attributes(base: Value) -> Sequence[str]:
             return dir(known)
         case _:
             return ()
-
-
-def similar(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, 1)
-    return f"is it '{close[0]}'?" if close else "look at its spelling."
-
-
-def _hint(name: str) -> str:
-    return next((h for key, h in HINTS.items() if name == key or (key[-1] == "." and name.startswith(key))), "")
 
 
 WRITE = "write it out with a loop or with functions that can be compiled"
