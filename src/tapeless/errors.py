@@ -6,10 +6,13 @@ This module imports nothing of the project, so that every layer may raise.
 
 from __future__ import annotations
 
+import builtins
 import linecache
 import sys
 import warnings
 from types import FrameType
+
+import numpy as np
 
 # code -> (what it means, what to do when the place where it is raised knows nothing better)
 CODES: dict[str, tuple[str, str]] = {
@@ -198,3 +201,9 @@ class DeviceError(TapelessError):
     """A device is missing or refused the work."""
 
     code = "TP500"
+
+
+def named(name: str) -> type[Exception] | None:
+    """The exception that a test in a program raises: a class of this module, a built-in one, or NumPy's LinAlgError."""
+    found = globals().get(name) or getattr(builtins, name, None) or getattr(np.linalg, name, None)
+    return found if isinstance(found, type) and issubclass(found, Exception) else None

@@ -181,3 +181,12 @@ def test_second_derivatives(name):
     _, lead, _ = CASES[name]
     function = scipy_of(name)
     tp.check_grads(lambda x: function(*lead, x), (np.array(POINTS),), order=2)
+
+
+@pytest.mark.filterwarnings("ignore:floating point number truncated")
+def test_orders_that_are_whole():
+    """SciPy cuts the order of these off, and that of jn not."""
+    f = lambda n, x: tuple(g(n, x) for g in (scipy.special.yn, scipy.special.kn, scipy.special.jn))
+    for n in (1, 2.0, 1.7, -1.5, np.array([0.4, 2.9])):
+        np.testing.assert_allclose(tp.function(f)(n, 0.7), f(n, 0.7), rtol=1e-13)
+    tp.check_grads(lambda x: (scipy.special.yn(2, x), scipy.special.kn(1.5, x)), (0.7,), order=1)

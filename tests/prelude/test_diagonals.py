@@ -87,6 +87,7 @@ VALUES = {
         ),
         WHOLE,
     ),
+    "masks": (lambda m: (np.mask_indices(3, np.triu), np.mask_indices(4, np.tril, -1), np.ix_(m[0] > 0, [1])), MATRIX),
     "ix_": (lambda m: (m[np.ix_([0, 2], [1, 3, 0])], np.ix_(np.array([1, 2]), [1])), MATRIX),
 }
 SLOPES = {
@@ -108,8 +109,6 @@ ERRORS = {
 }
 REFUSED = {
     "a vector": (lambda m: np.diagonal(m[0]), MATRIX),
-    "by data": (lambda m: np.mask_indices(3, np.triu), MATRIX),
-    "bools": (lambda m: np.ix_(m[0] > 0, [1]), MATRIX),
 }
 
 

@@ -5,6 +5,8 @@ import pytest
 import scipy.linalg
 
 import tapeless as tp
+from tapeless.frontend.entry import trace
+from tapeless.passes.check.verify import verify
 from tests.prelude.judged import judge
 from tests.prelude.quick import unoptimized  # noqa: F401
 
@@ -81,6 +83,12 @@ def test_values(name):
 def test_second_derivatives(name):
     function, *args = REAL[name]
     tp.check_grads(function, args, order=2)
+
+
+def test_programs_are_valid():
+    """What is raised is known, and sizes that are known outside of a loop over a stack are."""
+    for function, *args in (*REAL.values(), *OTHER.values()):
+        verify(trace(function, args).core)
 
 
 def test_eigenvalues_of_any_matrix():

@@ -32,6 +32,12 @@ def test_samples(axis):
     judge(lambda a: (st.skew(a, axis=axis), st.gmean(a, axis=axis)), SAMPLE.astype("f"), order=0, rtol=1e-5)
 
 
+def test_lists():
+    values = [0.3, 1.2, 0.7, 2.9]
+    judge(lambda x: (st.zscore([x, *values]), st.skew([x, *values]), st.kurtosis([x, *values])), 1.5, order=0)
+    judge(lambda x: (st.gmean([x, 1, 4]), st.hmean([x, 1, 4]), st.pearsonr([x, 1, 4], [2, x, x])[0]), 2.5, order=0)
+
+
 def test_correlation():
     def f(x, y):
         r, p = st.pearsonr(x, y)

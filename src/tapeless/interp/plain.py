@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from tapeless import errors
 from tapeless.interp.evaluate import Evaluator, evaluates
@@ -57,8 +57,8 @@ def check(evaluator: Evaluator, stm: Stm, exp: Check) -> Sequence[Value]:
 
 
 def fail(error: str, message: str, span: Span) -> None:
-    """Raises the error that a check names: a class of tapeless.errors or a builtin one. Warnings are given."""
-    kind = getattr(errors, error, None) or getattr(builtins, error)
+    """Raises the error that a check names. Warnings are given."""
+    kind: Any = errors.named(error)
     if error in errors.WARNINGS:
         warnings.warn(kind(f"{message} ({span})"), stacklevel=2)
         return

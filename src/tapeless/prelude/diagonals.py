@@ -156,10 +156,10 @@ def _along(index: Any, axis: int, ndim: int) -> Any:
     if index.ndim != 1:
         raise ValueError("Cross index must be 1 dimensional")
     if index.dtype.kind == "b":
-        refuse("np.ix_ with bools gives sizes that depend on the data", "give integers.")
+        index = np.flatnonzero(index)
     return np.reshape(index, tuple([index.shape[0] if k == axis else 1 for k in range(ndim)]))
 
 
 @stands_for("np.mask_indices")
 def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
-    refuse("np.mask_indices gives sizes that depend on the data", "use np.triu_indices or np.tril_indices.")
+    return np.nonzero(mask_func(np.ones((n, n), dtype=np.int64), k) != 0)

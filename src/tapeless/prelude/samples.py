@@ -14,6 +14,7 @@ TINY = 2.220446049250313e-16
 
 @stands_for("scipy.stats.zscore")
 def zscore(a: Any, axis: Any = 0, ddof: Any = 0) -> Any:
+    a = np.asarray(a)
     mean = np.mean(a, axis=axis, keepdims=True)
     spread = np.std(a, axis=axis, ddof=ddof, keepdims=True)
     same = spread <= np.abs(TINY * mean)
@@ -22,6 +23,7 @@ def zscore(a: Any, axis: Any = 0, ddof: Any = 0) -> Any:
 
 def _central(a: Any, axis: Any, keepdims: Any) -> Any:
     """The mean, what is left, its mean square, and where that is nothing."""
+    a = np.asarray(a)
     mean = np.mean(a, axis=axis, keepdims=True)
     rest = a - mean
     square = np.mean(rest * rest, axis=axis, keepdims=keepdims)
@@ -57,6 +59,7 @@ def gmean(a: Any, axis: Any = 0, *, keepdims: Any = False) -> Any:
 
 @stands_for("scipy.stats.hmean")
 def hmean(a: Any, axis: Any = 0, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
     return 1.0 / np.mean(1.0 / np.where(a < 0, np.nan, a), axis=axis, keepdims=keepdims)
 
 
@@ -67,6 +70,7 @@ class Correlation(NamedTuple):
 
 @stands_for("scipy.stats.pearsonr")
 def pearsonr(x: Any, y: Any) -> Any:
+    x, y = np.asarray(x), np.asarray(y)
     u, v = x - np.mean(x), y - np.mean(y)
     r = np.sum(u / np.sqrt(np.sum(u * u)) * (v / np.sqrt(np.sum(v * v))))
     half = np.size(x) / 2.0 - 1.0

@@ -6,7 +6,6 @@ has memory of its own for results and errors, so any number of threads may call 
 
 from __future__ import annotations
 
-import builtins
 import copy
 import ctypes
 import struct
@@ -376,7 +375,8 @@ def error_of(record: Any, sites: Sequence[Site]) -> Exception:
         number = struct.unpack("<d", struct.pack("<q", raw))[0] if kind.is_float else raw
         values.append(bool(raw) if kind is DType.bool else raw % 2**64 if kind is DType.u64 else number)
     message = site.message.format(*values)
-    cls = getattr(builtins, site.error, None) or getattr(errors, site.error, None) or getattr(np.linalg, site.error)
+    cls = errors.named(site.error)
+    assert cls is not None
     span = site.span
     if issubclass(cls, SourceError):
         where = {} if not span.line else {

@@ -11,6 +11,7 @@ from tapeless.frontend.data import scalars
 from tapeless.frontend.data.atoms import apply
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Scalar, Sequence_, Value
+from tapeless.ir.core import Apply, Lambda
 from tapeless.ir.types import Atom, Const, Dim, DType, Var, i64
 
 
@@ -54,3 +55,37 @@ def shape_of(ctx: Context, value: Value) -> tuple[Dim, ...]:
     """The argument shape=: an integer or a tuple of them."""
     items = value.items if isinstance(value, Sequence_) else (value,)
     return tuple(dim_of(ctx, item) for item in items)
+
+
+# -- sizes of what a function gives for each element
+
+
+def outer_dims(ctx: Context, what: str, shape: tuple[Dim, ...], lam: Lambda) -> tuple[Dim, ...]:
+    """Sizes of rows must be the same for all elements: known outside."""
+    inside = {v for s in lam.body.stms for v in s.vars} | set(lam.params)
+    found: list[Dim] = []
+    for d in shape:
+        d = ctx.canon(d)
+        if isinstance(d, Var) and d in inside:
+            d = _hoist_size(ctx, what, d, lam, inside)
+        found.append(d)
+    return tuple(found)
+
+
+def _hoist_size(ctx: Context, what: str, size: Var, lam: Lambda, inside: set[Var]) -> Dim:
+    """A size computed inside from what is known outside is computed outside as well."""
+    definitions = {s.vars[0]: s for s in lam.body.stms if len(s.vars) == 1}
+
+    def outer(a: Atom) -> Atom:
+        if not isinstance(a, Var) or a not in inside:
+            return a
+        stm = definitions.get(a)
+        if stm is None or not isinstance(stm.exp, Apply):
+            ctx.shape_error(
+                "TP108",
+                f"the function given to {what} returns arrays whose size is different from element to element",
+                "return arrays of one size.",
+            )
+        return apply(ctx, stm.exp.op, *(outer(x) for x in stm.exp.args))
+
+    return ctx.atom_dim(outer(size))

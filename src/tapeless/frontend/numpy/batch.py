@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.frontend.data.arrays import broadcast_shapes, read, wrap
+from tapeless.frontend.data.dimensions import outer_dims
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
-from tapeless.ir.types import Atom, Const, Dim, Var, i64
+from tapeless.ir.core import Sweep
+from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var, i64
 
 Body = Callable[..., Sequence[Atom]]
 
@@ -27,12 +29,14 @@ def along(ctx: Context, value: Array, axes: Sequence[int], lane: Callable[[Var],
 def over_leading(ctx: Context, operands: Sequence[tuple[Var, int]], body: Body, what: str = "operands") -> Value:
     """`body` of the lanes of each operand (the last axes, as many as said); the axes before them are broadcast."""
     shape = broadcast_shapes(ctx, [v.type.shape[: v.type.rank - lane] for v, lane in operands], what)
-    results = _nest(ctx, shape, list(operands), body)
+    results = _nest(ctx, shape, list(operands), body, what)
     values = [Scalar(r) if isinstance(r, Const) or r.type.is_scalar else wrap(ctx, r) for r in results]
     return values[0] if len(values) == 1 else Sequence_(tuple(values))
 
 
-def _nest(ctx: Context, shape: tuple[Dim, ...], operands: list[tuple[Var, int]], body: Body) -> Sequence[Atom]:
+def _nest(
+    ctx: Context, shape: tuple[Dim, ...], operands: list[tuple[Var, int]], body: Body, what: str
+) -> Sequence[Atom]:
     if not shape:
         return body(*(v for v, _ in operands))
     width = shape[0]
@@ -50,9 +54,12 @@ def _nest(ctx: Context, shape: tuple[Dim, ...], operands: list[tuple[Var, int]],
         inner = list(still)
         for k, row in zip(moving, rows, strict=True):
             inner[k] = (row, operands[k][1])
-        return _nest(ctx, shape[1:], inner, body)
+        return _nest(ctx, shape[1:], inner, body, what)
 
-    return ctx.b.map(width, [operands[k][0] for k in moving], step, "m")
+    arrays = [operands[k][0] for k in moving]
+    lam = ctx.b.lam([Var("i", I64), *(Var(a.name, a.type.row()) for a in arrays)], step)
+    vars = [Var("m", Type(t.dtype, (width, *outer_dims(ctx, what, t.shape, lam)))) for t in lam.result_types]
+    return ctx.b.bind(vars, Sweep(width, tuple(arrays), lam))
 
 
 def lanes_last(ctx: Context, var: Var, axes: Sequence[int]) -> Var:

@@ -37,6 +37,7 @@ class Row:
     on_bool: str = ""
     on_int: str = ""
     only: frozenset[DType] = NUMERIC | BOOLS
+    whole: bool = False  # of the first number only what is before its point counts
 
 
 def _floating(*names: str, floats: Callable[[DType], DType] = ufunc_dtype) -> dict[str, Row]:
@@ -78,26 +79,11 @@ ROWS: dict[str, Row] = {
     "right_shift": Row("shr"),
 }
 SPECIAL: dict[str, Row] = {
-    **_floating(
-        "erf",
-        "erfc",
-        "gamma",
-        "gammaln",
-        "digamma",
-        "psi=digamma",
-        "expit",
-        "logit",
-        "xlogy",
-        "exp2",
-        "expm1",
-        "log1p",
-        "cbrt",
-        *(name for name in BORROWED if not name.startswith("scipy_")),
-        "jn=jv",
-        "yn=yv",
-        "kn=kv",
-        floats=float_dtype,
-    ),
+    **_floating("erf", "erfc", "gamma", "gammaln", "digamma", "psi=digamma", "expit", "logit", floats=float_dtype),
+    **_floating("xlogy", "exp2", "expm1", "log1p", "cbrt", "jn=jv", floats=float_dtype),
+    **_floating(*(name for name in BORROWED if not name.startswith("scipy_")), floats=float_dtype),
+    "yn": Row("yv", floating=float_dtype, whole=True),
+    "kn": Row("kv", floating=float_dtype, whole=True),
 }
 
 
@@ -112,7 +98,10 @@ def apply_row(ctx: Context, name: str, row: Row, *args: Scalar) -> Scalar:
         used = row.on_int
     if dtype.work not in op(used).dtypes & row.only:
         ctx.fail("TP104", f"{name} does not take {' and '.join(type_text(a) for a in args)}")
-    return Scalar(scalars.arithmetic(ctx, used, *(fitted(ctx, a, dtype) for a in args)))
+    numbers = [fitted(ctx, a, dtype) for a in args]
+    if row.whole:
+        numbers[0] = apply(ctx, "trunc", numbers[0])
+    return Scalar(scalars.arithmetic(ctx, used, *numbers))
 
 
 def common_dtype(args: tuple[Scalar, ...] | list[Scalar]) -> DType:

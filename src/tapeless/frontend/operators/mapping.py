@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import transpose
+from tapeless.frontend.data.dimensions import outer_dims
 from tapeless.frontend.operators.applied import (
     atoms_of,
     bound_arguments,
@@ -23,7 +24,7 @@ from tapeless.frontend.operators.applied import (
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.handlers import call_value, operator
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Static, Value, weak
-from tapeless.ir.core import Apply, Lambda, Sweep
+from tapeless.ir.core import Sweep
 from tapeless.ir.types import I64, Atom, Const, Dim, Type, Var, i64
 
 
@@ -70,41 +71,10 @@ def _map(
         return atoms_of(ctx, what, result)
 
     lam = pure_region(ctx, what, [index, *rows], make)
-    vars = [Var("m", Type(r.type.dtype, (width, *_outer_dims(ctx, what, r.type.shape, lam)))) for r in lam.body.results]
+    vars = [Var("m", Type(r.type.dtype, (width, *outer_dims(ctx, what, r.type.shape, lam)))) for r in lam.body.results]
     ctx.b.bind(vars, Sweep(width, tuple(arrays), lam))
     made: list[Value] = [ctx.new_cell(v) for v in vars]
     return rebuild(shape[0], made)
-
-
-def _outer_dims(ctx: Context, what: str, shape: tuple[Dim, ...], lam: Lambda) -> tuple[Dim, ...]:
-    """Sizes of rows must be the same for all elements: known outside."""
-    inside = {v for s in lam.body.stms for v in s.vars} | set(lam.params)
-    found: list[Dim] = []
-    for d in shape:
-        d = ctx.canon(d)
-        if isinstance(d, Var) and d in inside:
-            d = _hoist_size(ctx, what, d, lam, inside)
-        found.append(d)
-    return tuple(found)
-
-
-def _hoist_size(ctx: Context, what: str, size: Var, lam: Lambda, inside: set[Var]) -> Dim:
-    """A size computed inside from what is known outside is computed outside as well."""
-    definitions = {s.vars[0]: s for s in lam.body.stms if len(s.vars) == 1}
-
-    def outer(a: Atom) -> Atom:
-        if not isinstance(a, Var) or a not in inside:
-            return a
-        stm = definitions.get(a)
-        if stm is None or not isinstance(stm.exp, Apply):
-            ctx.shape_error(
-                "TP108",
-                f"the function given to {what} returns arrays whose size is different from element to element",
-                "return arrays of one size.",
-            )
-        return atoms.apply(ctx, stm.exp.op, *(outer(x) for x in stm.exp.args))
-
-    return ctx.atom_dim(outer(size))
 
 
 # -- vmap

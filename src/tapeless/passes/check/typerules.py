@@ -10,7 +10,6 @@ place before another. So dimensions disagree only if both are constants and diff
 
 from __future__ import annotations
 
-import builtins
 import math
 import string
 from collections.abc import Sequence
@@ -98,8 +97,7 @@ def simple_result_types(exp: Plain, bound: Sequence[Type]) -> tuple[Type, ...]:
             return ()
         case Check(cond, error, message, args):
             require_fit(cond.type, BOOL, "the condition")
-            kind = getattr(errors, error, None) or getattr(builtins, error, None)
-            require(isinstance(kind, type) and issubclass(kind, Exception), f"there is no error {error}")
+            require(errors.named(error) is not None, f"there is no error {error}")
             require(
                 _places(message) <= set(map(str, range(len(args)))), f"the message names more than {len(args)} values"
             )
