@@ -154,16 +154,18 @@ class Writer:
         return VIEW_OF.get(example.name, "{}").format(f"result{k}{path}")
 
     def feed(self, k: int, example: Example, found: list[tuple[str, Any]]) -> list[str]:
-        """Statements that make the next `t` of a result, and an array of one of its arrays."""
+        """Statements that make the next `t` of a result, and of one of its arrays. What has half the digits stays out of it."""
         terms = []
         for path, value in found:
-            part, kind = self.part(k, example, path), np.asarray(value).dtype.kind
-            terms += [f"np.sum(np.real({part}))", f"np.sum(np.imag({part}))"] if kind == "c" else [f"np.sum({part})"]
+            part, kind = self.part(k, example, path), np.asarray(value).dtype
+            if kind not in (np.float32, np.complex64):
+                faces = [f"np.real({part})", f"np.imag({part})"] if kind.kind == "c" else [part]
+                terms += [f"np.sum(np.tanh(1.0 * {face}))" for face in faces]
         if not terms:
             return []
-        lines = [f"s = 1.0 * {' + '.join(terms)}", "t = math.tanh(0.1 * s) if math.isfinite(s) else 0.25"]
+        lines = [f"s = {' + '.join(terms)}", "t = math.tanh(0.1 * s) if math.isfinite(s) else 0.25"]
         arrays = [
-            path for path, value in found if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim
+            path for path, value in found if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size
         ]
         if arrays:
             part = self.part(k, example, arrays[self.choose(len(arrays))])

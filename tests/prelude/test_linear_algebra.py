@@ -60,6 +60,10 @@ OTHER = {
     "eig, complex": (lambda x: np.linalg.eig(x), COMPLEX),
     "single precision": (lambda x: np.linalg.svd(x)[1], SQUARE.astype(np.float32)),
     "integers": (lambda x: np.linalg.eigvalsh(x), np.array([[2, 1], [1, 3]])),
+    "lstsq of a wide matrix": (lambda x, b: np.linalg.lstsq(x.T, b), TALL, VECTOR[:3]),
+    "lstsq of rank 1": (lambda x, b: np.linalg.lstsq(x, b), np.outer(VECTOR, VECTOR[:2]), SQUARE),
+    "lstsq of SciPy": (lambda x, b: scipy.linalg.lstsq(x, b), TALL, RNG.normal(size=5)),
+    "lstsq of SciPy, columns": (lambda x, b: scipy.linalg.lstsq(x, b), TALL, RNG.normal(size=(5, 2))),
     "matrix_rank": (lambda x: np.linalg.matrix_rank(x), np.ones((4, 4))),
     "matrix_rank of a stack": (lambda x: np.linalg.matrix_rank(x), STACK),
 }

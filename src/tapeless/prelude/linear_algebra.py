@@ -147,19 +147,28 @@ def cond(x: Any, p: Any = None) -> Any:
     return np.linalg.norm(x, p) * np.linalg.norm(np.linalg.inv(x), p)
 
 
-@stands_for("np.linalg.lstsq")
-def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    """Solution, residuals, rank and singular values. Residuals are given as if the matrix had full rank."""
-    a, b = _floats(a), _floats(b)
-    limit = np.finfo(a.dtype).eps * max(a.shape[0], a.shape[1]) if rcond is None else rcond
+def _least_squares(a: Any, b: Any, limit: Any) -> Any:
+    """Solution, residuals, rank and singular values."""
     u, s, vt = factorisations.singular_values(a)
     kept = _cut(s, limit)
     right = u.T @ b
     scale = _inverted(s, kept)
     x = vt.T @ (scale * right if b.ndim == 1 else scale[:, None] * right)
     rest = b - a @ x
-    residuals = np.sum(rest * rest, axis=0, keepdims=b.ndim == 1)
-    return x, residuals, np.sum(kept).astype(np.int32), s
+    return x, np.sum(rest * rest, axis=0, keepdims=b.ndim == 1), np.sum(kept), s
+
+
+def _told(residuals: Any, a: Any, rank: Any) -> Any:
+    """None of a matrix that has not more rows than columns, or not the rank of its columns."""
+    return residuals[: residuals.shape[0] if a.shape[0] > a.shape[1] and rank == a.shape[1] else 0]
+
+
+@stands_for("np.linalg.lstsq")
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    a, b = _floats(a), _floats(b)
+    limit = np.finfo(a.dtype).eps * max(a.shape[0], a.shape[1]) if rcond is None else rcond
+    x, residuals, rank, s = _least_squares(a, b, limit)
+    return x, _told(residuals, a, rank), rank.astype(np.int32), s
 
 
 @stands_for("np.linalg.multi_dot")
@@ -230,9 +239,10 @@ def scipy_eigvals(a: Any, check_finite: bool = True) -> Any:
 
 @stands_for("scipy.linalg.lstsq")
 def scipy_lstsq(a: Any, b: Any, cond: Any = None, check_finite: bool = True) -> Any:
-    """With residuals also where the matrix has not full rank."""
+    """The residual of one right side is a number, also where SciPy tells none."""
     a, b = _finite(a, check_finite), _finite(b, check_finite)
-    return lstsq(a, b, np.finfo(a.dtype).eps if cond is None else cond)
+    x, residuals, rank, s = _least_squares(a, b, np.finfo(a.dtype).eps if cond is None else cond)
+    return x, residuals[0] if b.ndim == 1 else _told(residuals, a, rank), int(rank), s
 
 
 @stands_for("scipy.linalg.qr")
