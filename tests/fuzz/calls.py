@@ -44,9 +44,11 @@ class Calls:
     source: str
     given: tuple[tuple[str, Any], ...]
     names: tuple[str, ...]  # of the functions that are called
+    strided: frozenset[str] = frozenset()  # arguments whose elements do not lie side by side
 
     def arguments(self) -> list[Any]:
-        return copy.deepcopy([value for _, value in self.given])
+        made = copy.deepcopy(dict(self.given))
+        return [_strided(value) if name in self.strided else value for name, value in made.items()]
 
     def load(self) -> Callable[..., Any]:
         path = _directory() / f"calls{next(_numbers)}.py"
@@ -58,7 +60,9 @@ class Calls:
         return found
 
     def __repr__(self) -> str:
-        return f"{self.source}\n" + "\n".join(f"{name} = {value!r}" for name, value in self.given)
+        return f"{self.source}\n" + "\n".join(
+            f"{name} = {value!r}{'  # strided' if name in self.strided else ''}" for name, value in self.given
+        )
 
 
 @cache
@@ -126,11 +130,12 @@ class Writer:
     given: dict[str, Any] = field(default_factory=lambda: {"t": 0.3})
     returned: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    strided: set[str] = field(default_factory=set)
 
     def program(self) -> Calls:
         body = "\n".join(f"    {line}" for line in [*self.lines, f"return ({', '.join([*self.returned, 't'])},)"])
         source = f"def f({', '.join(self.given)}):\n{body}\n"
-        return Calls(source, tuple(self.given.items()), tuple(self.names))
+        return Calls(source, tuple(self.given.items()), tuple(self.names), frozenset(self.strided))
 
     def piece(self, k: int, example: Example, kind: str) -> None:
         """A call, and what is made of its result. In place of `x`, it may take `x_`, which `t` has moved."""
@@ -139,6 +144,7 @@ class Writer:
         moved = {name: f"{own[name]}_" for name, value in example.given if _is_float(value) and self.choose(3)}
         self.names.append(example.name)
         self.given |= {own[name]: value for name, value in example.given}
+        self.strided |= {own[name] for name, value in example.given if _has_rows(value) and self.choose(6) == 5}
         piece = Piece(f"result{k}", f"inner{k}", renamed(example.text, own), renamed(example.text, own | moved))
         piece.moves = [f"{moved[name]} = {own[name]} * (1.0 - 0.01 * t{{}})" for name in moved]
         piece.feed = self.feed(k, example, found)
@@ -179,6 +185,17 @@ def renamed(text: str, names: dict[str, str]) -> str:
         if isinstance(node, ast.Name) and node.id in names:
             node.id = names[node.id]
     return ast.unparse(tree)
+
+
+def _has_rows(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim > 0
+
+
+def _strided(value: Any) -> Any:
+    """The same array, turned around in memory: columns side by side, and every other one of them."""
+    wide = np.zeros((2 * value.shape[-1], *reversed(value.shape[:-1])), value.dtype)
+    wide[::2] = value.T
+    return wide[::2].T
 
 
 def _is_float(value: Any) -> bool:

@@ -6,7 +6,7 @@ each test draws. The slow tests draw new programs in every run.
 
 import pytest
 
-from tests.fuzz.calls import calls
+from tests.fuzz.calls import Calls, calls
 from tests.fuzz.drawn import drawn
 from tests.fuzz.examples import NAMES, has_example
 from tests.fuzz.judges import slopes_differ, values_differ
@@ -15,6 +15,11 @@ from tests.prelude.quick import unoptimized  # noqa: F401  (for derivatives)
 
 def test_every_function_has_an_example() -> None:
     assert [n for n in NAMES if not has_example(n)] == []
+
+
+def test_wrong_slopes_are_seen() -> None:
+    wrong = Calls("def f(x):\n    return (tp.stop_gradient(x) * x,)\n", (("x", 1.5),), ())
+    assert "differences" in slopes_differ(wrong, 0)
 
 
 @pytest.mark.sampled(4)
