@@ -471,6 +471,20 @@ def test_effects_do_not_pass_each_other() -> None:
     assert text.index("between") < text.index("second")
 
 
+def test_what_relies_on_a_check_stays_behind_it() -> None:
+    """The routine must not see what the check refuses, though the two sweeps would fit: LAPACK may never come back."""
+    code = """
+        z: [n][n]f64 = map n (\\i e -> q: [n]f64 = map n (\\j -> t: f64 = mul e e; in t); in q) x
+        r: f64 = reduce n add 0.0 y
+        ok: bool = gt r 0.0
+        check ok ValueError "not positive"
+        h: [n]f64, v: [n][n]f64 = @eigh z
+        s: f64 = reduce n maximum -inf h
+    """
+    order = fused(code, "(r, s)", "(f64, f64)", rtol=1e-12)
+    assert order.index("check") < order.index("@eigh")
+
+
 def test_a_failing_check_raises_the_same_error() -> None:
     code = checked("p", "x", "first", "100.0") + '\nok: bool = lt w 0.0\ncheck ok ValueError "between"\n'
     f = program(code + "s: f64 = reduce n add 0.0 p", "s", "f64")

@@ -225,6 +225,14 @@ def test_scipy_tests_for_finite_numbers():
         lambda a: scipy.linalg.inv(a),
         lambda a: scipy.linalg.solve_triangular(a, a[0]),
         lambda a: scipy.linalg.svd(a),
+        lambda a: scipy.linalg.norm(a),
+        lambda a: scipy.linalg.det(a),
+        lambda a: scipy.linalg.eigvalsh(a),
+        lambda a: scipy.linalg.eigvals(a),
+        lambda a: scipy.linalg.svdvals(a),
+        lambda a: scipy.linalg.pinv(a),
+        lambda a: scipy.linalg.qr(a, mode="economic"),
+        lambda a: scipy.linalg.solve(a, a),
     ):
         with pytest.raises(ValueError, match="must not contain infs or NaNs"):
             tp.function(function)(a)

@@ -29,13 +29,16 @@ Attrs = Mapping[str, int | str | bool]
 
 @dataclass(frozen=True)
 class LibraryOp:
-    """`cost` counts operations in words, for people and for reports."""
+    """`cost` counts operations in words, for people and for reports. One that is `partial` is not for all operands: tests before it
+    may have ruled out those on which it fails, or never ends.
+    """
 
     name: str
     arity: int
     result_types: Callable[[Sequence[Type], Attrs], tuple[Type, ...]]
     numpy: Callable[[Sequence[Any], Attrs], tuple[Any, ...]]
     cost: str
+    partial: bool = False
 
 
 def library_op(name: str) -> LibraryOp:
@@ -195,16 +198,16 @@ def _evaluation(function: Callable[..., Any]) -> Callable[[Sequence[Any], Attrs]
 
 ROWS = (
     LibraryOp("matmul", 2, _matmul_types, _evaluation(np.matmul), "2 m k n"),
-    LibraryOp("solve", 2, _solve_types, _evaluation(np.linalg.solve), "2/3 n^3 + 2 n^2 k"),
-    LibraryOp("solve_lower", 2, _solve_types, _evaluation(_solve_lower), "n^2 k"),
-    LibraryOp("solve_upper", 2, _solve_types, _evaluation(_solve_upper), "n^2 k"),
-    LibraryOp("inv", 1, _of_matrix("inv", _same), _evaluation(np.linalg.inv), "2 n^3"),
+    LibraryOp("solve", 2, _solve_types, _evaluation(np.linalg.solve), "2/3 n^3 + 2 n^2 k", partial=True),
+    LibraryOp("solve_lower", 2, _solve_types, _evaluation(_solve_lower), "n^2 k", partial=True),
+    LibraryOp("solve_upper", 2, _solve_types, _evaluation(_solve_upper), "n^2 k", partial=True),
+    LibraryOp("inv", 1, _of_matrix("inv", _same), _evaluation(np.linalg.inv), "2 n^3", partial=True),
     LibraryOp("det", 1, _of_matrix("det", _element), _evaluation(np.linalg.det), "2/3 n^3"),
     LibraryOp("slogdet", 1, _of_matrix("slogdet", _element, _real_element), _evaluation(np.linalg.slogdet), "2/3 n^3"),
-    LibraryOp("cholesky", 1, _of_matrix("cholesky", _same), _evaluation(np.linalg.cholesky), "1/3 n^3"),
-    LibraryOp("eigh", 1, _eigh_types, _evaluation(lambda a: tuple(np.linalg.eigh(a))), "9 n^3"),
-    LibraryOp("eig", 1, _eig_types, _evaluation(lambda a: tuple(np.linalg.eig(a))), "25 n^3"),
-    LibraryOp("svd", 2, _svd_types, _evaluation(_svd), "20 m n^2"),
+    LibraryOp("cholesky", 1, _of_matrix("cholesky", _same), _evaluation(np.linalg.cholesky), "1/3 n^3", partial=True),
+    LibraryOp("eigh", 1, _eigh_types, _evaluation(lambda a: tuple(np.linalg.eigh(a))), "9 n^3", partial=True),
+    LibraryOp("eig", 1, _eig_types, _evaluation(lambda a: tuple(np.linalg.eig(a))), "25 n^3", partial=True),
+    LibraryOp("svd", 2, _svd_types, _evaluation(_svd), "20 m n^2", partial=True),
     LibraryOp("qr", 1, _qr_types, _evaluation(lambda a: tuple(np.linalg.qr(a))), "4 m n^2"),
     LibraryOp("fft", 2, _fft_types, _evaluation(_fft), "5 n log n"),
     LibraryOp("ifft", 2, _fft_types, _evaluation(_ifft), "5 n log n"),

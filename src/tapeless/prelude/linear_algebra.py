@@ -82,7 +82,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     return SVDResult(u, s, vt)
 
 
-@stands_for("np.linalg.svdvals", "scipy.linalg.svdvals")
+@stands_for("np.linalg.svdvals")
 def svdvals(x: Any) -> Any:
     return each_matrix(factorisations.singular_values, _floats(x))[1]
 
@@ -253,8 +253,13 @@ def scipy_qr(a: Any, mode: str = "full", check_finite: bool = True) -> Any:
 
 
 @stands_for("scipy.linalg.eigvalsh")
-def scipy_eigvalsh(a: Any, lower: bool = True) -> Any:
-    return eigvalsh(a, "L" if lower else "U")
+def scipy_eigvalsh(a: Any, lower: bool = True, check_finite: bool = True) -> Any:
+    return eigvalsh(_finite(a, check_finite), "L" if lower else "U")
+
+
+@stands_for("scipy.linalg.svdvals")
+def scipy_svdvals(a: Any, check_finite: bool = True) -> Any:
+    return svdvals(_finite(a, check_finite))
 
 
 @stands_for("scipy.linalg.svd")
@@ -356,7 +361,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 @stands_for("scipy.linalg.norm")
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
-    return np.linalg.norm(a, ord, axis, keepdims)
+    return np.linalg.norm(_finite(a, check_finite), ord, axis, keepdims)
 
 
 @stands_for("scipy.linalg.pinv")

@@ -74,6 +74,8 @@ def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
     a = np.asarray(x)
     if a.ndim < 2:
         raise ValueError("The input array must be at least a 2-dimensional array.")
+    if not np.issubdtype(a.dtype, np.inexact):
+        a = a.astype(np.float64)
     if isinstance(ord, str):
         if ord != "fro":
             refuse("this norm of a matrix cannot be compiled", "use 'fro', 1 or np.inf.")

@@ -133,7 +133,7 @@ def cosm1(x: Any) -> Any:
 
 @stands_for("scipy.special.radian")
 def radian(d: Any, m: Any, s: Any) -> Any:
-    return ((d * 60.0 + m) * 60.0 + s) * (math.pi / 648000.0)
+    return np.multiply((d * 60.0 + m) * 60.0 + s, math.pi / 648000.0)  # a number of NumPy's
 
 
 def _turned(x: Any) -> Any:

@@ -7,7 +7,8 @@ Note [Trading places]
 Two neighbours may trade places unless
   * one uses what the other binds,
   * both have ordered effects: checks, prints, tested positions. Updates of accumulators have no order,
-  * the first has such an effect and the second an untested position: that may be inside only because the test held, or
+  * the first has such an effect and the second an untested position, or a library routine that is not for all operands: the position
+    may be inside, and the operands be right, only because the test held, or
   * one consumes memory that the other looks at. Arrays are values, so the results would be right all the same, but a
     reader that comes after the consumer costs a copy of the array (`consumption.py`).
 Memory is judged by groups of names: views, rows of a sweep, new versions by an update, carried values and results of
@@ -57,6 +58,7 @@ from tapeless.ir.effects import is_effect
 from tapeless.ir.node import node
 from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import Atom, Var
+from tapeless.ops.library import library_op
 from tapeless.passes.analysis.facts import axis_is_inside
 
 Names = dict[Var, None]  # a set that keeps its order, so that a program is compiled to the same code every time
@@ -71,7 +73,7 @@ class Footprint:
     consumed: frozenset[Var]  # of names bound inside too
     ordered: bool  # Note [Trading places]
     size: int
-    bare: bool  # has positions that are not tested
+    bare: bool  # may rely on tests before it
 
     def must_precede(self, later: Footprint) -> bool:
         """Do effects keep it in front of what comes after it?"""
@@ -157,7 +159,9 @@ def is_ordered(exp: Exp) -> bool:
 
 
 def is_bare(exp: Exp) -> bool:
-    """Has it, regions aside, a position that is neither tested nor inside in any case?"""
+    """Is it, regions aside, a position that is neither tested nor inside in any case, or a routine that not all operands suit?"""
+    if isinstance(exp, Library):
+        return library_op(exp.name).partial
     if not isinstance(exp, Index | Update | UpdateAcc):
         return False
     shape = exp.array.type.shape if not isinstance(exp, UpdateAcc) else exp.acc.type.shape
