@@ -60,6 +60,17 @@ def test_m_check_grads_shows_entries_of_second_derivatives():
         tp.check_grads(constant_slope, (X[:2],), modes="rev")
 
 
+def test_check_grads_takes_complex_numbers():
+    z = np.array([1.5 - 0.5j, 0.25 + 2j])
+    tp.check_grads(lambda z, x: (abs(z), z * x, {"c": np.conj(z) ** 2, "n": 3}), (z, X[:2]), order=2)
+    tp.check_grads(lambda x: (x * 1j, x**2), (X,), order=2)
+    tp.check_grads(lambda z: z.real * z, (2 - 1j,), order=2)
+    tp.check_grads(lambda z: z.imag * z, (z.astype(np.complex64),), order=1)
+    says = r"gives -?[0-9.e-]+ for the derivative of result\[1\].(real|imag) by z\[1\].(real|imag), differences"
+    with pytest.raises(AssertionError, match=says):
+        tp.check_grads(lambda z: wrong(z), (z,), order=1)
+
+
 def test_m_check_grads_refuses_to_check_nothing():
     for order in (0, -1, True, 1.5):
         with pytest.raises(ValueError, match="order is 1 or more"):

@@ -3,6 +3,9 @@
 `compare` takes a function and floats; gives an `Entry` for each derivative that was looked at. `check_grads` raises for
 the worst one. In reverse mode all results are weighed and pulled back at once; only where that shows an error is the
 one result looked for that has it, so that what is shown is always an entry of the Jacobian.
+
+Complex numbers are looked at part by part: in the place of one, the last index is 0 for the real part and 1 for the imaginary
+one. The adjoint of x + i y has the slope by y with the other sign, as in JAX.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ class Limits:
     eps: float | None = None
 
     def error(self, found: float, expected: float, size: float, leaf: Any) -> float:
-        usual = TOLERANCE[np.asarray(leaf).dtype.itemsize]
+        usual = TOLERANCE[_parts(leaf).dtype.itemsize]
         limit = (usual if self.atol is None else self.atol) + (usual if self.rtol is None else self.rtol) * size
         difference = abs(found - expected)
         if difference == 0.0:
@@ -76,7 +79,7 @@ def check_grads(
 ) -> None:
     """Compares derivatives up to `order` with differences; raises AssertionError that names the worst entry.
 
-    Every argument that is a float or an array of floats is varied, entry by entry (some of them, where there are many).
+    Every argument of floats or complex numbers is varied, entry by entry (some of them, where there are many).
     """
     worst = max(compare(f, args, order, modes, Limits(atol, rtol, eps)), key=lambda e: e.error)
     if worst.error > 1:
@@ -179,14 +182,16 @@ class _Check:
         if not results:
             return
         paths = pytree.leaf_paths(pytree.flatten(out)[1])
-        labels = {(k, at): label(paths[k] + _at(at)) for k, at in results}
+        values = pytree.flatten(out)[0]
+        labels = {(k, at): label(paths[k] + _at(values[k], at)) for k, at in results}
         places = [(k, at) for k, leaf in enumerate(self.leaves) for at in _places(leaf, rng)]
         columns = {p: _difference(f, self.leaves, self.tree, *p, self.limits.eps) for p in places}
 
         def entry(result: Place, by: Place, mode: str, found: float) -> Entry:
             expected = float(columns[by][result[0]][result[1]])
             error = self.limits.error(found, expected, abs(expected), self.leaves[by[0]])
-            return Entry(labels[result], self.paths[by[0]] + _at(by[1]), mode, depth, found, expected, error)
+            where = self.paths[by[0]] + _at(self.leaves[by[0]], by[1])
+            return Entry(labels[result], where, mode, depth, found, expected, error)
 
         if "rev" in self.modes:
             yield from self.backwards(f, out, columns, results, entry, rng)
@@ -195,7 +200,7 @@ class _Check:
                 tangents = pytree.unflatten(self.tree, _unit(self.leaves, by))
                 moved = pytree.flatten(jvp(f, self.args, tangents)[1])[0]
                 for result in results:
-                    yield entry(result, by, "forward", float(np.asarray(moved[result[0]])[result[1]]))
+                    yield entry(result, by, "forward", float(_parts(moved[result[0]])[result[1]]))
         if order > 1:
             yield from self.higher(f, out, order, labels, results, depth, rng)
 
@@ -207,12 +212,15 @@ class _Check:
         values, tree = pytree.flatten(out)
         pullback = vjp(f, *self.args)[1]
 
+        def slopes(weights: list[Any]) -> list[Any]:
+            adjoints = pytree.flatten(pullback(pytree.unflatten(tree, _conjugate(weights))))[0]
+            return _conjugate(adjoints)
+
         def pulled(weights: list[Any], by: Place) -> float:
-            adjoints = pytree.flatten(pullback(pytree.unflatten(tree, weights)))[0]
-            return float(np.asarray(adjoints[by[0]])[by[1]])
+            return float(_parts(slopes(weights)[by[0]])[by[1]])
 
         def error(weights: list[Any], by: Place, found: float) -> tuple[float, float]:
-            parts = [np.asarray(weights[k])[at] * columns[by][k][at] for k, at in results]
+            parts = [_parts(weights[k])[at] * columns[by][k][at] for k, at in results]
             expected = float(sum(parts))
             size = float(sum(map(abs, parts)))
             return self.limits.error(found, expected, size, self.leaves[by[0]]), expected
@@ -222,9 +230,9 @@ class _Check:
             return error(some, by, pulled(some, by))[0]
 
         weights = _weights(values, results, rng)
-        adjoints = pytree.flatten(pullback(pytree.unflatten(tree, weights)))[0]
+        together = slopes(weights)
         for by in columns:
-            found = float(np.asarray(adjoints[by[0]])[by[1]])
+            found = float(_parts(together[by[0]])[by[1]])
             off, expected = error(weights, by, found)
             if off <= 1 and len(results) > 1:
                 shown = entry(results[0], by, "reverse", found)
@@ -244,7 +252,7 @@ class _Check:
         values, tree = pytree.flatten(out)
 
         def of(weights: list[Any], what: str) -> list[Entry]:
-            gradient = _gradient(f, pytree.unflatten(tree, weights))
+            gradient = _gradient(f, pytree.unflatten(tree, _conjugate(weights)))
             label = lambda path: f"d({what})/d({self.named(path)})"  # noqa: E731
             return list(self.entries(gradient, order - 1, label, depth + 1))
 
@@ -265,11 +273,21 @@ class _Check:
 
 
 def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, float) or (isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind == "f")
+    return isinstance(leaf, float | complex) or (isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "fc")
+
+
+def _parts(leaf: Any) -> Any:
+    """The real numbers of a leaf."""
+    array = np.asarray(leaf)
+    return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else array
+
+
+def _conjugate(leaves: list[Any]) -> list[Any]:
+    return [x if not _is_number(x) else x.conjugate() for x in leaves]
 
 
 def _all(leaf: Any) -> list[tuple[int, ...]]:
-    return list(np.ndindex(np.shape(leaf)))
+    return list(np.ndindex(np.shape(_parts(leaf))))
 
 
 def _places(leaf: Any, rng: np.random.Generator) -> list[tuple[int, ...]]:
@@ -281,7 +299,10 @@ def _places(leaf: Any, rng: np.random.Generator) -> list[tuple[int, ...]]:
 
 def _moved(leaves: list[Any], k: int, place: tuple[int, ...], by: float) -> list[Any]:
     changed = np.array(leaves[k])
-    changed[place] += by
+    if changed.dtype.kind == "c":
+        changed[place[:-1]] += (by, by * 1j)[place[-1]]
+    else:
+        changed[place] += by
     new = list(leaves)
     new[k] = changed if isinstance(leaves[k], np.ndarray) else type(leaves[k])(changed[()])
     return new
@@ -307,16 +328,21 @@ def _weights(values: list[Any], results: list[Place], rng: np.random.Generator) 
         return _unit(values, results[0])
     return [
         x if not _is_number(x)
-        else np.asarray(rng.uniform(0.5, 1.5, x.shape)).astype(x.dtype) if isinstance(x, np.ndarray)
-        else type(x)(rng.uniform(0.5, 1.5))
+        else np.asarray(_random(rng, x)).astype(x.dtype) if isinstance(x, np.ndarray)
+        else type(x)(_random(rng, x))
         for x in values
     ]  # fmt: skip
+
+
+def _random(rng: np.random.Generator, x: Any) -> Any:
+    numbers = rng.uniform(0.5, 1.5, np.shape(_parts(x)))
+    return numbers[..., 0] + 1j * numbers[..., 1] if np.iscomplexobj(x) else numbers
 
 
 def _only(weights: list[Any], places: Sequence[Place]) -> list[Any]:
     found = _zeros(weights)
     for k, at in places:
-        found = _moved(found, k, at, float(np.asarray(weights[k])[at]))
+        found = _moved(found, k, at, float(_parts(weights[k])[at]))
     return found
 
 
@@ -340,16 +366,20 @@ def _difference(
     f: Callable[..., Any], leaves: list[Any], tree: Any, k: int, place: tuple[int, ...], eps: float | None
 ) -> list[Any]:
     """The derivative of all results by one entry, from four values around it; None of what is not a float."""
-    x = float(np.asarray(leaves[k])[place])
-    step = eps if eps is not None else STEP[np.asarray(leaves[k]).dtype.itemsize] * max(1.0, abs(x))
+    numbers = _parts(leaves[k])
+    step = eps if eps is not None else STEP[numbers.dtype.itemsize] * max(1.0, abs(float(numbers[place])))
 
     def at(by: float) -> list[Any]:  # in double precision
         found = pytree.flatten(_called(f, _moved(leaves, k, place, by), tree))[0]
-        return [np.asarray(v, np.float64) if _is_number(v) else None for v in found]
+        return [np.asarray(_parts(v), np.float64) if _is_number(v) else None for v in found]
 
     near = zip(at(step), at(-step), at(2 * step), at(-2 * step), strict=True)
     return [None if a is None else (8 * (a - b) - (c - d)) / (12 * step) for a, b, c, d in near]
 
 
-def _at(place: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, place))}]" if place else ""
+def _at(leaf: Any, place: tuple[int, ...]) -> str:
+    """A place in a leaf, as one would write it."""
+    part = ""
+    if np.iscomplexobj(leaf):
+        place, part = place[:-1], (".real", ".imag")[place[-1]]
+    return (f"[{', '.join(map(str, place))}]" if place else "") + part
