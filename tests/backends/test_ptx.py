@@ -139,7 +139,10 @@ def test_allocation_inside_a_kernel_is_refused():
         ptx(program([], [For(var("i"), i64(0), i64(4), (Alloc(Buffer("h", f64, Space.heap), i64(3)),), tag=Tag.grid)]))
 
 
-@pytest.mark.parametrize("name", ["log", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "pow"])
+@pytest.mark.parametrize(
+    "name",
+    ["exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "pow"],
+)
 @pytest.mark.parametrize("dtype", [DType.c128, DType.c64], ids=lambda d: d.value)
 def test_formulas_of_complex_functions(name, dtype, monkeypatch):
     """On the CPU, in place of the library."""

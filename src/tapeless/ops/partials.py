@@ -277,7 +277,7 @@ TRANSCENDENTAL: dict[str, Partials] = {
     "log": (lambda b, r, x: b("reciprocal", x),),
     "log2": (lambda b, r, x: b("div", 1 / math.log(2), x),),
     "log10": (lambda b, r, x: b("div", 1 / math.log(10), x),),
-    "log1p": (lambda b, r, x: b("reciprocal", b("add", x, 1.0)),),
+    "log1p": (lambda b, r, x: b("reciprocal", _plus_one(b, x)),),
     "sin": (lambda b, r, x: b("cos", x),),
     "cos": (lambda b, r, x: b("neg", b("sin", x)),),
     "tan": (_tan,),

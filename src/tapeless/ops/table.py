@@ -318,7 +318,7 @@ ROUNDING = (
     _unary("trunc", FLOATS, np.trunc, Intrinsic("trunc"), monotone=True),
 )
 
-# Complex operands where `cmath` takes them.
+# Complex operands where NumPy takes them.
 TRANSCENDENTAL = (
     _unary("sqrt", INEXACT, np.sqrt, Intrinsic("sqrt"), DIVIDE, monotone=True, singular_at=AT_ZERO),
     _unary("times_root", FLOATS, lambda x: x * np.sqrt(x), Special("times_root"), DIVIDE + 1, monotone=True, singular_at=((-1.0,),), word="sqrt"),
@@ -328,17 +328,17 @@ TRANSCENDENTAL = (
         "exp", np.exp, INEXACT, monotone=True, nonnegative=True, singular_at=LARGE[1:],
         inverse=(Inverse("log", rounded=FLOATS),),
     ),
-    _libm("exp2", np.exp2, monotone=True, nonnegative=True, singular_at=LARGE[1:]),
+    _libm("exp2", np.exp2, INEXACT, monotone=True, nonnegative=True, singular_at=LARGE[1:]),
     _libm(
-        "expm1", np.expm1, monotone=True, singular_at=LARGE[1:], inverse=(Inverse("log1p", rounded=FLOATS),)
+        "expm1", np.expm1, INEXACT, monotone=True, singular_at=LARGE[1:], inverse=(Inverse("log1p", rounded=FLOATS),)
     ),
     _libm(
         "log", np.log, INEXACT, monotone=True, singular_at=AT_ZERO, inverse=(Inverse("exp", rounded=FLOATS),)
     ),
-    _libm("log2", np.log2, monotone=True, singular_at=AT_ZERO),
+    _libm("log2", np.log2, INEXACT, monotone=True, singular_at=AT_ZERO),
     _libm("log10", np.log10, INEXACT, monotone=True, singular_at=AT_ZERO),
     _libm(
-        "log1p", np.log1p, monotone=True, singular_at=AT_ONES[:1], inverse=(Inverse("expm1", rounded=FLOATS),)
+        "log1p", np.log1p, INEXACT, monotone=True, singular_at=AT_ONES[:1], inverse=(Inverse("expm1", rounded=FLOATS),)
     ),
     _libm("sin", np.sin, INEXACT),
     _libm("cos", np.cos, INEXACT),

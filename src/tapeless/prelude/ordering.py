@@ -26,6 +26,26 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
     return order
 
 
+def complex_order(z: Any, axis: Any) -> Any:
+    """np.argsort of complex numbers: real parts first, then imaginary parts; behind them those with a part that is NaN, the
+    imaginary one, the real one, both.
+    """
+    missing = 2 * np.isnan(z.real).astype(np.int64) + np.isnan(z.imag)
+    return np.lexsort((z.imag, z.real, missing), axis=axis)
+
+
+def complex_sorted(z: Any, axis: Any) -> Any:
+    return np.take_along_axis(z, complex_order(z, axis), axis=axis)
+
+
+@stands_for("np.sort_complex")
+def sort_complex(a: Any) -> Any:
+    x = np.asarray(a)
+    if x.dtype.kind != "c":
+        refuse("np.sort_complex takes complex numbers here", "use np.sort, or .astype(complex).")
+    return np.sort(x)
+
+
 @stands_for("np.partition")
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect") -> Any:
     """NumPy leaves the order of the parts open: here all is in order."""
@@ -60,9 +80,7 @@ def nanargmin(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 
 
 def _without_nan(a: Any, instead: Any, axis: Any) -> Any:
-    if a.dtype.kind == "c":
-        refuse("extrema of complex numbers cannot be compiled", "use np.abs first.")
-    if a.dtype.kind != "f":
+    if a.dtype.kind != "f" and a.dtype.kind != "c":
         return a
     if np.any(np.all(np.isnan(a), axis=axis)):
         raise ValueError("All-NaN slice encountered")

@@ -72,7 +72,6 @@ def tan(w: Writer, real: DType, z: Value) -> Value:
 
 FORMULAS: dict[str, Formula] = {
     "log": log,
-    "log10": log,
     "sqrt": sqrt,
     "sin": _mixed("sin cosh", "cos sinh"),
     "cos": _mixed("cos cosh", "sin sinh", sign=True),

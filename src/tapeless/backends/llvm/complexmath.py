@@ -18,7 +18,7 @@ from tapeless.ir.target import Target
 from tapeless.ir.types import DType
 
 LIBRARY = {
-    "log": "clog", "log10": "clog", "sqrt": "csqrt", "sin": "csin", "cos": "ccos", "tan": "ctan",
+    "log": "clog", "sqrt": "csqrt", "sin": "csin", "cos": "ccos", "tan": "ctan",
     "asin": "casin", "acos": "cacos", "atan": "catan", "sinh": "csinh", "cosh": "ccosh", "tanh": "ctanh",
     "asinh": "casinh", "acosh": "cacosh", "atanh": "catanh",
 }  # fmt: skip
@@ -67,6 +67,18 @@ def apply_complex(w: Writer, name: str, dtype: DType, args: Sequence[Value]) -> 
             return (w.op(join, "i1", *(predicate(w, real, [part], False) for part in args[0])),)
         case "exp":
             return exponential(w, real, args[0])
+        case "exp2":
+            return exponential(w, real, _scaled(w, real, args[0], math.log(2)))
+        case "expm1":
+            return exponential_minus_one(w, real, args[0])
+        case "log2":
+            return _scaled(w, real, _function(w, "log", real, args[0]), 1 / math.log(2))
+        case "log10":
+            return _scaled(w, real, _function(w, "log", real, args[0]), 1 / math.log(10))
+        case "log1p":
+            x, y = args[0]
+            shifted = w.fp("fadd", kind, x, literal(1, real)[0], exact=True), y
+            return FORMULAS["log"](w, real, shifted)
         case "sinc":
             zero = apply_complex(w, "eq", dtype, [args[0], literal(0, dtype)])
             ratio = divide(w, real, _function(w, "sin", real, args[0]), args[0])
@@ -116,7 +128,7 @@ def reciprocal(w: Writer, real: DType, z: Value) -> Value:
 
 def exponential(w: Writer, real: DType, z: Value) -> Value:
     """exp(x) (cos y + i sin y), which vectorises. A large x is taken in two steps, so that only the product overflows;
-    y = 0 stays, exp(-inf) is 0 for any y, and exp(inf) infinite, where the products would be NaN.
+    y = 0 stays, and where y is not finite exp(-inf) is 0 and exp(inf) infinite, where the products would be NaN.
     """
     kind, (x, y) = REGISTER[real], z
     infinite = literal(math.inf, real)[0]
@@ -127,14 +139,29 @@ def exponential(w: Writer, real: DType, z: Value) -> Value:
     rest = w.select(large, kind, w.fp("fsub", kind, x, literal(step, real)[0], exact=True), x)
     scale = w.select(large, kind, literal(math.exp(step), real)[0], literal(1, real)[0])
     e = call_libm(w, "exp", real, [rest])
-    nothing = w.let(f"fcmp oeq {kind} {e}, {zero}")
+    nothing = w.op("and", "i1", turning, w.let(f"fcmp oeq {kind} {e}, {zero}"))
     flat = w.let(f"fcmp oeq {kind} {y}, {zero}")
     parts = []
-    for function, at_zero in (("cos", w.fp("fmul", kind, e, scale, exact=True)), ("sin", y)):
+    signed = w.intrinsic("copysign", kind, zero, y)
+    for function, at_zero, end in (("cos", w.fp("fmul", kind, e, scale, exact=True), zero), ("sin", y, signed)):
         part = w.fp("fmul", kind, e, call_libm(w, function, real, [y]), exact=True)
         part = w.select(flat, kind, at_zero, w.fp("fmul", kind, part, scale, exact=True))
-        parts.append(w.select(nothing, kind, zero, part))
+        parts.append(w.select(nothing, kind, end, part))
     return w.select(endless, kind, infinite, parts[0]), parts[1]
+
+
+def exponential_minus_one(w: Writer, real: DType, z: Value) -> Value:
+    """(exp(x) - 1) cos(y) - 2 sin(y / 2)^2 + i exp(x) sin(y): no digits are lost near 0."""
+    kind, (x, y) = REGISTER[real], z
+    half = call_libm(w, "sin", real, [w.fp("fmul", kind, y, literal(0.5, real)[0])])
+    rest = w.fp("fmul", kind, literal(2, real)[0], w.fp("fmul", kind, half, half))
+    grown = w.fp("fmul", kind, call_libm(w, "expm1", real, [x]), call_libm(w, "cos", real, [y]))
+    turned = w.fp("fmul", kind, call_libm(w, "exp", real, [x]), call_libm(w, "sin", real, [y]))
+    return w.fp("fsub", kind, grown, rest), turned
+
+
+def _scaled(w: Writer, real: DType, z: Value, factor: float) -> Value:
+    return tuple(w.fp("fmul", REGISTER[real], part, literal(factor, real)[0]) for part in z)
 
 
 def _widened(w: Writer, real: DType, value: Value) -> Value:
@@ -147,15 +174,10 @@ def _narrowed(w: Writer, real: DType, value: Value) -> Value:
 
 def _function(w: Writer, name: str, real: DType, z: Value) -> Value:
     if has_library(w):
-        result = _narrowed(w, real, call_complex(w, LIBRARY[name], _widened(w, real, z)))
-    elif name in FORMULAS:
-        result = FORMULAS[name](w, real, z)
-    else:
-        raise NotImplementedError(f"complex {name} on this target")
-    if name == "log10":
-        factor = literal(1 / math.log(10), real)[0]
-        result = tuple(w.fp("fmul", REGISTER[real], part, factor) for part in result)
-    return result
+        return _narrowed(w, real, call_complex(w, LIBRARY[name], _widened(w, real, z)))
+    if name in FORMULAS:
+        return FORMULAS[name](w, real, z)
+    raise NotImplementedError(f"complex {name} on this target")
 
 
 def has_library(w: Writer) -> bool:

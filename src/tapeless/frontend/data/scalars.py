@@ -314,6 +314,8 @@ def compare(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
     if x.dtype.work not in row(op).dtypes:
         if x.dtype is DType.bool:
             x, y = Scalar(convert(ctx, x.atom, DType.i64)), Scalar(convert(ctx, y.atom, DType.i64))
+        elif not python:
+            return Scalar(before(ctx, op, x.atom, y.atom))
         else:
             ctx.fail("TP104", f"'{symbol}' is not supported between {type_text(a)} and {type_text(b)}")
     return Scalar(apply(ctx, op, x.atom, y.atom), python)
@@ -328,6 +330,19 @@ def _compare_integers(ctx: Context, op: str, a: Atom, b: Atom) -> Atom:
     signs = apply(ctx, op, *(select(ctx, v, i64(-1), i64(0)) for v in below))
     near = apply(ctx, op, convert(ctx, x, DType.u64), convert(ctx, y, DType.u64))
     return select(ctx, logical_or(ctx, *below), signs, near)
+
+
+def before(ctx: Context, op: str, a: Atom, b: Atom) -> Atom:
+    """`op` is a row of comparison. Complex numbers are ordered as NumPy has it: by their real parts, and where these are
+    equal by their imaginary parts. NaN in any part is in no order.
+    """
+    if not a.type.dtype.is_complex:
+        return apply(ctx, op, a, b)
+    (ar, br), (ai, bi) = ([apply(ctx, part, z) for z in (a, b)] for part in ("real", "imag"))
+    strict = {"le": "lt", "ge": "gt"}.get(op, op)
+    known = apply(ctx, "and", apply(ctx, "eq", ai, ai), apply(ctx, "eq", bi, bi))
+    first = apply(ctx, "and", apply(ctx, strict, ar, br), known)
+    return apply(ctx, "or", first, apply(ctx, "and", apply(ctx, "eq", ar, br), apply(ctx, op, ai, bi)))
 
 
 def _compare_exactly(ctx: Context, op: str, a: Atom, b: Atom) -> Atom:

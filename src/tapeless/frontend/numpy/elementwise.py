@@ -15,7 +15,7 @@ from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arguments import write_out
 from tapeless.frontend.data.arrays import elementwise
 from tapeless.frontend.data.atoms import apply, convert, select
-from tapeless.frontend.data.scalars import compare, fitted, truth
+from tapeless.frontend.data.scalars import before, compare, fitted, truth
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import Handler, register
 from tapeless.frontend.state.values import Scalar, Static, Value
@@ -80,8 +80,9 @@ ROWS: dict[str, Row] = {
 }
 SPECIAL: dict[str, Row] = {
     **_floating("erf", "erfc", "gamma", "gammaln", "digamma", "psi=digamma", "expit", "logit", floats=float_dtype),
-    **_floating("xlogy", "exp2", "expm1", "log1p", "cbrt", "jn=jv", floats=float_dtype),
+    **{name: Row(name, floating=float_dtype, only=FLOATS) for name in ("exp2", "expm1", "log1p", "cbrt")},
     **_floating(*(name for name in BORROWED if not name.startswith("scipy_")), floats=float_dtype),
+    **_floating("xlogy", "jn=jv", floats=float_dtype),
     "yn": Row("yv", floating=float_dtype, whole=True),
     "kn": Row("kv", floating=float_dtype, whole=True),
 }
@@ -203,6 +204,27 @@ def sign(ctx: Context, x: Scalar) -> Scalar:
     return Scalar(apply(ctx, "complex", *(select(ctx, unknown, nan, p) for p in parts)))
 
 
+def extremum(name: str) -> ScalarRule:
+    """np.maximum and its kin: a row for real numbers, a choice in the order of complex ones (Note [Ties] of ops/table.py)."""
+
+    def rule(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
+        a, b = together(ctx, x, y)
+        if not a.type.dtype.is_complex:
+            return apply_row(ctx, f"np.{name}", ROWS[name], x, y)
+        greatest, loses = name.endswith("max") or name == "maximum", name.startswith("f")
+        first = apply(ctx, "or", before(ctx, "ge" if greatest else "le", a, b), apply(ctx, "isnan", b if loses else a))
+        return Scalar(select(ctx, first, a, b))
+
+    return rule
+
+
+def rint(ctx: Context, x: Scalar) -> Scalar:
+    if not x.dtype.is_complex:
+        return apply_row(ctx, "np.rint", ROWS["rint"], x)
+    parts = [apply(ctx, "rint", apply(ctx, part, x.atom)) for part in ("real", "imag")]
+    return Scalar(apply(ctx, "complex", *parts))
+
+
 def logical(row: str) -> ScalarRule:
     return lambda ctx, x, y: Scalar(apply(ctx, row, truth(ctx, x), truth(ctx, y)))
 
@@ -213,6 +235,8 @@ def comparison(name: str) -> ScalarRule:
 
 def _xlog1py(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
     a, b = together(ctx, x, y, floating=float_dtype)
+    if a.type.dtype.is_complex:
+        ctx.fail("TP104", "special.xlog1py does not take complex numbers")
     product = apply(ctx, "mul", a, apply(ctx, "log1p", b))
     trivial = apply(ctx, "and", apply(ctx, "eq", a, zero_of(a.type.dtype)), apply(ctx, "eq", b, b))
     return Scalar(select(ctx, trivial, zero_of(a.type.dtype), product))
@@ -291,6 +315,8 @@ RULES: dict[str, tuple[int, ScalarRule]] = {
     "np.conj": (1, conj),
     "np.angle": (1, angle),
     "np.sign": (1, sign),
+    "np.rint": (1, rint),
+    **{f"np.{name}": (2, extremum(name)) for name in ("maximum", "minimum", "fmax", "fmin")},
     "np.logical_and": (2, logical("and")),
     "np.logical_or": (2, logical("or")),
     "np.logical_xor": (2, logical("xor")),

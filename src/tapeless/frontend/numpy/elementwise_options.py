@@ -12,7 +12,17 @@ import numpy as np
 from tapeless.frontend.data.arguments import dtype_of, flag, integer, known, numeric, optional_number
 from tapeless.frontend.data.arrays import elementwise, read
 from tapeless.frontend.data.atoms import apply, convert, select
-from tapeless.frontend.numpy.elementwise import ROWS, Row, ScalarRule, apply_row, imag, real, together, where
+from tapeless.frontend.numpy.elementwise import (
+    ROWS,
+    Row,
+    ScalarRule,
+    apply_row,
+    extremum,
+    imag,
+    real,
+    together,
+    where,
+)
 from tapeless.frontend.numpy.reductions import all_, python_bool
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy
@@ -29,7 +39,7 @@ def clip(ctx: Context, x: Scalar, low: Scalar, high: Scalar) -> Scalar:
 def _bounded(ctx: Context, name: str, x: Scalar, bound: Scalar) -> Scalar:
     if x.weak and bound.weak:  # np.clip(3, 1, 2) is a NumPy number
         x, bound = Scalar(x.atom), Scalar(bound.atom)
-    return apply_row(ctx, "np.clip", ROWS[name], x, bound)
+    return extremum(name)(ctx, x, bound)
 
 
 def isclose(ctx: Context, x: Scalar, y: Scalar, rtol: float, atol: float, equal_nan: bool) -> Scalar:
@@ -177,8 +187,11 @@ def _nan_to_num(
     given = [v for v in operands if v != Static(None)]
 
     def rule(value: Scalar, fill: Scalar, *bounds: Scalar) -> Scalar:
-        if any(v.dtype.is_complex for v in (value, fill, *bounds)):
-            ctx.fail("TP103", "np.nan_to_num of complex numbers cannot be compiled", "apply it to x.real and x.imag.")
+        if any(v.dtype.is_complex for v in (fill, *bounds)):
+            ctx.fail("TP104", "np.nan_to_num fills parts of numbers, with real numbers")
+        if value.dtype.is_complex:
+            parts = [rule(Scalar(apply(ctx, part, value.atom)), fill, *bounds).atom for part in ("real", "imag")]
+            return Scalar(apply(ctx, "complex", *parts))
         if value.dtype not in FLOATS:
             return Scalar(apply(ctx, "identity", value.atom))
         dtype, atom = value.dtype, value.atom

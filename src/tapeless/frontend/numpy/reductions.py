@@ -14,13 +14,13 @@ from tapeless.frontend.data.arrays import read
 from tapeless.frontend.data.atoms import apply, convert, select
 from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.data.python_operators import binary_values, compare_values
-from tapeless.frontend.data.scalars import arithmetic
+from tapeless.frontend.data.scalars import arithmetic, before
 from tapeless.frontend.numpy.batch import lanes_last, over_leading
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value, weak
-from tapeless.ir.core import Lambda, Reduction, Sweep
-from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, i64
-from tapeless.ops.op import COMPLEX
+from tapeless.ir.core import At, Lambda, Reduction, Sweep
+from tapeless.ir.types import I64, Atom, Const, DType, Type, Var, const, i64
+from tapeless.ops.op import COMPLEX, Nan
 from tapeless.ops.table import TABLE
 from tapeless.ops.unsigned import UNSIGNED
 
@@ -164,12 +164,18 @@ def _extremum(names: Sequence[str], row: str, on_bool: str, word: str) -> Callab
     @known(*names)
     def body(ctx: Context, a: Value, axis: Value | None = None, keepdims: Value | None = None) -> Value:
         value = array(ctx, name, a)
-        no_complex(ctx, name, value)
         where = axes(ctx, name, axis, value.type.rank, lenient=True)
         message = f"zero-size array to reduction operation {word} which has no identity"
         refuse_empty(ctx, reduced_size(ctx, value, where), message)
         used = on_bool if value.type.dtype is DType.bool else row
-        return over_lanes(ctx, name, value, where, keepdims, lambda lane: [fold(ctx, used, [lane])])
+
+        def lane(var: Var) -> list[Atom]:
+            if not var.type.dtype.is_complex:
+                return [fold(ctx, used, [var])]
+            var = _flat(ctx, var)  # there is no row for these
+            return [ctx.b.index(var, [At(winner(ctx, row, var))])]
+
+        return over_lanes(ctx, name, value, where, keepdims, lane)
 
     return body
 
@@ -192,18 +198,12 @@ def _position(name: str, row: str, word: str) -> Callable[..., Value]:
     @known(name)
     def body(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
         value = array(ctx, name, a)
-        no_complex(ctx, name, value)
         if isinstance(axis, Sequence_):
             ctx.fail("TP104", f"{name} works along one axis or over all of them, not {type_text(axis)}")
         where = axes(ctx, name, axis, value.type.rank, lenient=True)
         refuse_empty(ctx, reduced_size(ctx, value, where), f"attempt to get {word} of an empty sequence")
 
-        def lane(var: Var) -> list[Atom]:
-            if var.type.rank > 1:
-                var = ctx.b.reshape(var, [ctx.atom_dim(total_size(ctx, var.type.shape))])
-            return [winner(ctx, row, var)]
-
-        return over_lanes(ctx, name, value, where, keepdims, lane)
+        return over_lanes(ctx, name, value, where, keepdims, lambda lane: [winner(ctx, row, _flat(ctx, lane))])
 
     return body
 
@@ -211,31 +211,42 @@ def _position(name: str, row: str, word: str) -> Callable[..., Value]:
 LAST = i64(2**63 - 1)
 
 
+def _flat(ctx: Context, var: Var) -> Var:
+    return ctx.b.reshape(var, [ctx.atom_dim(total_size(ctx, var.type.shape))]) if var.type.rank > 1 else var
+
+
 def winner(ctx: Context, row: str, var: Var) -> Atom:
-    """The position of the extremum of a vector; `row` is the comparison of a better element with another."""
+    """The position of the extremum of a vector, by a row of extrema."""
     dtype = DType.i32 if var.type.dtype is DType.bool else combined_in(ctx, row, var.type.dtype)
     number, place = Type(dtype), I64
+    means = TABLE[row].extremum
+    assert means is not None
 
     def better(a: Var, i: Var, b: Var, j: Var) -> list[Atom]:
-        beats, same = apply(ctx, row, b, a), apply(ctx, "eq", a, b)
-        if dtype.is_float:
+        beats, same = before(ctx, "gt" if means.greatest else "lt", b, a), apply(ctx, "eq", a, b)
+        if dtype.is_float or dtype.is_complex:
             nan_a, nan_b = apply(ctx, "isnan", a), apply(ctx, "isnan", b)
-            beats = apply(ctx, "or", beats, apply(ctx, "and", nan_b, apply(ctx, "not", nan_a)))
+            ahead, behind = (nan_b, nan_a) if means.nan is Nan.wins else (nan_a, nan_b)
+            beats = apply(ctx, "or", beats, apply(ctx, "and", ahead, apply(ctx, "not", behind)))
             same = apply(ctx, "or", same, apply(ctx, "and", nan_a, nan_b))
         earlier = apply(ctx, "and", same, apply(ctx, "lt", j, i))
         right = apply(ctx, "or", beats, earlier)
         return [select(ctx, right, b, a), select(ctx, right, j, i)]
 
     params = [Var("a", number), Var("i", place), Var("b", number), Var("j", place)]
-    worst = neutral_of("maximum" if row == "gt" else "minimum", dtype)
-    reduction = Reduction(ctx.b.lam(params, better), (worst, LAST), True)
+    reduction = Reduction(ctx.b.lam(params, better), (_worst(row, dtype), LAST), True)
     lam = ctx.b.lam([Var("i", I64), Var("x", var.type.row())], lambda i, x: [convert(ctx, x, dtype), i])
     results = [Var("r", number), Var("k", place)]
     return ctx.b.bind(results, Sweep(ctx.canon(var.type.shape[0]), (var,), lam, (reduction,)))[1]
 
 
-argmax = _position("np.argmax", "gt", "argmax")
-argmin = _position("np.argmin", "lt", "argmin")
+def _worst(row: str, dtype: DType) -> Const:
+    part = neutral_of(row, dtype.real)
+    return const(complex(part.value, part.value), dtype) if dtype.is_complex else part
+
+
+argmax = _position("np.argmax", "maximum", "argmax")
+argmin = _position("np.argmin", "minimum", "argmin")
 
 
 # -- truth

@@ -16,9 +16,10 @@ from tapeless.frontend.numpy.library_calls import library
 from tapeless.frontend.numpy.reductions import no_complex
 from tapeless.frontend.numpy.shapes import LAST, WHOLE, flat
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.core import At
 from tapeless.ir.types import Atom, DType, Var, const, i64, zero_of
+from tapeless.prelude import ordering
 
 axis_argument = axis  # a parameter of the same name hides it
 
@@ -27,8 +28,12 @@ def _sorted(ctx: Context, name: str, value: Array, place: int) -> Array:
     """Vectors along an axis through a library operation; bools are sorted as integers, and u64 as i64 of the same
     order.
     """
-    no_complex(ctx, f"np.{name}", value)
     kind = value.type.dtype
+    if kind.is_complex:
+        function = ordering.complex_sorted if name == "sort" else ordering.complex_order
+        found = small_functions.inline(ctx, function, [value, weak(place)])
+        assert isinstance(found, Array)
+        return found
     inner = DType.i32 if kind is DType.bool else kind.work
 
     def lane(var: Var) -> Atom:
@@ -71,6 +76,8 @@ def sort_in_place(ctx: Context, value: Array, axis: Value | None) -> None:
 @known("np.searchsorted")
 def searchsorted(ctx: Context, a: Value, v: Value, side: Value | None = None) -> Value:
     table, wanted = array(ctx, "np.searchsorted", a), numeric(ctx, "np.searchsorted", v)
+    for operand in (table, wanted):
+        no_complex(ctx, "np.searchsorted", operand)
     where = text(ctx, "np.searchsorted: side", side, "left")
     if table.type.rank != 1 or where not in ("left", "right"):
         ctx.fail("TP112", "np.searchsorted takes a vector, and 'left' or 'right'")

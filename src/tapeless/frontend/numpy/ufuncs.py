@@ -25,7 +25,7 @@ from tapeless.frontend.data.arrays import (
 )
 from tapeless.frontend.numpy.batch import along
 from tapeless.frontend.numpy.elementwise import ScalarRule, rule_of
-from tapeless.frontend.numpy.reductions import all_, any_, max_, min_, no_complex, prod, sum_
+from tapeless.frontend.numpy.reductions import all_, any_, max_, min_, prod, sum_
 from tapeless.frontend.numpy.scans import cumprod, cumsum, running
 from tapeless.frontend.numpy.shapes import FIRST, reshaped
 from tapeless.frontend.numpy.small_functions import inline
@@ -87,9 +87,8 @@ def _along_axis(full: str, ufunc: np.ufunc, name: str) -> Callable[..., Value] |
         function = ACCUMULATE.get(ufunc.__name__)
         if function is not None:
             return function(ctx, value, axis)
-        if ufunc.__name__ in SCANS:
-            kind = value.type.dtype
-            no_complex(ctx, full, value)
+        kind = value.type.dtype
+        if ufunc.__name__ in SCANS and not kind.is_complex:
             row = SCANS[ufunc.__name__][kind is DType.bool]
             place = axis_argument(ctx, full, axis, value.type.rank)
             return along(ctx, value, [place], lambda lane: running(ctx, row, lane, kind))
