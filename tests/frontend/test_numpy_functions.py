@@ -830,7 +830,7 @@ REFUSED = [  # the code and a part of the message
     ("TP103", "make random numbers outside", lambda n: np.random.rand(n), 3),
     ("TP103", ".tolist of an array", lambda a: a.tolist(), V),
     ("TP103", ".view of an array", lambda a: a.view(np.int64), V),
-    ("TP112", "the argument 'where' cannot be compiled", lambda a: np.sum(a, where=a > 0), V),
+    ("TP112", "the argument 'where' cannot be compiled", lambda a: np.average(a, where=a > 0), V),
     ("TP112", "np.sin takes 1 argument", lambda a: np.sin(a, a, a), V),
     ("TP112", "np.clip is missing the argument 'a'", lambda a: np.clip(), V),
     ("TP112", "takes 2 arguments, but 1 were given", lambda a: np.maximum(a), V),

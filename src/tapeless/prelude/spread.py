@@ -6,35 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from tapeless.prelude import chosen
 from tapeless.prelude.registry import refuse, stands_for
 
 
-def root(squares: Any) -> Any:
-    """The square root of sums of squares: flat where they are 0, where its slope times theirs would be inf times 0."""
-    return np.where(squares == 0, 0, np.sqrt(np.where(squares == 0, 1, squares)))
-
-
 @stands_for("np.nanvar")
-def nanvar(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
-    x = np.asarray(a)
-    if dtype is not None:
-        x = x.astype(dtype)
-    if x.dtype.kind != "f" and x.dtype.kind != "c":
-        x = x.astype(float)
-    missing = np.isnan(x)
-    count = np.sum(~missing, axis=axis, keepdims=True)
-    center = np.sum(np.where(missing, 0, x), axis=axis, keepdims=True) / count.astype(x.dtype)
-    away = np.where(missing, 0, x - center)
-    squares = np.sum(away.real**2 + away.imag**2 if x.dtype.kind == "c" else away**2, axis=axis, keepdims=True)
-    free = count - ddof
-    some = np.maximum(free, 1).astype(squares.dtype)
-    result = np.where(free > 0, squares / some, np.asarray(np.nan, dtype=squares.dtype))
-    return result if keepdims else np.sum(result, axis=axis)
+def nanvar(
+    a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False, where: Any = True
+) -> Any:
+    return chosen.nanvar(a, axis, dtype, ddof, keepdims, where)
 
 
 @stands_for("np.nanstd")
-def nanstd(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
-    return root(np.nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
+def nanstd(
+    a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False, where: Any = True
+) -> Any:
+    return chosen.root(chosen.nanvar(a, axis, dtype, ddof, keepdims, where))
 
 
 @stands_for("np.cov")

@@ -14,15 +14,15 @@ from functools import reduce
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arguments import write_out
 from tapeless.frontend.data.arrays import elementwise
-from tapeless.frontend.data.atoms import apply, convert, select
+from tapeless.frontend.data.atoms import apply, convert, lazy_if, select
 from tapeless.frontend.data.scalars import before, compare, fitted, truth
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import Handler, register
-from tapeless.frontend.state.values import Scalar, Static, Value
+from tapeless.frontend.state.values import Array, Scalar, Static, Value, weak
 from tapeless.ir.types import Atom, DType, const, one_of, zero_of
 from tapeless.ops.borrowed import BORROWED
 from tapeless.ops.op import BOOLS, FLOATS, NUMERIC
-from tapeless.ops.promotion import float_dtype, promote, ufunc_dtype
+from tapeless.ops.promotion import KIND, float_dtype, promote, ufunc_dtype
 from tapeless.ops.table import op
 
 ScalarRule = Callable[..., Scalar]  # (ctx, *numbers) -> number
@@ -345,20 +345,45 @@ def rule_of(name: str) -> tuple[int, ScalarRule] | None:
     return op(row.op).arity, lambda ctx, *args: apply_row(ctx, name, row, *args)
 
 
+def _where_chosen(ctx: Context, name: str, rule: ScalarRule, args: list[Value], where: Value, out: Value) -> Value:
+    """f(..., out=a, where=mask): `a` takes the results that the mask chooses; the others are not even computed."""
+    if not isinstance(out, Array):
+        ctx.fail("TP112", f"{name}: where without out leaves elements open", "give an array: out=np.zeros(...).")
+    kind = out.type.dtype
+
+    def element(chosen: Scalar, old: Scalar, *numbers: Scalar) -> Scalar:
+        if chosen.dtype is not DType.bool:
+            ctx.fail("TP104", f"{name}: 'where' must be made of bools, not {type_text(chosen)}")
+
+        def made() -> Atom:
+            result = rule(ctx, *numbers)
+            if KIND[result.dtype] > KIND[kind]:
+                ctx.fail(
+                    "TP104", f"{name}: results of {result.dtype.numpy.name} do not fit into 'out', {kind.numpy.name}"
+                )
+            return convert(ctx, result.atom, kind)
+
+        return Scalar(lazy_if(ctx, chosen.atom, made, lambda: old.atom, old.atom.type))
+
+    return write_out(ctx, name, out, elementwise(ctx, element, [where, out, *args], name))
+
+
 def _handler(name: str) -> Handler:
     found = rule_of(name)
     assert found is not None
     count, rule = found
 
     def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
-        out = keywords.get("out", Static(None))
+        out, where = (keywords.get(key, Static(None)) for key in ("out", "where"))
         for key in keywords:
-            if key != "out":
+            if key not in ("out", "where"):
                 ctx.fail("TP112", f"{name}: the argument '{key}' cannot be compiled", "leave it out.")
         if len(args) == count + 1:
             out = args.pop()
         if len(args) != count:
             ctx.call_error(f"{name} takes {count} argument{'s' * (count != 1)}, but {len(args)} were given")
+        if where not in (Static(None), weak(True)):
+            return _where_chosen(ctx, name, rule, args, where, out)
         result = elementwise(ctx, lambda *s: rule(ctx, *s), args, name)
         return result if out == Static(None) else write_out(ctx, name, out, result)
 

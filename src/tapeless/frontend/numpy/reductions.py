@@ -10,12 +10,13 @@ import ast
 from collections.abc import Callable, Sequence
 
 from tapeless.frontend.data.arguments import array, axes, dtype, dtype_of, flag, known, numeric
-from tapeless.frontend.data.arrays import read
-from tapeless.frontend.data.atoms import apply, convert, select
+from tapeless.frontend.data.arrays import broadcast_to, elementwise, map_nest, read
+from tapeless.frontend.data.atoms import apply, convert, lazy_if, select
 from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.data.python_operators import binary_values, compare_values
 from tapeless.frontend.data.scalars import arithmetic, before
 from tapeless.frontend.numpy.batch import lanes_last, over_leading
+from tapeless.frontend.numpy.elementwise import extremum
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.core import At, Lambda, Reduction, Sweep
@@ -101,6 +102,38 @@ def no_complex(ctx: Context, name: str, value: Scalar | Array) -> None:
         ctx.fail("TP104", f"{name} does not take complex numbers", "use np.abs first.")
 
 
+def chosen(ctx: Context, name: str, value: Array, where: Value | None, instead: Const) -> Array:
+    """where=mask: elements that are not chosen count as `instead`."""
+    if where is None or where == weak(True):
+        return value
+    mask = numeric(ctx, f"{name}: where", where)
+    if dtype_of(mask) is not DType.bool:
+        ctx.fail("TP104", f"{name}: 'where' must be made of bools, not {type_text(mask)}")
+    if isinstance(mask, Array) and mask.type.rank > value.type.rank:
+        ctx.fail("TP202", f"{name}: 'where' has more dimensions than the array")
+    shape = ctx.dims(value.type.shape)
+    flags = broadcast_to(ctx, mask, shape, DType.bool, f"{name}: where")
+    operands = [Scalar(flags) if not isinstance(flags, Var) or not shape else flags, read(ctx, value)]
+    return ctx.new_cell(map_nest(ctx, lambda m, x: Scalar(select(ctx, m.atom, x.atom, instead)), operands, shape))
+
+
+Starting = Callable[[Scalar, Scalar], Scalar]
+
+
+def started(ctx: Context, name: str, initial: Value | None, result: Value, combine: Starting) -> Value:
+    """initial=number: what the reduction starts with, in the type of its result."""
+    if initial is None:
+        return result
+    first = numeric(ctx, f"{name}: initial", initial)
+    made = numeric(ctx, name, result)
+    if not isinstance(first, Scalar):
+        ctx.fail("TP104", f"{name}: 'initial' must be a number, not {type_text(first)}")
+    if first.dtype.is_complex and not dtype_of(made).is_complex:
+        ctx.fail("TP104", f"{name}: a complex 'initial' does not fit {dtype_of(made).numpy.name}")
+    start = Scalar(convert(ctx, first.atom, dtype_of(made)))
+    return elementwise(ctx, lambda x: combine(start, x), [made], name)
+
+
 # -- sums and products
 
 
@@ -111,16 +144,25 @@ def widened(dtype: DType) -> DType:
     return DType.i64 if dtype is DType.bool or dtype.is_int else dtype
 
 
-def _total(name: str, row: str) -> Callable[..., Value]:
+def _total(name: str, row: str, missing: bool = False) -> Callable[..., Value]:
+    """With `missing`, NaN counts as the neutral element."""
+
     def body(
-        ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None
-    ) -> Value:
+        ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None,
+        initial: Value | None = None, where: Value | None = None,
+    ) -> Value:  # fmt: skip
         value = array(ctx, name, a)
         kind = dtype_argument(ctx, dtype) or widened(value.type.dtype)
-        where = axes(ctx, name, axis, value.type.rank, lenient=True)
-        return over_lanes(
-            ctx, name, value, where, keepdims, lambda lane: [fold(ctx, row, [lane], lambda x: convert(ctx, x, kind))]
-        )
+        value = chosen(ctx, name, value, where, neutral_of(row, value.type.dtype))
+        reduced = axes(ctx, name, axis, value.type.rank, lenient=True)
+
+        def element(x: Atom) -> Atom:
+            y = convert(ctx, x, kind)
+            numbers = x.type.dtype.is_float or x.type.dtype.is_complex
+            return select(ctx, apply(ctx, "isnan", x), neutral_of(row, kind), y) if missing and numbers else y
+
+        made = over_lanes(ctx, name, value, reduced, keepdims, lambda lane: [fold(ctx, row, [lane], element)])
+        return started(ctx, name, initial, made, lambda x, y: Scalar(arithmetic(ctx, row, x.atom, y.atom)))
 
     return body
 
@@ -132,27 +174,8 @@ prod = known("np.prod")(_total("np.prod", "mul"))
 NAMES = {"Add": sum_, "Mult": prod}  # by Python operator
 
 
-def _ignoring_nan(name: str, row: str) -> None:
-    """np.nansum and np.nanprod: NaN counts as the neutral element."""
-
-    @known(name)
-    def body(
-        ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None
-    ) -> Value:
-        value = array(ctx, name, a)
-        kind = dtype_argument(ctx, dtype) or widened(value.type.dtype)
-
-        def element(x: Atom) -> Atom:
-            y = convert(ctx, x, kind)
-            numbers = x.type.dtype.is_float or x.type.dtype.is_complex
-            return y if not numbers else select(ctx, apply(ctx, "isnan", x), neutral_of(row, kind), y)
-
-        where = axes(ctx, name, axis, value.type.rank, lenient=True)
-        return over_lanes(ctx, name, value, where, keepdims, lambda lane: [fold(ctx, row, [lane], element)])
-
-
-_ignoring_nan("np.nansum", "add")
-_ignoring_nan("np.nanprod", "mul")
+known("np.nansum")(_total("np.nansum", "add", missing=True))
+known("np.nanprod")(_total("np.nanprod", "mul", missing=True))
 
 
 # -- extrema
@@ -162,20 +185,35 @@ def _extremum(names: Sequence[str], row: str, on_bool: str, word: str) -> Callab
     name = names[0]
 
     @known(*names)
-    def body(ctx: Context, a: Value, axis: Value | None = None, keepdims: Value | None = None) -> Value:
+    def body(
+        ctx: Context, a: Value, axis: Value | None = None, keepdims: Value | None = None, initial: Value | None = None,
+        where: Value | None = None,
+    ) -> Value:  # fmt: skip
         value = array(ctx, name, a)
-        where = axes(ctx, name, axis, value.type.rank, lenient=True)
+        reduced = axes(ctx, name, axis, value.type.rank, lenient=True)
         message = f"zero-size array to reduction operation {word} which has no identity"
-        refuse_empty(ctx, reduced_size(ctx, value, where), message)
+        if initial is None:
+            if where not in (None, weak(True)):
+                ctx.fail(
+                    "TP112", f"{name}: where without initial cannot be compiled", "say what it starts with: initial="
+                )
+            refuse_empty(ctx, reduced_size(ctx, value, reduced), message)
+        else:
+            value = chosen(ctx, name, value, where, _worst(row, value.type.dtype))
         used = on_bool if value.type.dtype is DType.bool else row
 
         def lane(var: Var) -> list[Atom]:
             if not var.type.dtype.is_complex:
                 return [fold(ctx, used, [var])]
             var = _flat(ctx, var)  # there is no row for these
-            return [ctx.b.index(var, [At(winner(ctx, row, var))])]
+            worst, place = _worst(row, var.type.dtype), winner(ctx, row, var)
+            if initial is None:
+                return [ctx.b.index(var, [At(place)])]
+            some, kind = apply(ctx, "ne", place, LAST), Type(var.type.dtype)
+            return [lazy_if(ctx, some, lambda: ctx.b.index(var, [At(place)]), lambda: worst, kind)]
 
-        return over_lanes(ctx, name, value, where, keepdims, lane)
+        made = over_lanes(ctx, name, value, reduced, keepdims, lane)
+        return started(ctx, name, initial, made, lambda x, y: extremum(row)(ctx, x, y))
 
     return body
 
@@ -241,6 +279,9 @@ def winner(ctx: Context, row: str, var: Var) -> Atom:
 
 
 def _worst(row: str, dtype: DType) -> Const:
+    if dtype is DType.bool:
+        means = TABLE[row].extremum
+        return const(means is not None and not means.greatest, dtype)
     part = neutral_of(row, dtype.real)
     return const(complex(part.value, part.value), dtype) if dtype.is_complex else part
 
@@ -254,14 +295,17 @@ argmin = _position("np.argmin", "minimum", "argmin")
 
 def _truth(name: str, row: str) -> Callable[..., Value]:
     @known(name)
-    def body(ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None) -> Value:
+    def body(
+        ctx: Context, a: Value, axis: Value | None = None, *, keepdims: Value | None = None, where: Value | None = None
+    ) -> Value:
         value = array(ctx, name, a)
-        where = axes(ctx, name, axis, value.type.rank, lenient=True)
+        value = chosen(ctx, name, value, where, const(row == "and", value.type.dtype))
+        reduced = axes(ctx, name, axis, value.type.rank, lenient=True)
         return over_lanes(
             ctx,
             name,
             value,
-            where,
+            reduced,
             keepdims,
             lambda lane: [fold(ctx, row, [lane], lambda x: convert(ctx, x, DType.bool))],
         )

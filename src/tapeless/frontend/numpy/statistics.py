@@ -6,6 +6,7 @@ Takes an array with axis and keepdims, gives floats: one small program for each 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from tapeless.frontend.data.arguments import array, axes, axis, dtype, known, numeric, optional_number, vector
 from tapeless.frontend.data.arrays import elementwise, map_nest
@@ -21,10 +22,11 @@ from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Scalar, Static, Value, weak
 from tapeless.ir.types import Atom, DType, Var, const, one_of, zero_of
 from tapeless.ops.promotion import float_dtype
+from tapeless.prelude import chosen
 from tapeless.prelude.exponentials import weighted_logsumexp
 
 dtype_argument, axis_argument = dtype, axis  # parameters of the same names hide them
-NO = weak(False)
+NO, YES = weak(False), weak(True)
 
 
 def mean_of(ctx: Context, lane: Var, kind: DType) -> Atom:
@@ -32,20 +34,30 @@ def mean_of(ctx: Context, lane: Var, kind: DType) -> Atom:
     return apply(ctx, "div", total, convert(ctx, total_size(ctx, lane.type.shape), kind))
 
 
+def _inlined(ctx: Context, function: Callable[..., Any], *args: Value | None) -> Value:
+    return inline(ctx, function, [Static(None) if a is None else a for a in args])
+
+
 @known("np.mean")
 def mean(
-    ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None
-) -> Value:
+    ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None, *,
+    where: Value | None = None,
+) -> Value:  # fmt: skip
+    if where not in (None, YES):
+        return _inlined(ctx, chosen.mean, a, axis, dtype, keepdims or NO, where)
     value = array(ctx, "np.mean", a)
     kind = dtype_argument(ctx, dtype) or float_dtype(value.type.dtype)
-    where = axes(ctx, "np.mean", axis, value.type.rank)
-    return over_lanes(ctx, "np.mean", value, where, keepdims, lambda lane: [mean_of(ctx, lane, kind)])
+    reduced = axes(ctx, "np.mean", axis, value.type.rank)
+    return over_lanes(ctx, "np.mean", value, reduced, keepdims, lambda lane: [mean_of(ctx, lane, kind)])
 
 
 @known("np.nanmean")
 def nanmean(
-    ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None
-) -> Value:
+    ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, keepdims: Value | None = None, *,
+    where: Value | None = None,
+) -> Value:  # fmt: skip
+    if where not in (None, YES):
+        return _inlined(ctx, chosen.nanmean, a, axis, dtype, keepdims or NO, where)
     value = array(ctx, "np.nanmean", a)
     kind = dtype_argument(ctx, dtype) or float_dtype(value.type.dtype)
 
@@ -57,8 +69,8 @@ def nanmean(
         count = fold(ctx, "add", [row], lambda x: there(convert(ctx, x, kind), one_of(kind)))
         return [apply(ctx, "div", total, count)]
 
-    where = axes(ctx, "np.nanmean", axis, value.type.rank, lenient=True)
-    return over_lanes(ctx, "np.nanmean", value, where, keepdims, lane)
+    reduced = axes(ctx, "np.nanmean", axis, value.type.rank, lenient=True)
+    return over_lanes(ctx, "np.nanmean", value, reduced, keepdims, lane)
 
 
 def variance(ctx: Context, lane: Var, kind: DType, ddof: float) -> Atom:
@@ -97,25 +109,27 @@ def absolute_square(ctx: Context, x: Atom, product: str = "mul") -> Atom:
     return squares[0] if len(squares) == 1 else apply(ctx, "add", *squares)
 
 
-def _spread(name: str, finish: Callable[[Context, Atom], Atom]) -> Callable[..., Value]:
+def _spread(name: str, finish: Callable[[Context, Atom], Atom], masked: Callable[..., Any]) -> Callable[..., Value]:
     @known(name)
     def body(
         ctx: Context, a: Value, axis: Value | None = None, dtype: Value | None = None, ddof: Value | None = None,
-        keepdims: Value | None = None,
+        keepdims: Value | None = None, *, where: Value | None = None,
     ) -> Value:  # fmt: skip
+        if where not in (None, YES):
+            return _inlined(ctx, masked, a, axis, dtype, ddof or weak(0), keepdims or NO, where)
         value = array(ctx, name, a)
         kind = dtype_argument(ctx, dtype) or float_dtype(value.type.dtype)
         less = float(optional_number(ctx, f"{name}: ddof", ddof) or 0)
-        where = axes(ctx, name, axis, value.type.rank)
+        reduced = axes(ctx, name, axis, value.type.rank)
         return over_lanes(
-            ctx, name, value, where, keepdims, lambda lane: [finish(ctx, variance(ctx, lane, kind, less))]
+            ctx, name, value, reduced, keepdims, lambda lane: [finish(ctx, variance(ctx, lane, kind, less))]
         )
 
     return body
 
 
-var = _spread("np.var", lambda ctx, x: x)
-std = _spread("np.std", root)
+var = _spread("np.var", lambda ctx, x: x, chosen.var)
+std = _spread("np.std", root, chosen.std)
 
 
 @known("np.average")

@@ -72,10 +72,18 @@ def ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
 def _along_axis(full: str, ufunc: np.ufunc, name: str) -> Callable[..., Value] | None:
     """Unlike np.sum, these methods work along axis 0 unless told otherwise; None still means all axes."""
 
-    def reduce(ctx: Context, array: Value, axis: Value | None = FIRST, keepdims: Value | None = None) -> Value:
+    def reduce(
+        ctx: Context, array: Value, axis: Value | None = FIRST, keepdims: Value | None = None,
+        initial: Value | None = None, where: Value | None = None,
+    ) -> Value:  # fmt: skip
         function = REDUCE.get(ufunc.__name__)
-        if function is not None:
-            return function(ctx, array, axis, keepdims=keepdims)
+        start = {} if initial is None else {"initial": initial}
+        truth = ufunc.__name__ in ("logical_and", "logical_or")
+        if function is not None and not (truth and start):
+            return function(ctx, array, axis, keepdims=keepdims, where=where, **start)
+        for key, value in (("initial", initial), ("where", where)):
+            if value is not None:
+                ctx.fail("TP112", f"{full}: the argument '{key}' cannot be compiled", "leave it out.")
         return inline(ctx, ufunc_methods.reduced, [Static(ufunc), array, axis or Static(None), keepdims or weak(False)])
 
     def accumulate(ctx: Context, array: Value, axis: Value | None = FIRST) -> Value:
