@@ -77,12 +77,21 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     u, s, vt = each_matrix(factorisations.singular_values, _floats(a))
     if not compute_uv:
         return s
-    if full_matrices and a.shape[-1] != a.shape[-2]:
-        raise ValueError("np.linalg.svd of a matrix that is not square: pass full_matrices=False")
+    if full_matrices:
+        u = each_matrix(_completed, u)
+        vt = np.conj(_turned(each_matrix(_completed, np.conj(_turned(vt)))))
     return SVDResult(u, s, vt)
 
 
-@stands_for("np.linalg.svdvals")
+def _completed(q: Any) -> Any:
+    """A square matrix whose first columns are those of q."""
+    rest = np.zeros((q.shape[0], q.shape[0] - q.shape[1]), dtype=q.dtype)
+    if q.shape[0] > q.shape[1]:
+        rest[...] = factorisations.complement(q)
+    return np.concatenate([q, rest], axis=1)
+
+
+@stands_for("np.linalg.svdvals", "scipy.linalg.svdvals")
 def svdvals(x: Any) -> Any:
     return each_matrix(factorisations.singular_values, _floats(x))[1]
 
@@ -96,9 +105,12 @@ def _qr_of(a: Any) -> Any:
 
 @stands_for("np.linalg.qr")
 def qr(a: Any, mode: str = "reduced") -> Any:
-    if mode not in ("reduced", "r"):
-        refuse("np.linalg.qr: this mode cannot be compiled", "use 'reduced' or 'r'.")
+    if mode not in ("reduced", "r", "complete"):
+        refuse("np.linalg.qr: this mode cannot be compiled", "use 'reduced', 'complete' or 'r'.")
     q, r = each_matrix(_qr_of, _floats(a))
+    if mode == "complete":
+        below = np.zeros((*r.shape[:-2], q.shape[-2] - q.shape[-1], r.shape[-1]), dtype=r.dtype)
+        return QRResult(each_matrix(_completed, q), np.concatenate([r, below], axis=-2))
     return r if mode == "r" else QRResult(q, r)
 
 
@@ -119,10 +131,8 @@ def pinv(a: Any, rcond: Any = None) -> Any:
     a = _floats(a)
     u, s, vt = each_matrix(factorisations.singular_values, a)
     limit = 1e-15 if rcond is None else rcond
-    scaled = _inverted(s, _cut(s, limit))[..., :, None] * np.swapaxes(u, -1, -2)
-    return (
-        np.matmul(np.swapaxes(vt, -1, -2), np.conj(scaled)) if np.iscomplexobj(a) else np.swapaxes(vt, -1, -2) @ scaled
-    )
+    scaled = _inverted(s, _cut(s, limit))[..., :, None] * np.conj(_turned(u))
+    return np.matmul(np.conj(_turned(vt)), scaled)
 
 
 @stands_for("np.linalg.matrix_rank")
@@ -151,11 +161,12 @@ def _least_squares(a: Any, b: Any, limit: Any) -> Any:
     """Solution, residuals, rank and singular values."""
     u, s, vt = factorisations.singular_values(a)
     kept = _cut(s, limit)
-    right = u.T @ b
+    right = np.conj(u.T) @ b
     scale = _inverted(s, kept)
-    x = vt.T @ (scale * right if b.ndim == 1 else scale[:, None] * right)
+    x = np.conj(vt.T) @ (scale * right if b.ndim == 1 else scale[:, None] * right)
     rest = b - a @ x
-    return x, np.sum(rest * rest, axis=0, keepdims=b.ndim == 1), np.sum(kept), s
+    residuals = np.sum(rest.real**2 + rest.imag**2, axis=0, keepdims=b.ndim == 1)
+    return x, residuals, np.sum(kept), s
 
 
 def _told(residuals: Any, a: Any, rank: Any) -> Any:
@@ -247,9 +258,10 @@ def scipy_lstsq(a: Any, b: Any, cond: Any = None, check_finite: bool = True) -> 
 
 @stands_for("scipy.linalg.qr")
 def scipy_qr(a: Any, mode: str = "full", check_finite: bool = True) -> Any:
-    if mode != "economic":
-        refuse("scipy.linalg.qr: only mode='economic' can be compiled", "pass it.")
-    return tuple(qr(_finite(a, check_finite)))
+    if mode not in ("full", "r", "economic"):
+        refuse("scipy.linalg.qr: this mode cannot be compiled", "use 'full' or 'economic'.")
+    q, r = qr(_finite(a, check_finite), "reduced" if mode == "economic" else "complete")
+    return (r,) if mode == "r" else (q, r)
 
 
 @stands_for("scipy.linalg.eigvalsh")

@@ -17,7 +17,7 @@ WRITTEN: dict[str, Callable[..., Any]] = {}  # by dotted name: "np.pad", "scipy.
 # The modules that write functions of a library, which are read once somebody has imported that.
 MODULES = {
     "scipy.fft": ("scipy_transforms",),
-    "scipy.linalg": ("linear_algebra",),
+    "scipy.linalg": ("linear_algebra", "banded", "structured", "matrix_functions"),
     "numpy": (
         "applying",
         "coefficients",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 
+import numpy as np
+
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.python.flow import NEXT, Flow, branch, flow
 from tapeless.frontend.python.rules import evaluate, statement
@@ -47,7 +49,8 @@ def run_raise(ctx: Context, s: ast.Raise) -> Flow:
             ctx.fail("TP101", "only 'raise SomeError(\"message\")' can be compiled")
     known = lookup(ctx, error)
     raised = known.value if isinstance(known, Static) else None
-    if not (isinstance(raised, type) and issubclass(raised, Exception) and getattr(builtins, error, None) is raised):
+    known_by_name = getattr(builtins, error, None) or getattr(np.linalg, error, None)
+    if not (isinstance(raised, type) and issubclass(raised, Exception) and known_by_name is raised):
         ctx.fail("TP101", f"'{error}' is not a built-in exception", "raise ValueError, RuntimeError or the like.")
     return _fail(ctx, error, message)
 
