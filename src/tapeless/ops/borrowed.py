@@ -5,7 +5,8 @@ neighbouring function, never a difference of two that cancel, but near zeros of 
 
 Note [Orders]
 Most functions have a slope by the last operand only. By an order or a shape there is no closed form, and asking for that
-slope is an error: `_none` says so.
+slope is an error: `_none` says so. Slopes by shapes that are None here are added by functions of the prelude (`SHAPED`), through
+which alone these rows are called.
 """
 
 from __future__ import annotations
@@ -181,14 +182,21 @@ def _beta_density(b: Scalars, p: Atom, q: Atom, x: Atom) -> Atom:
 
 
 def _student_density(b: Scalars, v: Atom, t: Atom) -> Atom:
+    """With endless degrees of freedom, that of the normal distribution."""
+    endless = b("isinf", v)
+    normal = b("mul", b("exp", b("mul", b("square", t), -0.5)), 1 / ROOT_2PI)
+    return b("select", endless, normal, _finite_student_density(b, b("select", endless, 1.0, v), t))
+
+
+def _finite_student_density(b: Scalars, v: Atom, t: Atom) -> Atom:
     log = b("sub", b("gammaln", _half(b, b("add", v, 1.0))), b("gammaln", _half(b, v)))
     tail = b("mul", _half(b, b("add", v, 1.0)), b("log1p", b("div", b("square", t), v)))
     return b("div", b("exp", b("sub", log, tail)), b("sqrt", b("mul", v, math.pi)))
 
 
-def _incomplete(name: str, sign: float) -> Borrowed:
+def _incomplete(sign: float) -> Borrowed:
     """The slope of the distribution function is the density."""
-    return Borrowed((_none(name, "shape"), lambda b, r, a, x: b("mul", _gamma_density(b, a, x), sign)), ((0.5, 0.0),))
+    return Borrowed((None, lambda b, r, a, x: b("mul", _gamma_density(b, a, x), sign)), ((0.5, 0.0),))
 
 
 def _quantile(name: str, sign: float) -> Borrowed:
@@ -205,19 +213,19 @@ def _of_beta(b: Scalars, p: Atom, q: Atom) -> Atom:
     return _digammas(b, p, b("add", p, q))
 
 
-SHAPES = (_none("betainc", "first shape"), _none("betainc", "second shape"))
+SHAPES = (_none("betaincinv", "first shape"), _none("betaincinv", "second shape"))
 
 GAMMA = {
-    "gammainc": _incomplete("gammainc", 1.0),
-    "gammaincc": _incomplete("gammaincc", -1.0),
+    "gammainc": _incomplete(1.0),
+    "gammaincc": _incomplete(-1.0),
     "gammaincinv": _quantile("gammaincinv", 1.0),
     "gammainccinv": _quantile("gammainccinv", -1.0),
-    "betainc": Borrowed((*SHAPES, lambda b, r, p, q, x: _beta_density(b, p, q, x)), ((0.5, 0.5, 0.0),)),
-    "betaincc": Borrowed((*SHAPES, lambda b, r, p, q, x: b("neg", _beta_density(b, p, q, x))), ((0.5, 0.5, 0.0),)),
+    "betainc": Borrowed((None, None, lambda b, r, p, q, x: _beta_density(b, p, q, x)), ((0.5, 0.5, 0.0),)),
+    "betaincc": Borrowed((None, None, lambda b, r, p, q, x: b("neg", _beta_density(b, p, q, x))), ((0.5, 0.5, 0.0),)),
     "betaincinv": Borrowed(
         (*SHAPES, lambda b, r, p, q, y: b("reciprocal", _beta_density(b, p, q, r))), ((2.0, 2.0, 0.0), (2.0, 2.0, 1.0))
     ),
-    "stdtr": Borrowed((_none("stdtr", "degrees of freedom"), lambda b, r, v, t: _student_density(b, v, t))),
+    "stdtr": Borrowed((None, lambda b, r, v, t: _student_density(b, v, t))),
     "stdtrit": Borrowed(
         (_none("stdtrit", "degrees of freedom"), lambda b, r, v, p: b("reciprocal", _student_density(b, v, r))),
         ((2.0, 0.0), (2.0, 1.0)),
@@ -296,4 +304,5 @@ INTEGRALS = {
     ),
 }
 
+SHAPED = frozenset({"gammainc", "gammaincc", "betainc", "betaincc", "stdtr"})
 BORROWED: dict[str, Borrowed] = {**BESSEL, **ERRORS, **GAMMA, **INTEGRALS}

@@ -5,6 +5,7 @@ end by name (`frontend.numpy.intrinsics`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -64,3 +65,8 @@ def solve_lower(a: Any, b: Any) -> Any:
 
 def solve_upper(a: Any, b: Any) -> Any:
     return np.linalg.solve(np.triu(a), b)
+
+
+def borrowed(name: str, *args: Any) -> Any:
+    """A function of scipy.special as SciPy has it, without slopes by its shapes."""
+    return getattr(import_module("scipy.special"), name)(*args)

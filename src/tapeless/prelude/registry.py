@@ -38,7 +38,7 @@ MODULES = {
         "transforms",
         "masks",
     ),
-    "scipy.special": ("special_functions", "orthogonal"),
+    "scipy.special": ("special_functions", "orthogonal", "shaped"),
     "scipy.stats": ("continuous", "light_tails", "heavy_tails", "discrete", "multivariate", "samples"),
 }
 
@@ -54,14 +54,14 @@ def stands_for(*names: str) -> Callable[[Written], Written]:
 
 class Ruled:
     """A function with derivatives of its own. `fwd(*args)` gives (result, what is kept), `bwd(kept, adjoint)` the adjoints
-    of the arguments; `jvp(arguments, tangents)` gives (result, tangent). Each mode takes its own; with `jvp` alone, the
+    of the arguments; `jvp(arguments, tangents)` gives (result, tangent). Each mode takes its own; with one of them alone, the
     other one is its transpose. `constant`: numbers of arguments that are handed to the rules first.
     """
 
     def __init__(
         self,
         function: Callable[..., Any],
-        jvp: Callable[..., Any],
+        jvp: Callable[..., Any] | None,
         fwd: Callable[..., Any] | None = None,
         bwd: Callable[..., Any] | None = None,
         constant: tuple[int, ...] = (),

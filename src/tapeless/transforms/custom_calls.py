@@ -89,7 +89,12 @@ def _ruled(function: Ruled) -> Handler:
         if not ctx.transforms:
             return call_value(ctx, part("function"), args)
         has = frozenset(word for word in ("fwd", "bwd", "jvp") if getattr(function, word) is not None)
-        return call_with(ctx, Rules(function, function.function.__name__, part, has), args, function.constant)
+        made, copies = ctx.b.made, ctx.copied
+        found = call_with(ctx, Rules(function, function.function.__name__, part, has), args, function.constant)
+        ctx.copied = copies  # rules are no copies that the user wrote
+        if ctx.copying is not None:
+            ctx.copying += ctx.b.made - made
+        return found
 
     return handler
 

@@ -124,7 +124,9 @@ def jvp_custom(forward: Forward, stm: Stm, exp: Call, f: Function, rule: Rule) -
     def one(lane: Callable[[Atom], Atom]) -> list[Atom | None]:
         if not rule.tangent:
             types = [v.type for v in stm.vars if differentiable(v.type)]
-            return _transpose(b, rule.backward, called, residuals, types, [*map(lane, moving)], "vjp")
+            still = [forward.tangent(a) is None for a in called.args if differentiable(a.type)]
+            seeds = [None if s else lane(t) for s, t in zip(still, moving, strict=True)]  # what is still needs no slope
+            return _transpose(b, rule.backward, called, residuals, types, seeds, "vjp")
         found = called.run(b, rule.tangent, [*called.args, *map(lane, moving)])
         if not forward.lanes:
             bind_results(b, stm.vars, found[:count])
@@ -149,9 +151,11 @@ def _transpose(
     points = [Var("point", t) for t in types]
     inner = Builder(b.span, b.functions)
     results = called.run(inner, name, [*before, *points])
-    body = prepared(Lambda(tuple(points), Body(tuple(inner.stms), results)), b.functions).body
+    seeded = [(result, seed) for result, seed in zip(results, seeds, strict=True) if seed is not None]
+    needed, _ = live_part(Body(tuple(inner.stms), tuple(result for result, _ in seeded)))
+    body = prepared(Lambda(tuple(points), needed), b.functions).body
     inner = Builder(b.span, b.functions)
-    _, adjoints = vjp_body(inner, body, points, seeds)
+    _, adjoints = vjp_body(inner, body, points, [seed for _, seed in seeded])
     checked(inner.stms, b.functions)
     found = [a for a in adjoints if a is not None]
     made, _ = live_part(Body(tuple(inner.stms), tuple(found)))
@@ -184,10 +188,15 @@ def vjp_custom(reverse: Reverse, stm: Stm, exp: Call, f: Function, rule: Rule) -
             for v, adj in zip(stm.vars, adjs, strict=True)
             if differentiable(v.type)
         ]
-        adjoints = iter(called.run(b, rule.backward, [*residuals, *given]))
-        for a in called.args:
-            if differentiable(a.type):
-                reverse.add(a, next(adjoints))
+        inner = Builder(b.span, b.functions)
+        found = called.run(inner, rule.backward, [*residuals, *given])
+        moving = [a for a in called.args if differentiable(a.type)]
+        wanted = [(a, adj) for a, adj in zip(moving, found, strict=True) if reverse.active(a)]
+        made, _ = live_part(Body(tuple(inner.stms), tuple(adj for _, adj in wanted)))
+        for s in made.stms:  # without the adjoints that nobody wants: they would be differentiated again
+            b.add(s)
+        for a, adj in wanted:
+            reverse.add(a, adj)
 
     return back
 

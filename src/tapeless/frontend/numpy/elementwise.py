@@ -20,7 +20,7 @@ from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import Handler, register
 from tapeless.frontend.state.values import Array, Scalar, Static, Value, weak
 from tapeless.ir.types import Atom, DType, const, one_of, zero_of
-from tapeless.ops.borrowed import BORROWED
+from tapeless.ops.borrowed import BORROWED, SHAPED
 from tapeless.ops.op import BOOLS, FLOATS, NUMERIC
 from tapeless.ops.promotion import KIND, float_dtype, promote, ufunc_dtype
 from tapeless.ops.table import op
@@ -40,9 +40,11 @@ class Row:
     whole: bool = False  # of the first number only what is before its point counts
 
 
-def _floating(*names: str, floats: Callable[[DType], DType] = ufunc_dtype) -> dict[str, Row]:
+def _floating(
+    *names: str, floats: Callable[[DType], DType] = ufunc_dtype, only: frozenset[DType] = NUMERIC | BOOLS
+) -> dict[str, Row]:
     """Functions of floats under the name of their row; "name=row" where the names differ."""
-    return {n.partition("=")[0]: Row(n.partition("=")[2] or n, floating=floats) for n in names}
+    return {n.partition("=")[0]: Row(n.partition("=")[2] or n, floating=floats, only=only) for n in names}
 
 
 ROWS: dict[str, Row] = {
@@ -80,9 +82,11 @@ ROWS: dict[str, Row] = {
 }
 SPECIAL: dict[str, Row] = {
     **_floating("erf", "erfc", "gamma", "gammaln", "digamma", "psi=digamma", "expit", "logit", floats=float_dtype),
-    **{name: Row(name, floating=float_dtype, only=FLOATS) for name in ("exp2", "expm1", "log1p", "cbrt")},
-    **_floating(*(name for name in BORROWED if not name.startswith("scipy_")), floats=float_dtype),
+    **_floating("exp2", "expm1", "log1p", "cbrt", floats=float_dtype, only=FLOATS),
     **_floating("xlogy", "jn=jv", floats=float_dtype),
+    **_floating(
+        *(name for name in BORROWED if not name.startswith("scipy_") and name not in SHAPED), floats=float_dtype
+    ),
     "yn": Row("yv", floating=float_dtype, whole=True),
     "kn": Row("kv", floating=float_dtype, whole=True),
 }
@@ -316,7 +320,10 @@ RULES: dict[str, tuple[int, ScalarRule]] = {
     "np.angle": (1, angle),
     "np.sign": (1, sign),
     "np.rint": (1, rint),
-    **{f"np.{name}": (2, extremum(name)) for name in ("maximum", "minimum", "fmax", "fmin")},
+    "np.maximum": (2, extremum("maximum")),
+    "np.minimum": (2, extremum("minimum")),
+    "np.fmax": (2, extremum("fmax")),
+    "np.fmin": (2, extremum("fmin")),
     "np.logical_and": (2, logical("and")),
     "np.logical_or": (2, logical("or")),
     "np.logical_xor": (2, logical("xor")),

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeless.frontend.data.arguments import array, with_signature
-from tapeless.frontend.data.arrays import read
+from tapeless.frontend.data.arrays import elementwise, read
 from tapeless.frontend.data.atoms import same_size
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, value_of
 from tapeless.frontend.numpy.batch import over_leading
+from tapeless.frontend.numpy.elementwise import Row, apply_row
 from tapeless.frontend.numpy.library_calls import library, together
 from tapeless.frontend.numpy.reductions import all_
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import BY_ID, call_numpy, call_value
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Atom, Var
 from tapeless.prelude import intrinsics
 
@@ -95,3 +96,11 @@ def _of_library(name: str, function: Callable[..., Any]) -> None:
 
 for _name in ("eigh", "eig", "svd", "qr", "fft", "ifft", "solve_lower", "solve_upper"):
     _of_library(_name, getattr(intrinsics, _name))
+
+
+@stands_for(intrinsics.borrowed)
+def _borrowed(ctx: Context, name: Value, *args: Value) -> Value:
+    assert isinstance(name, Static)
+    row = Row(name.value, floating=True)
+    full = f"scipy.special.{name.value}"
+    return elementwise(ctx, lambda *s: apply_row(ctx, full, row, *s), args, full)

@@ -78,8 +78,10 @@ def _chain(ctx: Context) -> str:
 
 def refuse_beyond(ctx: Context, what: str, items: int, done: int, each: int, reason: str = "") -> None:
     """Refuses to go on after `done` items if the others, of `each` statements, are too many. `reason`: why they are
-    copies.
+    copies. Short loops of the prelude are part of the call around them, which was not refused.
     """
+    if ctx.inside_prelude and items <= SHORT:
+        return
     if copied(ctx) + (items - done) * each > LIMIT:
         why = f", since {reason}" if reason else ""
         ctx.fail(
