@@ -24,12 +24,13 @@ SHAPES = {
     "eig": [((3, 3),), ((1, 1),)],
     "svd": [((4, 3), (3,)), ((2, 5), (2,)), ((3, 3), (3,))],
     "qr": [((4, 3),), ((3, 3),)],
+    "fft_table": [((6,), (6,)), ((1,), (1,)), ((16 + 16 + 7,), (7,))],
     "fft": [((6,), (6,)), ((7,), (7,)), ((1,), (1,))],
     "ifft": [((6,), (6,)), ((1,), (1,))],
     "sort": [((7,),), ((0,),)],
     "argsort": [((7,),), ((0,),)],
 }
-OF_COMPLEX = dict.fromkeys(("eig", "fft", "ifft"), INEXACT[2:])
+OF_COMPLEX = dict.fromkeys(("eig", "fft_table", "fft", "ifft"), INEXACT[2:])
 DTYPES = OF_COMPLEX | {"matmul": [*REAL, *INEXACT[2:]], "cholesky_adjoint": [DType.f64], "sort": REAL, "argsort": REAL}
 EXAMPLES = [
     pytest.param(name, shapes, dtype, id=f"{name}-{shapes}-{dtype!r}")
@@ -96,6 +97,19 @@ def fourier(n: int, sign: int) -> np.ndarray:
     return np.exp(sign * 2j * np.pi * np.outer(k, k) / n)
 
 
+def check_fft_table(room: np.ndarray, like: np.ndarray, table: np.ndarray) -> None:
+    """Roots, and where there are more a chirp and a spectrum by which a convolution is the transform."""
+    n = len(like)
+    if len(room) == n:
+        np.testing.assert_allclose(table, fourier(n, -1)[:, min(1, n - 1)], atol=1e-6)
+        return
+    roots, chirp, spectrum = np.split(table, [len(room) // 2 - n // 2, len(room) // 2 - n // 2 + n])
+    np.testing.assert_allclose(roots, fourier(len(roots), -1)[:, 1], atol=1e-6)
+    padded = np.concatenate([like * chirp, np.zeros(len(roots) - n)])
+    made = np.fft.ifft(np.fft.fft(padded) * spectrum)[:n] * chirp
+    np.testing.assert_allclose(made, fourier(n, -1) @ like, atol=1e-4)
+
+
 CHECKS = {
     "matmul": check_matmul,
     "solve": lambda a, b, x: np.testing.assert_allclose(a @ x, b, atol=1e-4),
@@ -110,6 +124,7 @@ CHECKS = {
     "eig": lambda a, w, v: np.testing.assert_allclose(a @ v, v * w, atol=1e-3),
     "svd": lambda a, _, u, s, vh: np.testing.assert_allclose((u * s) @ vh, a, atol=1e-3),
     "qr": check_qr,
+    "fft_table": check_fft_table,
     "fft": lambda x, _, y: np.testing.assert_allclose(y, fourier(len(x), -1) @ x, atol=1e-4),
     "ifft": lambda x, _, y: np.testing.assert_allclose(y, fourier(len(x), 1) @ x, atol=1e-4),
     "sort": lambda x, y: np.testing.assert_array_equal(y, sorted(x.tolist())),

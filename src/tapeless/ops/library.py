@@ -130,9 +130,9 @@ def _qr_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def _fft_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    """Of a vector, and the roots of unity of its size."""
-    x, roots = types
-    fits = x.rank == roots.rank == 1 and x.dtype is roots.dtype and x.dtype in COMPLEX
+    """Of a vector and its table, or the table of the size of the first one for the second."""
+    x, table = types
+    fits = x.rank == table.rank == 1 and x.dtype is table.dtype and x.dtype in COMPLEX
     _expect(fits, "fft", "two complex vectors of one type", types)
     return (_same(x),)
 
@@ -175,11 +175,25 @@ def _cholesky_adjoint(factor: Any, adj: Any) -> Any:
     return np.tril(whole + whole.T) * (1 - 0.5 * np.eye(len(factor), dtype=factor.dtype))
 
 
-def _fft(x: Any, roots: Any) -> Any:
+def _fft_table(room: Any, like: Any) -> Any:
+    """Note [Tables] in lower/core/fourier.py."""
+    n = len(like)
+    size = n if len(room) <= n else (len(room) - n) // 2
+    roots = np.exp(-2j * np.pi / max(size, 1) * np.arange(size))
+    if size == n:
+        return roots.astype(room.dtype)
+    k = np.arange(n)
+    chirp = np.exp(-1j * np.pi / n * (k * k % (2 * n)))
+    around = np.zeros(size, dtype=complex)
+    around[:n] = around[-k] = np.conj(chirp)
+    return np.concatenate([roots, chirp, np.fft.fft(around)]).astype(room.dtype)
+
+
+def _fft(x: Any, table: Any) -> Any:
     return np.fft.fft(x).astype(x.dtype)
 
 
-def _ifft(x: Any, roots: Any) -> Any:
+def _ifft(x: Any, table: Any) -> Any:
     return (np.fft.ifft(x) * max(len(x), 1)).astype(x.dtype)
 
 
@@ -209,6 +223,7 @@ ROWS = (
     LibraryOp("eig", 1, _eig_types, _evaluation(lambda a: tuple(np.linalg.eig(a))), "25 n^3", partial=True),
     LibraryOp("svd", 2, _svd_types, _evaluation(_svd), "20 m n^2", partial=True),
     LibraryOp("qr", 1, _qr_types, _evaluation(lambda a: tuple(np.linalg.qr(a))), "4 m n^2"),
+    LibraryOp("fft_table", 2, _fft_types, _evaluation(_fft_table), "10 n"),
     LibraryOp("fft", 2, _fft_types, _evaluation(_fft), "5 n log n"),
     LibraryOp("ifft", 2, _fft_types, _evaluation(_ifft), "5 n log n"),
     LibraryOp("cholesky_adjoint", 2, _two_matrices, _evaluation(_cholesky_adjoint), "2/3 n^3"),

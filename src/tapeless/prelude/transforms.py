@@ -1,7 +1,7 @@
 """np.fft and scipy.fft: Fourier transforms of any length along any axes.
 
-A length with a prime factor above LARGE becomes a convolution of a length that is a power of two (Bluestein). The roots of
-unity are products of two from short tables, so that a table costs no more than a pass over the numbers.
+A length with a prime factor above LARGE becomes a convolution of a length that is a power of two (Bluestein); the length of the table
+says so, which all rows share.
 """
 
 from __future__ import annotations
@@ -17,15 +17,6 @@ from tapeless.prelude.registry import refuse, stands_for
 LARGE = 50
 
 
-def _roots(n: Any, sign: Any) -> Any:
-    """exp(sign 2 pi i k / n) for k from 0 to n."""
-    width = int(np.sqrt(n)) + 1
-    steps = np.arange(width)
-    fine = np.exp(1j * (sign * 2 * np.pi / n * steps))
-    coarse = np.exp(1j * (sign * 2 * np.pi / n * (steps * width)))
-    return (coarse[:, None] * fine).ravel()
-
-
 def _largest_factor(n: Any) -> Any:
     largest, k = 1, 2
     while k * k <= n:
@@ -37,44 +28,29 @@ def _largest_factor(n: Any) -> Any:
     return max(largest, n)
 
 
-def _forward(x: Any, roots: Any) -> Any:
-    return intrinsics.fft(x, roots)
+def _forward(x: Any, table: Any) -> Any:
+    return intrinsics.fft(x, table)
 
 
-def _back(x: Any, roots: Any) -> Any:
-    return intrinsics.ifft(x, roots)
+def _back(x: Any, table: Any) -> Any:
+    return intrinsics.ifft(x, table)
 
 
-def _convolved(x: Any, chirp: Any, spectrum: Any, there: Any, here: Any) -> Any:
-    """With j k = (j^2 + k^2 - (j - k)^2) / 2, a transform is a convolution."""
-    size, n = spectrum.shape[0], x.shape[0]
-    padded = np.zeros(size, dtype=x.dtype)
-    padded[:n] = x * chirp
-    product = intrinsics.fft(padded, there) * spectrum
-    return intrinsics.ifft(product, here)[:n] * chirp / size
-
-
-def _by_convolution(x: Any, sign: float) -> Any:
-    n = x.shape[-1]
+def _table_size(n: Any) -> Any:
+    """Of a transform of n numbers."""
+    if n <= 1 or _largest_factor(n) <= LARGE:
+        return n
     size = 1
     while size < 2 * n - 1:
         size *= 2
-    k = np.arange(n)
-    chirp = np.exp(1j * (sign * np.pi / n * (k * k % (2 * n)))).astype(x.dtype)
-    back = np.conj(chirp)
-    turned = np.zeros(size, dtype=x.dtype)
-    turned[:n] = back
-    turned[size - n + 1 :] = back[1:][::-1]
-    there, here = _roots(size, -1.0).astype(x.dtype), _roots(size, 1.0).astype(x.dtype)
-    return each_row(_convolved, x, chirp, intrinsics.fft(turned, there), there, here)
+    return 2 * size + n
 
 
 def transform(x: Any, sign: float) -> Any:
     """Along the last axis, with exp(sign 2 pi i j k / n)."""
     n = x.shape[-1]
-    if n > 1 and _largest_factor(n) > LARGE:
-        return _by_convolution(x, sign)
-    return each_row(_forward if sign < 0 else _back, x, _roots(max(n, 1), sign).astype(x.dtype))
+    table = intrinsics.fft_table(np.empty(_table_size(n), dtype=np.complex128), np.empty(n, dtype=np.complex128))
+    return each_row(_forward if sign < 0 else _back, x, table.astype(x.dtype))
 
 
 # -- axes, sizes, norms

@@ -80,7 +80,12 @@ def _write(code: Code, internal: bool) -> None:
     stopping.finish(code, given, len(program.given_results))
     params += ["i64 %threads", "ptr noalias %results", "ptr %err"]
     name = symbol(program.name)
-    shared.module.add(name, f"void {name}({', '.join(params)}) {shared.attributes()}", w.body(), internal)
+    shared.module.add(
+        name,
+        f"void {name}({', '.join(params)}) {shared.attributes('noinline ' if program.shared else '')}",
+        w.body(),
+        internal,
+    )
 
 
 def _safe(name: str) -> str:

@@ -94,7 +94,7 @@ def _of_library(name: str, function: Callable[..., Any]) -> None:
     stands_for(function)(body)
 
 
-for _name in ("eigh", "eig", "svd", "qr", "fft", "ifft", "solve_lower", "solve_upper"):
+for _name in ("eigh", "eig", "svd", "qr", "fft_table", "fft", "ifft", "solve_lower", "solve_upper"):
     _of_library(_name, getattr(intrinsics, _name))
 
 

@@ -26,6 +26,7 @@ from tapeless.lower.ir.loopir import (
     If,
     Let,
     Load,
+    Program,
     Site,
     Space,
     Stm,
@@ -61,6 +62,17 @@ class Loc:
         if self.buffer is not other.buffer or self.offset != other.offset:
             return False
         return self.strides == other.strides or (self.ordered and other.ordered)
+
+
+def parameter(label: str, dtype: DType, size: Atom, written: bool = False) -> Loc:
+    """A vector that a routine is given."""
+    return Loc(Buffer(label, dtype, Space.param, None, written), dtype, (size,), (ONE,))
+
+
+def routine(name: str, params: Sequence[Var | Loc], code: Code, results: tuple[DType, ...] = ()) -> Program:
+    """A function of the program that lowering makes itself, once for all that call it."""
+    given = tuple(p.buffer if isinstance(p, Loc) else p for p in params)
+    return Program(name, given, Var("threads", I64), results, (), tuple(code.block), shared=True)
 
 
 class Code:

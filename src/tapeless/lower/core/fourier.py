@@ -1,233 +1,203 @@
-"""Lowering of Fourier transforms of one vector.
+"""Lowering of Fourier transforms of one vector, and of the tables that they take.
 
-Note [Fourier transforms]
-A transform of n numbers takes as many passes as n has factors. A pass reads one array and writes another, in Stockham's
-order, so that no numbers have to be exchanged first: with `done` the product of the factors before, and n = done * factor
-* left,
+Note [Tables]
+A table for n numbers has the roots exp(-2 pi i k / n) where n has small factors only. Else the transform is a convolution of a
+size that is a power of two (Bluestein): with j k = (j^2 + k^2 - (j - k)^2) / 2 and the chirp c(k) = exp(-pi i k^2 / n),
 
-    out[q + done (factor p + j)] = w(p j done) sum over k of in[q + done (p + left k)] w(j k n / factor)
+    y(k) = c(k) sum over j of x(j) c(j) conj(c(k - j))
 
-for p below left and q below done; w(k) is the root exp(-+ 2 pi i k / n). Factors 4, 2, 3 and 5 have code of their own,
-others are sums. One function of the program makes a pass, however many transforms there are.
+and the table has the roots for that size, the chirp, and the transform of conj(c). The length of the table says which it is. The
+inverse transform is the conjugate of that of the conjugate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import I64, SCALAR, Atom, DType, const, i64
 from tapeless.lower.core.blas import pointer, temporary
-from tapeless.lower.core.code import ONE, ZERO, Code, Loc
+from tapeless.lower.core.butterflies import passes
+from tapeless.lower.core.code import ONE, ZERO, Code, Loc, parameter, routine
 from tapeless.lower.core.lowerer import Lowerer
-from tapeless.lower.ir.loopir import Buffer, Invoke, Program, Space, Stm, While
+from tapeless.lower.ir.loopir import Invoke, Program, While
 
-FEW = 8  # lanes that are not worth a loop of their own
-OWN = (4, 2, 3, 5)
+F64, C128 = DType.f64, DType.c128
 
 
 def fourier(lo: Lowerer, var: Var, exp: Library) -> None:
-    if lo.schedule.apart:
-        raise NotImplementedError("Fourier transforms on a GPU")
+    _not_on_a_gpu(lo)
     code = lo.code
-    x, roots = lo.loc(exp.args[0]), lo.loc(exp.args[1])
-    n = x.shape[0]
-    sign = const(-1 if exp.name == "fft" else 1, x.dtype.real)
-    there, here = temporary(lo, x.dtype, (n,), "even"), temporary(lo, x.dtype, (n,), "odd")
-    code.copy(x, there)
-    name = _pass(lo, x.dtype)
-    done, left, turned = code.declare(ONE, "done"), code.declare(n, "left"), code.declare(ZERO, "turned")
-    with code.nested() as test:
-        more = code.compare("gt", left, ONE)
-    with code.nested() as body:
-        factor = _next_factor(code, left)
-        code.assign(left, code.let("floordiv", DType.i64, left, factor, label="left", exact=True))
-        sizes = (n, done, left, factor, sign)
+    x, table = lo.loc(exp.args[0]), lo.loc(exp.args[1])
+    dtype, n, length = x.dtype, x.shape[0], table.shape[0]
+    given, out = _in_order(lo, x), lo.place(var)
+    lo.arrays[var] = out
+    made = out if out.ordered else temporary(lo, dtype, (n,), "transformed")
+    work = temporary(lo, dtype, (code.mul(_size(code, n, length), i64(2)),), "work")
+    name, routines = f"tp_fourier_{dtype.value}", lo.routines
+    if name not in routines:
+        routines[name] = _Transform(routines, dtype).program(name)
+    side = const(1 if exp.name == "fft" else -1, dtype.real)
+    code.emit(Invoke(name, (n, length, side, *map(pointer, (given, _in_order(lo, table), work, made))), ()))
+    code.copy(made, out)
 
-        def run(source: Loc, target: Loc) -> None:
-            code.emit(Invoke(name, (*sizes, pointer(source), pointer(roots), pointer(target)), ()))
 
-        even = code.compare("eq", turned, ZERO)
-        code.branch(even, lambda: run(there, here), lambda: run(here, there))
-        code.assign(done, code.mul(done, factor))
-        code.assign(turned, code.sub(ONE, turned))
-    code.emit(While(tuple(test), more, tuple(body), code.span))
+def fourier_table(lo: Lowerer, var: Var, exp: Library) -> None:
+    _not_on_a_gpu(lo)
+    code = lo.code
+    length, n = lo.loc(exp.args[0]).shape[0], lo.loc(exp.args[1]).shape[0]
     out = lo.place(var)
     lo.arrays[var] = out
-    code.branch(code.compare("eq", turned, ZERO), lambda: code.copy(there, out), lambda: code.copy(here, out))
+    table = out if out.ordered else temporary(lo, C128, (length,), "table")
+    work = temporary(lo, C128, (code.mul(_size(code, n, length), i64(2)),), "work")
+    name, routines = "tp_fourier_table", lo.routines
+    if name not in routines:
+        routines[name] = _table(routines, name)
+    code.emit(Invoke(name, (n, length, pointer(table), pointer(work)), ()))
+    code.copy(table, out)
 
 
-def _divides(code: Code, factor: Atom, n: Atom) -> Atom:
-    return code.compare("eq", code.let("mod", DType.i64, n, factor, label="rest"), ZERO)
+def _not_on_a_gpu(lo: Lowerer) -> None:
+    if lo.schedule.apart:
+        raise NotImplementedError("Fourier transforms on a GPU")
 
 
-def _next_factor(code: Code, left: Atom) -> Atom:
-    """One of those with code of their own, or the smallest prime from 7 on."""
-    found = code.declare(ZERO, "factor")
-
-    def first(factors: Sequence[int]) -> None:
-        if not factors:
-            code.assign(found, i64(7))
-            with code.nested() as test:
-                within = code.compare("le", code.mul(found, found), left)
-                again = code.let("and", DType.bool, within, code.let("not", DType.bool, _divides(code, found, left)))
-            with code.nested() as body:
-                code.assign(found, code.add(found, i64(2)))
-            code.emit(While(tuple(test), again, tuple(body)))
-            beyond = code.compare("gt", code.mul(found, found), left)
-            code.assign(found, code.let("select", DType.i64, beyond, left, found, label="factor"))
-            return
-        code.branch(
-            _divides(code, i64(factors[0]), left),
-            lambda: code.assign(found, i64(factors[0])),
-            lambda: first(factors[1:]),
-        )
-
-    first(OWN)
-    return found
+def _in_order(lo: Lowerer, loc: Loc) -> Loc:
+    if loc.ordered:
+        return loc
+    packed = temporary(lo, loc.dtype, loc.shape, "packed")
+    lo.code.copy(loc, packed)
+    return packed
 
 
-def _pass(lo: Lowerer, dtype: DType) -> str:
-    """The name of the function that makes one."""
-    name = f"tp_fourier_{dtype.value}"
-    if name not in lo.routines:
-        n, done, left, factor = (Var(label, I64) for label in ("n", "done", "left", "factor"))
-        sign = Var("sign", SCALAR[dtype.real])
-        source, roots = (Buffer(label, dtype, Space.param, None, False) for label in ("source", "roots"))
-        target = Buffer("target", dtype, Space.param, None, True)
-        work = _Pass(dtype, (n, done, left), sign, *(Loc(b, dtype, (n,), (ONE,)) for b in (source, roots, target)))
-        params = (n, done, left, factor, sign, source, roots, target)
-        lo.routines[name] = Program(name, params, Var("threads", I64), (), (), work.by_factor(factor))
-    return name
+def _size(code: Code, n: Atom, length: Atom) -> Atom:
+    """How many numbers go through the passes. Note [Tables]"""
+    half = code.let("floordiv", DType.i64, code.let("max", DType.i64, code.sub(length, n), ZERO), i64(2), exact=True)
+    return code.let("select", DType.i64, code.compare("le", length, n), n, half, label="size")
 
 
-class _Pass:
-    """The statements of a pass."""
+def _part(loc: Loc, start: Atom) -> Loc:
+    return Loc(loc.buffer, loc.dtype, loc.shape, loc.strides, start)
 
-    def __init__(
-        self, dtype: DType, sizes: tuple[Atom, Atom, Atom], sign: Atom, source: Loc, roots: Loc, target: Loc
-    ) -> None:
-        self.code = Code()
-        self.dtype, self.sign, self.source, self.roots, self.target = dtype, sign, source, roots, target
-        self.n, self.done, self.left = sizes
 
-    def by_factor(self, factor: Atom) -> tuple[Stm, ...]:
-        code, kernels = self.code, {4: self.four, 2: self.two, 3: self.three, 5: self.five}
+class _Transform:
+    """The function that transforms a vector."""
 
-        def choose(factors: Sequence[int]) -> None:
-            if not factors:
-                self.by_sums(factor)
-                return
-            one = factors[0]
-            code.branch(
-                code.compare("eq", factor, i64(one)),
-                lambda: self.both_ways(one, kernels[one]),
-                lambda: choose(factors[1:]),
-            )
+    def __init__(self, routines: dict[str, Program], dtype: DType) -> None:
+        self.code, self.dtype = Code(), dtype
+        self.passes = passes(routines, dtype)
+        self.n, self.length = Var("n", I64), Var("length", I64)
+        self.side = Var("side", SCALAR[dtype.real])  # -1 for the inverse
+        self.x, self.table = (parameter(label, dtype, self.n) for label in ("x", "table"))
+        self.work, self.out = (parameter(label, dtype, self.n, written=True) for label in ("work", "out"))
+        self.size = _size(self.code, self.n, self.length)
 
-        choose(OWN)
-        return tuple(code.block)
+    def program(self, name: str) -> Program:
+        self.code.branch(self.code.compare("eq", self.size, self.n), self.directly, self.by_convolution)
+        return routine(name, (self.n, self.length, self.side, self.x, self.table, self.work, self.out), self.code)
 
-    # -- arithmetic
-
-    def op(self, name: str, *args: Atom) -> Atom:
-        return self.code.let(name, self.dtype, *args)
-
-    def add(self, *terms: Atom) -> Atom:
-        total = terms[0]
-        for term in terms[1:]:
-            total = self.op("add", total, term)
-        return total
-
-    def sub(self, x: Atom, y: Atom) -> Atom:
-        return self.op("sub", x, y)
-
-    def scaled(self, x: Atom, factor: float) -> Atom:
-        real = self.dtype.real
-        parts = [
-            self.code.let("mul", real, self.code.let(part, real, x), const(factor, real)) for part in ("real", "imag")
-        ]
-        return self.op("complex", *parts)
+    def each(self, hi: Atom, value: Callable[[Var], Atom], target: Loc, lo: Atom = ZERO) -> None:
+        with self.code.loop(hi, lo, label="k", vectorize=False) as k:
+            self.code.store(target, [k], value(k))
 
     def turned(self, x: Atom) -> Atom:
-        """sign i x"""
+        """The conjugate, for the inverse."""
         code, real = self.code, self.dtype.real
-        re, im = code.let("real", real, x), code.let("imag", real, x)
-        first = code.let("neg", real, code.let("mul", real, self.sign, im))
-        return self.op("complex", first, code.let("mul", real, self.sign, re))
+        imag = code.let("mul", real, code.let("imag", real, x), self.side)
+        return code.let("complex", self.dtype, code.let("real", real, x), imag)
 
-    def root(self, at: Atom) -> Atom:
-        return self.code.load(self.roots, [at])
+    def product(self, x: Atom, y: Atom) -> Atom:
+        return self.code.let("mul", self.dtype, x, y)
 
-    # -- loops
+    def transformed(self) -> Loc:
+        """Where it is."""
+        half = Var("half", I64)
+        self.code.emit(Invoke(self.passes, (self.size, pointer(self.work), pointer(self.table)), (half,)))
+        return _part(self.work, self.code.mul(half, self.size))
 
-    def both_ways(self, factor: int, kernel: Callable[[list[Atom], list[Atom]], list[Atom]]) -> None:
-        """Over p and q, the longer one inside."""
-        code = self.code
+    def directly(self) -> None:
+        load = self.code.load
+        self.each(self.n, lambda k: self.turned(load(self.x, [k])), self.work)
+        made = self.transformed()
+        self.each(self.n, lambda k: self.turned(load(made, [k])), self.out)
 
-        def element(p: Atom, q: Atom, roots: list[Atom]) -> None:
-            places = [code.add(q, code.mul(self.done, code.add(p, code.mul(self.left, i64(k))))) for k in range(factor)]
-            made = kernel([code.load(self.source, [at]) for at in places], roots)
-            start = code.mul(p, i64(factor))
-            for j, value in enumerate(made):
-                place = code.add(q, code.mul(self.done, code.add(start, i64(j))))
-                code.store(self.target, [place], value)
+    def by_convolution(self) -> None:
+        code, load, real = self.code, self.code.load, self.dtype.real
+        chirp = _part(self.table, self.size)
+        spectrum = _part(self.table, code.add(self.size, self.n))
+        self.each(self.n, lambda k: self.product(self.turned(load(self.x, [k])), load(chirp, [k])), self.work)
+        self.each(self.size, lambda k: const(0, self.dtype), self.work, self.n)
+        made = self.transformed()
+        conj = "conj"
+        self.each(
+            self.size,
+            lambda k: code.let(conj, self.dtype, self.product(load(made, [k]), load(spectrum, [k]))),
+            self.work,
+        )
+        back = self.transformed()
+        part = code.let("div", real, const(1, real), code.let("convert", real, self.size))
+        scale = code.let("complex", self.dtype, part, const(0, real))
 
-        def roots_of(p: Atom) -> list[Atom]:
-            at = code.mul(p, self.done)
-            return [self.root(code.mul(at, i64(j))) for j in range(1, factor)]
+        def value(k: Var) -> Atom:
+            found = code.let(conj, self.dtype, load(back, [k]))
+            return self.turned(self.product(self.product(found, load(chirp, [k])), scale))
 
-        def few() -> None:
-            with code.loop(self.done, label="q") as q, code.loop(self.left, label="p") as p:
-                element(p, q, roots_of(p))
+        self.each(self.n, value, self.out)
 
-        def many() -> None:
-            with code.loop(self.left, label="p") as p:
-                roots = roots_of(p)
-                with code.loop(self.done, label="q") as q:
-                    element(p, q, roots)
 
-        code.branch(code.compare("lt", self.done, i64(FEW)), few, many)
+def _table(routines: dict[str, Program], name: str) -> Program:
+    code, n, length = Code(), Var("n", I64), Var("length", I64)
+    table, work = parameter("table", C128, length, written=True), parameter("work", C128, length, written=True)
+    size = _size(code, n, length)
+    _roots(code, table, size)
+    code.branch(code.compare("eq", size, n), lambda: None, lambda: _chirp(code, routines, n, size, table, work))
+    return routine(name, (n, length, table, work), code)
 
-    def two(self, x: list[Atom], w: list[Atom]) -> list[Atom]:
-        return [self.add(*x), self.op("mul", self.sub(*x), w[0])]
 
-    def three(self, x: list[Atom], w: list[Atom]) -> list[Atom]:
-        a, b, c = x
-        total, turn = self.add(b, c), self.turned(self.scaled(self.sub(b, c), math.sqrt(0.75)))
-        middle = self.sub(a, self.scaled(total, 0.5))
-        others = (self.add(middle, turn), self.sub(middle, turn))
-        return [self.add(a, total), *(self.op("mul", y, r) for y, r in zip(others, w, strict=True))]
+def _turn(code: Code, angle: Atom) -> Atom:
+    """exp(i angle)"""
+    return code.let("complex", C128, code.let("cos", F64, angle), code.let("sin", F64, angle))
 
-    def four(self, x: list[Atom], w: list[Atom]) -> list[Atom]:
-        a, b, c, d = x
-        e, f, g, h = self.add(a, c), self.sub(a, c), self.add(b, d), self.turned(self.sub(b, d))
-        others = (self.add(f, h), self.sub(e, g), self.sub(f, h))
-        return [self.add(e, g), *(self.op("mul", y, r) for y, r in zip(others, w, strict=True))]
 
-    def five(self, x: list[Atom], w: list[Atom]) -> list[Atom]:
-        a, b, c, d, e = x
-        (c1, s1), (c2, s2) = ((math.cos(t), math.sin(t)) for t in (0.4 * math.pi, 0.8 * math.pi))
-        p, q, u, v = self.add(b, e), self.add(c, d), self.sub(b, e), self.sub(c, d)
-        near = self.add(a, self.scaled(p, c1), self.scaled(q, c2))
-        far = self.add(a, self.scaled(p, c2), self.scaled(q, c1))
-        first = self.turned(self.add(self.scaled(u, s1), self.scaled(v, s2)))
-        second = self.turned(self.sub(self.scaled(u, s2), self.scaled(v, s1)))
-        others = (self.add(near, first), self.add(far, second), self.sub(far, second), self.sub(near, first))
-        return [self.add(a, p, q), *(self.op("mul", y, r) for y, r in zip(others, w, strict=True))]
+def _roots(code: Code, table: Loc, size: Atom) -> None:
+    """The first ones one by one, in number about the root of all; the others are those times the first one of a block."""
+    number = code.let("convert", F64, size)
+    width = code.add(code.let("convert", DType.i64, code.let("sqrt", F64, number)), ONE)
+    width = code.let("min", DType.i64, width, size, label="width")
+    angle = code.let("div", F64, const(-2 * math.pi, F64), number)
 
-    def by_sums(self, factor: Atom) -> None:
-        code = self.code
-        step = code.mul(self.done, self.left)
-        with code.loop(self.left, label="p") as p, code.loop(factor, label="j") as j:
-            turn = self.root(code.mul(code.mul(p, j), self.done))
-            with code.loop(self.done, label="q") as q:
-                total = code.declare(code.load(self.source, [code.add(q, code.mul(self.done, p))]), "sum")
-                with code.loop(factor, ONE, label="k", vectorize=False) as k:
-                    at = code.add(q, code.mul(self.done, code.add(p, code.mul(self.left, k))))
-                    around = code.let("mod", DType.i64, code.mul(j, k), factor, label="around")
-                    term = self.op("mul", code.load(self.source, [at]), self.root(code.mul(around, step)))
-                    code.assign(total, self.op("add", total, term))
-                place = code.add(q, code.mul(self.done, code.add(code.mul(p, factor), j)))
-                code.store(self.target, [place], self.op("mul", total, turn))
+    def turn(k: Atom) -> Atom:
+        return _turn(code, code.let("mul", F64, angle, code.let("convert", F64, k)))
+
+    with code.loop(width, label="k", vectorize=False) as k:
+        code.store(table, [k], turn(k))
+    start = code.declare(width, "start")
+    with code.nested() as test:
+        more = code.compare("lt", start, size)
+    with code.nested() as body:
+        first = turn(start)
+        with code.loop(code.let("min", DType.i64, width, code.sub(size, start)), label="k", vectorize=False) as k:
+            code.store(table, [code.add(start, k)], code.let("mul", C128, first, code.load(table, [k])))
+        code.assign(start, code.add(start, width))
+    code.emit(While(tuple(test), more, tuple(body)))
+
+
+def _chirp(code: Code, routines: dict[str, Program], n: Atom, size: Atom, table: Loc, work: Loc) -> None:
+    chirp, spectrum = _part(table, size), _part(table, code.add(size, n))
+    angle = code.let("div", F64, const(-math.pi, F64), code.let("convert", F64, n))
+    with code.loop(size, label="k", vectorize=False) as k:
+        code.store(work, [k], const(0, C128))
+    with code.loop(n, label="k", vectorize=False) as k:
+        around = code.let("mod", DType.i64, code.mul(k, k), code.mul(n, i64(2)), label="around")
+        made = _turn(code, code.let("mul", F64, angle, code.let("convert", F64, around)))
+        code.store(chirp, [k], made)
+        back = code.let("conj", C128, made)
+        code.store(work, [k], back)
+        opposite = code.let("select", DType.i64, code.compare("eq", k, ZERO), ZERO, code.sub(size, k))
+        code.store(work, [opposite], back)
+    half = Var("half", I64)
+    code.emit(Invoke(passes(routines, C128), (size, pointer(work), pointer(table)), (half,)))
+    found = _part(work, code.mul(half, size))
+    with code.loop(size, label="k", vectorize=False) as k:
+        code.store(spectrum, [k], code.load(found, [k]))

@@ -15,7 +15,7 @@ from tapeless.ir.types import I64, Atom, Const, DType, Type, const, i64
 from tapeless.lower.core.blas import NO, PREFIX, UPPER, YES, checked, gemm, pointer, temporary, transposed
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
 from tapeless.lower.core.factors import lower_factors
-from tapeless.lower.core.fourier import fourier
+from tapeless.lower.core.fourier import fourier, fourier_table
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.core.sorting import lower_sort
 from tapeless.lower.core.triangles import cholesky_adjoint, solve_triangle
@@ -48,6 +48,8 @@ def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
             cholesky_adjoint(lo, vars[0], exp)
         case "eigh" | "eig" | "svd" | "qr":
             lower_factors(lo, vars, exp)
+        case "fft_table":
+            fourier_table(lo, vars[0], exp)
         case "fft" | "ifft":
             fourier(lo, vars[0], exp)
         case "sort" | "argsort":

@@ -1,16 +1,147 @@
-"""Sorting as loops: a stable merge sort from the bottom up, NaN last, of values or of their positions."""
+"""Sorting as loops: stable, NaN last, of values or of their positions. By digits on a CPU, by merging on a GPU.
+
+Note [Sorting by digits]
+Numbers are brought into the order of their last byte, then of the one before, and so on; each time those of one byte keep their
+order. The bytes are those of integers without sign in the same order as the numbers: 0.0 and -0.0 are one, so are all NaN. A byte that
+all numbers share takes no pass. Few numbers are inserted one by one.
+"""
 
 from __future__ import annotations
 
 from tapeless.ir.core import Library, Var
-from tapeless.ir.types import Atom, DType
-from tapeless.lower.core.code import ONE, ZERO, Loc
+from tapeless.ir.types import I64, Atom, DType, const, i64
+from tapeless.lower.core.blas import pointer, temporary
+from tapeless.lower.core.code import ONE, ZERO, Code, Loc, parameter, routine
 from tapeless.lower.core.lowerer import Lowerer
-from tapeless.lower.ir.loopir import Space, Stm, Swap, While
+from tapeless.lower.ir.loopir import Invoke, Program, Return, Space, Stm, Swap, While
+
+FEW = 48  # numbers that are inserted
+BYTE = 256
 
 
 def lower_sort(lo: Lowerer, var: Var, exp: Library) -> None:
     """`sort` gives the values in order, `argsort` the positions that put them in order."""
+    (_by_merging if lo.schedule.apart else _by_digits)(lo, var, exp)
+
+
+# -- by digits
+
+
+def _by_digits(lo: Lowerer, var: Var, exp: Library) -> None:
+    code, source = lo.code, lo.loc(exp.args[0])
+    n, dtype, positions = source.shape[0], source.dtype, exp.name == "argsort"
+    two = code.mul(n, i64(2))
+    work = [temporary(lo, kind, (two,), "sorted") for kind in ([dtype, DType.i64] if positions else [dtype])]
+    counts = temporary(lo, DType.i64, (i64(BYTE * dtype.bytes),), "counts")
+    code.copy(source, Loc(work[0].buffer, dtype, (n,), (ONE,)))
+    name, half = f"tp_{exp.name}_{dtype.value}", Var("half", I64)
+    if name not in lo.routines:
+        lo.routines[name] = _Digits(dtype, positions).program(name)
+    code.emit(Invoke(name, (n, *map(pointer, work), pointer(counts)), (half,)))
+    out = lo.place(var)
+    lo.arrays[var] = out
+    code.copy(Loc(work[-1].buffer, work[-1].dtype, (n,), (ONE,), code.mul(half, n)), out)
+
+
+class _Digits:
+    """The function that sorts the first half of each array by way of the other half; it gives 1 if they are there then.
+
+    The first array has the numbers; the second, if there is one, is for their positions.
+    """
+
+    def __init__(self, dtype: DType, positions: bool) -> None:
+        self.code, self.dtype, self.n = Code(), dtype, Var("n", I64)
+        kinds = {"numbers": dtype, "positions": DType.i64} if positions else {"numbers": dtype}
+        self.arrays = [parameter(label, kind, self.n, written=True) for label, kind in kinds.items()]
+        self.counts = parameter("counts", DType.i64, i64(BYTE * dtype.bytes), written=True)
+        self.half = self.code.declare(ZERO, "half")
+
+    def program(self, name: str) -> Program:
+        code = self.code
+        for positions in self.arrays[1:]:
+            with code.loop(self.n) as i:
+                code.store(positions, [i], i)
+        code.branch(code.compare("le", self.n, i64(FEW)), self.insert, self.by_bytes)
+        code.emit(Return(0, self.half))
+        return routine(name, (self.n, *self.arrays, self.counts), code, (DType.i64,))
+
+    def insert(self) -> None:
+        code, numbers = self.code, self.arrays[0]
+        with code.loop(self.n, ONE, vectorize=False) as i:
+            items = [code.load(array, [i]) for array in self.arrays]
+            place = code.declare(i, "place")
+            with code.nested() as test:
+                before = code.let("max", DType.i64, code.sub(place, ONE), ZERO, label="before")
+                wrong = less(code, items[0], code.load(numbers, [before]))
+                more = code.let("and", DType.bool, code.compare("gt", place, ZERO), wrong, label="more")
+            with code.nested() as body:
+                before = code.sub(place, ONE)
+                for array in self.arrays:
+                    code.store(array, [place], code.load(array, [before]))
+                code.assign(place, before)
+            code.emit(While(tuple(test), more, tuple(body)))
+            for array, item in zip(self.arrays, items, strict=True):
+                code.store(array, [place], item)
+
+    def by_bytes(self) -> None:
+        code, bytes_ = self.code, self.dtype.bytes
+        code.fill(self.counts, ZERO)
+        with code.loop(self.n, vectorize=False) as i:
+            key = self.key(code.load(self.arrays[0], [i]))
+            for place in range(bytes_):
+                at = code.add(i64(BYTE * place), self.byte(key, i64(place)))
+                code.store(self.counts, [at], code.add(code.load(self.counts, [at]), ONE))
+        with code.loop(i64(bytes_), label="k", vectorize=False) as k:
+            first = self.bucket(code.load(self.arrays[0], [code.mul(self.half, self.n)]), k)
+            shared = code.compare("eq", code.load(self.counts, [first]), self.n)
+            code.branch(shared, lambda: None, lambda k=k: self.one_pass(k))  # type: ignore[misc]
+
+    def one_pass(self, k: Atom) -> None:
+        code, there = self.code, self.code.sub(ONE, self.half)
+        start = code.declare(ZERO, "start")
+        with code.loop(i64(BYTE), label="j", vectorize=False) as j:
+            at = code.add(code.mul(k, i64(BYTE)), j)
+            count = code.load(self.counts, [at])
+            code.store(self.counts, [at], start)
+            code.assign(start, code.add(start, count))
+        source, target = code.mul(self.half, self.n), code.mul(there, self.n)
+        with code.loop(self.n, vectorize=False) as i:
+            items = [code.load(array, [code.add(source, i)]) for array in self.arrays]
+            bucket = self.bucket(items[0], k)
+            place = code.load(self.counts, [bucket])
+            code.store(self.counts, [bucket], code.add(place, ONE))
+            for array, item in zip(self.arrays, items, strict=True):
+                code.store(array, [code.add(target, place)], item)
+        code.assign(self.half, there)
+
+    # -- Note [Sorting by digits]
+
+    def key(self, x: Atom) -> Atom:
+        code, bits = self.code, 8 * self.dtype.bytes
+        least = -(2 ** (bits - 1))
+        if not self.dtype.is_float:
+            return code.let("xor", self.dtype, x, const(least, self.dtype))
+        kind = DType.i64 if bits == 64 else DType.i32
+        pattern = code.let("pattern", kind, code.let("add", self.dtype, x, const(0.0, self.dtype)))
+        negative = code.let("shr", kind, pattern, const(bits - 1, kind))
+        key = code.let("xor", kind, pattern, code.let("or", kind, negative, const(least, kind)))
+        return code.let("select", kind, code.let("isnan", DType.bool, x), const(-1, kind), key)
+
+    def byte(self, key: Atom, k: Atom) -> Atom:
+        code, kind = self.code, key.type.dtype
+        shift = code.let("convert", kind, code.mul(k, i64(8)))
+        return code.let(
+            "convert", DType.i64, code.let("and", kind, code.let("shr", kind, key, shift), const(255, kind))
+        )
+
+    def bucket(self, x: Atom, k: Atom) -> Atom:
+        return self.code.add(self.code.mul(k, i64(BYTE)), self.byte(self.key(x), k))
+
+
+# -- by merging
+
+
+def _by_merging(lo: Lowerer, var: Var, exp: Library) -> None:
     code = lo.code
     source = lo.loc(exp.args[0])
     n = source.shape[0]
@@ -38,7 +169,7 @@ def lower_sort(lo: Lowerer, var: Var, exp: Library) -> None:
             with code.loop(end, start) as k:
                 (a, key_a), (b, key_b) = value(here, left), value(here, right)
                 second = code.compare("lt", right, end)
-                second = code.let("and", DType.bool, second, less(lo, key_b, key_a), label="second")
+                second = code.let("and", DType.bool, second, less(code, key_b, key_a), label="second")
                 empty = code.compare("ge", left, middle)
                 second = code.let("or", DType.bool, second, empty, label="second")
                 code.store(there, [k], code.let("select", dtype, second, b, a, label="e"))
@@ -66,9 +197,8 @@ def lower_sort(lo: Lowerer, var: Var, exp: Library) -> None:
     code.free(there.buffer)
 
 
-def less(lo: Lowerer, a: Atom, b: Atom) -> Atom:
+def less(code: Code, a: Atom, b: Atom) -> Atom:
     """a comes before b: NaN comes after everything."""
-    code = lo.code
     if a.type.dtype is DType.bool:
         a, b = code.let("convert", DType.i64, a), code.let("convert", DType.i64, b)
     smaller = code.compare("lt", a, b)

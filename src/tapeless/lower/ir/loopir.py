@@ -342,6 +342,7 @@ class Program:
     )
     sizes: int = 0  # so many of the first parameters are sizes: not negative, below 2**60
     functions: tuple[Program, ...] = ()
+    shared: bool = False  # many call it: there is one copy of its code
 
 
 __all__ = [

@@ -1,0 +1,71 @@
+"""Routines that lowering makes: sorts, stable and with NaN last, and Fourier transforms, by the machine and by Loop IR's interpreter."""
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tapeless.lower.lowering import lower
+from tapeless.passes.pipeline import finished
+from tapeless.testing.compare import Returned
+from tapeless.testing.stages import by_loops, trace
+from tests.prelude.quick import unoptimized  # noqa: F401
+
+SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1e308, -1.5]
+
+
+def both(x):
+    return np.sort(x), np.argsort(x)
+
+
+def transform(x):
+    return np.fft.fft(x)
+
+
+def numbers(dtype, n):
+    """Many of them equal, and the extremes of the type."""
+    rng = np.random.default_rng(n)
+    if np.dtype(dtype).kind == "f":
+        some = np.concatenate([np.array(SPECIAL), rng.normal(size=20) * 1e3])
+    else:
+        info = np.iinfo(dtype)
+        some = np.concatenate([np.array([info.min, info.max, 0, -1, 1, 255, 256]), rng.integers(-300, 300, 20)])
+    with np.errstate(over="ignore"):
+        return rng.choice(some, n).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int32])
+def test_stable_and_nan_last(dtype):
+    compiled = tp.function(both)
+    for n in (0, 1, 2, 47, 48, 49, 700):
+        x = numbers(dtype, n)
+        order = np.argsort(x, kind="stable")
+        values, positions = compiled(x)
+        assert positions.tolist() == order.tolist()
+        assert values.tobytes() == x[order].tobytes()
+
+
+def test_what_is_equal_in_most_bytes():
+    for x in (np.full(100, 7), np.arange(1000) % 3, np.arange(300)[::-1] * 2**40, -np.arange(100.0)):
+        values, positions = tp.function(both)(x)
+        np.testing.assert_array_equal(values, np.sort(x))
+        np.testing.assert_array_equal(positions, np.argsort(x, kind="stable"))
+
+
+@pytest.mark.parametrize("n", [5, 60])
+def test_by_loops(n):
+    x = numbers(np.float64, n)
+    traced = trace(both, (x,))
+    found = by_loops(traced, lower(finished(traced.core)), lambda: (x.copy(),), 0)
+    assert isinstance(found, Returned), found
+    order = np.argsort(x, kind="stable")
+    np.testing.assert_array_equal(found.result[0], x[order])
+    np.testing.assert_array_equal(found.result[1], order)
+
+
+@pytest.mark.parametrize("n", [12, 53])
+def test_transforms_by_loops(n):
+    x = np.random.default_rng(n).normal(size=n)
+    traced = trace(transform, (x,))
+    found = by_loops(traced, lower(finished(traced.core)), lambda: (x.copy(),), 0)
+    assert isinstance(found, Returned), found
+    np.testing.assert_allclose(found.result, np.fft.fft(x), atol=1e-12)
