@@ -16,6 +16,7 @@ from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.ir import loopir
 from tapeless.lower.parallel.accumulators import with_private, worth_private
+from tapeless.lower.parallel.columns import reduces_columns, run_by_columns
 from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.lanes import share_reduction
@@ -50,6 +51,9 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     def elements(start: Atom, stop: Atom, totals: list[Total], first: Sequence[Stm], each: Lambda) -> None:
         for stm in first:
             lo.stm(stm)
+        if not totals and not exp.scans and reduces_columns(lo, exp, each, outs):
+            run_by_columns(lo, exp, each, start, stop, outs)
+            return
         running = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.scans]
         _loop(lo, exp, each, start, stop, totals, running, outs, scanned)
 

@@ -1,0 +1,54 @@
+"""Reductions of columns go through memory in its order: Note [Columns] in lower/parallel/columns.py."""
+
+import numpy as np
+import pytest
+
+import tapeless as tp
+from tests.agreement import agree
+from tests.prelude.quick import unoptimized  # noqa: F401
+
+
+def several(a):
+    return np.sum(a, axis=0), np.max(a, axis=0), np.std(a, axis=0), np.any(a > 1.0, axis=0), np.argmin(a, axis=0)
+
+
+def weighted(a, w):
+    return np.sum(a * w[:, None], axis=0), np.mean(a, axis=0) * w[0]
+
+
+def middle(a):
+    return np.sum(a, axis=1), np.prod(a, axis=(0, 1))
+
+
+def sums(a):
+    return np.sum(a, axis=0), np.sum((a - np.max(a, axis=0)) ** 2, axis=0), np.argmax(a, axis=0)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (1, 1), (2, 1100), (300, 2)])
+def test_of_any_shape(shape):
+    a = np.random.default_rng(0).normal(size=shape)
+    for function, args in (
+        (several, (a,)),
+        (weighted, (a, a[:, 0].copy())),
+        (middle, (a.reshape(*shape, 1) + np.zeros(4),)),
+    ):
+        for threads in (1, 2):
+            for found, wanted in zip(tp.function(function, threads=threads)(*args), function(*args), strict=True):
+                np.testing.assert_allclose(found, wanted, rtol=1e-12)
+                assert found.dtype == wanted.dtype
+
+
+def test_by_all_stages():
+    """Sums of whole numbers have no rounding."""
+    agree(sums, np.arange(12.0).reshape(4, 3) % 5)
+    agree(sums, np.arange(24).reshape(6, 4) % 7)
+
+
+def test_none_at_all():
+    for shape in ((0, 3), (3, 0)):
+        np.testing.assert_array_equal(tp.function(lambda a: np.sum(a, axis=0))(np.zeros(shape)), np.zeros(shape[1]))
+
+
+def test_slopes():
+    a = np.random.default_rng(0).normal(size=(4, 3))
+    tp.check_grads(lambda a: np.sum(np.std(a, axis=0) * np.max(a, axis=0)), (a,), order=2)
