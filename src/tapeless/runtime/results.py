@@ -4,9 +4,9 @@ Both go back to the buffers that compiled code keeps (Note [Kept buffers] in `ba
 user.
 
 Note [Large results]
-Up to LARGE_RESULT bytes the C library itself keeps what NumPy frees; above, the system would clear every page of a
-result anew, which takes as long as many a computation of it. A loop that drops one gradient for the next gets the same
-memory again.
+The C library keeps one array of some megabytes that NumPy frees, and gives a second one back to the system, which clears every
+page of the next; that takes as long as many a computation of it. So results of LARGE_RESULT bytes and more are buffers of ours: a loop
+that drops gradients for the next ones gets the same memory again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from tapeless.backends.cpu import buffers
 
-LARGE_RESULT = 32 << 20  # bytes; the C library's own limit
+LARGE_RESULT = 4 << 20  # bytes
 
 
 class Given:
