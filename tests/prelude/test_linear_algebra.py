@@ -36,7 +36,9 @@ REAL = {
     "norm 2": (lambda x: np.linalg.norm(x, 2), TALL),
     "norm -2": (lambda x: np.linalg.norm(x, -2), TALL),
     "nuclear norm": (lambda x: np.linalg.norm(x, "nuc"), TALL),
+    "lstsq of SciPy": (lambda x, b: scipy.linalg.lstsq(x, b)[:2], TALL, RNG.normal(size=5)),
     "multi_dot": (lambda x: np.linalg.multi_dot([x.T, x, x.T]), TALL),
+    "multi_dot from the right": (lambda x: np.linalg.multi_dot([x, x.T, x, x[0]]), TALL),
     "solve_triangular": (lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True), POSITIVE, VECTOR),
     "solve_triangular, turned": (lambda a, b: scipy.linalg.solve_triangular(a, b, trans="T"), POSITIVE, VECTOR),
     "solve_triangular, ones": (lambda a, b: scipy.linalg.solve_triangular(a, b, unit_diagonal=True), POSITIVE, VECTOR),
@@ -101,6 +103,16 @@ def test_eigenvalues_of_any_matrix():
     assert found.dtype == np.complex128
     np.testing.assert_allclose(np.sort(found.real), np.linalg.eigvalsh(POSITIVE))
     tp.check_grads(lambda x: np.sort(np.abs(np.linalg.eigvals(x))), (SQUARE,), order=1)
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.3, 1j])
+def test_vectors_of_any_matrix(turn):
+    """Real ones with real values, with pairs of them, and complex ones."""
+    a = np.array([[2.0, turn, 0.0], [-turn, 2.0, 0.0], [1.0, 0.5, 3.0]])
+    w, v = tp.function(lambda x: np.linalg.eig(x))(a)
+    np.testing.assert_allclose(a @ v, v * w, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(v, axis=0), 1.0)
+    np.testing.assert_allclose(w, np.linalg.eigvals(a), atol=1e-12)
 
 
 def differences(function, x, lower=False):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapeless.prelude import factorisations, intrinsics
 from tapeless.prelude.registry import refuse, stands_for
 
 
@@ -91,7 +92,7 @@ def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:
 
 @stands_for("np.polyfit")
 def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, *, w: Any = None) -> Any:
-    """Least squares by the orthogonal columns of Gram and Schmidt, in the modified order, which is as stable as QR."""
+    """Least squares by QR of the powers, each over its length."""
     at, values = np.asarray(x) + 0.0, np.asarray(y) + 0.0
     if deg < 0:
         raise ValueError("expected deg >= 0")
@@ -103,8 +104,7 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, *, w: Any = None) -> An
         raise TypeError("expected 1D or 2D array for y")
     if values.shape[0] != at.shape[0]:
         raise TypeError("expected x and y to have same length")
-    columns = max(deg + 1, 1)
-    powers = np.vander(at, columns)
+    powers = np.vander(at, max(deg + 1, 1))
     rest = values if values.ndim == 2 else values[:, None]
     if w is not None:
         factors = np.asarray(w) + 0.0
@@ -114,34 +114,16 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, *, w: Any = None) -> An
             raise TypeError("expected w and y to have the same length")
         powers, rest = powers * factors[:, None], rest * factors[:, None]
     least = at.shape[0] * 2.220446049250313e-16 if rcond is None else rcond
-    found = _least_squares(powers, rest, columns, least)
+    found = _least_squares(powers, rest, least)
     return found if values.ndim == 2 else found[:, 0]
 
 
-def _least_squares(matrix: Any, right: Any, columns: int, least: Any) -> Any:
+def _least_squares(matrix: Any, right: Any, least: Any) -> Any:
+    if matrix.shape[0] < matrix.shape[1]:
+        raise ValueError("np.polyfit: the polynomial is not determined by the points; take a lower degree")
     scale = np.sqrt(np.sum(matrix * matrix, axis=0))
     scale = np.where(scale == 0, 1.0, scale)
-    unit: Any = []
-    parts: Any = []
-    upper: Any = []  # by column: what it has of the unit vectors before it, and its length
-    for j in tuple(range(columns)):
-        v = matrix[:, j] / scale[j]
-        above: Any = []
-        for u in unit:
-            share = np.sum(u * v)
-            v = v - share * u
-            above = [*above, share]
-        length = np.sqrt(np.sum(v * v))
-        if length <= least:
-            raise ValueError("np.polyfit: the polynomial is not determined by the points; take a lower degree")
-        v = v / length
-        part = np.sum(v[:, None] * right, axis=0)
-        right = right - v[:, None] * part
-        unit, upper, parts = [*unit, v], [*upper, [*above, length]], [*parts, part]
-    found: Any = []  # the last coefficients, from below
-    for j in tuple(reversed(range(columns))):
-        value = parts[j]
-        for k in tuple(range(j + 1, columns)):
-            value = value - upper[k][j] * found[k - j - 1]
-        found = [value / upper[j][j], *found]
-    return np.stack([found[j] / scale[j] for j in range(columns)])
+    q, r = factorisations.qr(matrix / scale)
+    if np.any(np.abs(np.diagonal(r)) <= least):
+        raise ValueError("np.polyfit: the polynomial is not determined by the points; take a lower degree")
+    return intrinsics.solve_upper(r, q.T @ right) / scale[:, None]

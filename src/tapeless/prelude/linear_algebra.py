@@ -184,9 +184,22 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 @stands_for("np.linalg.multi_dot")
 def multi_dot(arrays: Any) -> Any:
-    found = arrays[0]
-    for a in arrays[1:]:
-        found = found @ a
+    """From the left or from the right, whichever takes fewer multiplications."""
+    first = arrays[0].shape[0] if arrays[0].ndim == 2 else 1
+    last = arrays[-1].shape[1] if arrays[-1].ndim == 2 else 1
+    sizes = [first, *[a.shape[0] for a in arrays[1:]], last]
+    from_left, from_right = 0, 0
+    for k in tuple(range(1, len(arrays))):
+        from_left += first * sizes[k] * sizes[k + 1]
+        from_right += sizes[k - 1] * sizes[k] * last
+    if from_left <= from_right:
+        found = arrays[0]
+        for a in arrays[1:]:
+            found = found @ a
+    else:
+        found = arrays[-1]
+        for a in arrays[:-1][::-1]:
+            found = a @ found
     return found
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tapeless.ir.core import (
@@ -49,7 +50,7 @@ from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
 from tapeless.lower.core.schedule import Schedule
-from tapeless.lower.core.uses import by_cells, last_uses, own_cells, single_updates, size_test, updated_by
+from tapeless.lower.core.uses import by_cells, last_uses, own_cells, single_updates, size_test, unread, updated_by
 from tapeless.lower.ir import loopir
 from tapeless.lower.ir.loopir import Buffer, Space
 from tapeless.ops.table import TABLE
@@ -130,6 +131,11 @@ class Lowerer:
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]
         self.in_target: dict[Var, Loc] = {}  # where arrays are made that a later update would have put there
+
+    @cached_property
+    def unread(self) -> set[Var]:
+        """Results of several that nobody asks for."""
+        return unread(self.function.body)
 
     @property
     def launches(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from tapeless.ir.core import Apply, At, Axis, Body, Check, Copy, For, Full, Index, Stm, Sweep, Update
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ir.walk import free_in_exp, free_in_lambda
+from tapeless.ir.walk import free_in_exp, free_in_lambda, map_regions
 from tapeless.passes.analysis.places import in_place
 
 MADE = (Sweep, Copy, Full)
@@ -53,6 +53,23 @@ def _last_update(body: Body, made: Stm, v: Var, users: Mapping[Var, list[int]]) 
             if in_place(inner, inner.results[k], params[k]):
                 return _last_update(body, body.stms[last], body.stms[last].vars[k], users)
     return None
+
+
+def unread(body: Body) -> set[Var]:
+    """Variables of it and of all regions in it that nobody reads."""
+    made: set[Var] = set()
+    read: set[Var] = set()
+
+    def look(inner: Body) -> Body:
+        read.update(r for r in inner.results if isinstance(r, Var))
+        for stm in inner.stms:
+            made.update(stm.vars)
+            read.update(free_in_exp(stm.exp))
+            map_regions(stm.exp, look)
+        return inner
+
+    look(body)
+    return made - read
 
 
 def last_uses(body: Body) -> dict[Var, int]:
