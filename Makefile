@@ -10,7 +10,7 @@ TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: demo test test-each test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls bench-reversible bench-coarsening format clean help
+.PHONY: demo test test-each test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls bench-reversible bench-coarsening bench-breadth format clean help
 
 demo: $(DEV) ## show what Tapeless does, in a minute
 	@$(BIN)/python -m tapeless.tools.demo
@@ -54,6 +54,9 @@ bench-reversible: $(DEV) ## reversible functions beside plain ones: forward, inv
 
 bench-coarsening: $(DEV) ## time gradients with closed forms and without, beside C, and JAX, PyTorch and CasADi where installed
 	@$(BIN)/python -m benchmarks.coarsening
+
+bench-breadth: $(DEV) ## time functions of NumPy and SciPy that compile beside the libraries' own, and their gradients
+	@$(BIN)/python -m benchmarks.breadth
 
 format: $(DEV) ## format the code and mend what the linter can mend
 	@$(BIN)/ruff check --fix-only .
