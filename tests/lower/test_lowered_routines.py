@@ -6,6 +6,7 @@ import pytest
 import tapeless as tp
 from tapeless.lower.lowering import lower
 from tapeless.passes.pipeline import finished
+from tapeless.prelude import intrinsics
 from tapeless.testing.compare import Returned
 from tapeless.testing.stages import by_loops, trace
 from tests.prelude.quick import unoptimized  # noqa: F401
@@ -15,6 +16,14 @@ SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1e308, 
 
 def both(x):
     return np.sort(x), np.argsort(x)
+
+
+def middle(x):
+    return np.median(x)
+
+
+def ranked(x, ranks):
+    return intrinsics.ranked(x, ranks)
 
 
 def transform(x):
@@ -51,6 +60,16 @@ def test_what_is_equal_in_most_bytes():
         np.testing.assert_array_equal(positions, np.argsort(x, kind="stable"))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int32])
+def test_ranks(dtype):
+    """Ranks in any order, far apart and next to each other; of numbers that are equal, in the order of their places."""
+    compiled = tp.function(ranked)
+    for n in (1, 48, 49, 700):
+        for x in (numbers(dtype, n), np.zeros(n, dtype), np.arange(n).astype(dtype)):
+            ranks = np.array([n // 2, n - 1, 0, n // 2 - (n > 1), n // 3])
+            assert compiled(x, ranks).tolist() == np.argsort(x, kind="stable")[ranks].tolist()
+
+
 @pytest.mark.parametrize("n", [5, 60])
 def test_by_loops(n):
     x = numbers(np.float64, n)
@@ -60,6 +79,11 @@ def test_by_loops(n):
     order = np.argsort(x, kind="stable")
     np.testing.assert_array_equal(found.result[0], x[order])
     np.testing.assert_array_equal(found.result[1], order)
+    x = np.abs(np.nan_to_num(x))
+    traced = trace(middle, (x,))
+    found = by_loops(traced, lower(finished(traced.core)), lambda: (x.copy(),), 0)
+    assert isinstance(found, Returned), found
+    assert found.result == np.median(x)
 
 
 @pytest.mark.parametrize("n", [12, 53])

@@ -29,9 +29,16 @@ SHAPES = {
     "ifft": [((6,), (6,)), ((1,), (1,))],
     "sort": [((7,),), ((0,),)],
     "argsort": [((7,),), ((0,),)],
+    "ranked": [((7,), (3,))],
 }
 OF_COMPLEX = dict.fromkeys(("eig", "fft_table", "fft", "ifft"), INEXACT[2:])
-DTYPES = OF_COMPLEX | {"matmul": [*REAL, *INEXACT[2:]], "cholesky_adjoint": [DType.f64], "sort": REAL, "argsort": REAL}
+DTYPES = OF_COMPLEX | {
+    "matmul": [*REAL, *INEXACT[2:]],
+    "cholesky_adjoint": [DType.f64],
+    "sort": REAL,
+    "argsort": REAL,
+    "ranked": REAL,
+}
 EXAMPLES = [
     pytest.param(name, shapes, dtype, id=f"{name}-{shapes}-{dtype!r}")
     for name in SHAPES
@@ -128,6 +135,7 @@ CHECKS = {
     "fft": lambda x, _, y: np.testing.assert_allclose(y, fourier(len(x), -1) @ x, atol=1e-4),
     "ifft": lambda x, _, y: np.testing.assert_allclose(y, fourier(len(x), 1) @ x, atol=1e-4),
     "sort": lambda x, y: np.testing.assert_array_equal(y, sorted(x.tolist())),
+    "ranked": lambda x, ranks, p: np.testing.assert_array_equal(p, np.argsort(x, kind="stable")[ranks]),
     "argsort": lambda x, p: np.testing.assert_array_equal(p, sorted(range(len(x)), key=x.tolist().__getitem__)),
 }
 
@@ -141,11 +149,13 @@ def test_every_row_is_here_once():
 def test_values_and_types(name: str, shapes: tuple[tuple[int, ...], ...], dtype: DType):
     row = library_op(name)
     args = operands(shapes, dtype)
+    if name == "ranked":
+        args[1] = np.array([5, 0, 2])
     results = row.numpy(args, {})
     assert len(args) == row.arity
     CHECKS[name](*args, *results)
     given = tuple(Type(FROM_NUMPY[r.dtype], r.shape) for r in results)
-    assert row.result_types([Type(dtype, x.shape) for x in args], {}) == given
+    assert row.result_types([Type(FROM_NUMPY[x.dtype], x.shape) for x in args], {}) == given
 
 
 def test_symbolic_dimensions():

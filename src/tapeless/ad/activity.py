@@ -66,7 +66,7 @@ def flows(exp: Plain) -> list[Atom]:
             return [array, value]
         case Full(value=value):
             return [value] if value is not None else []
-        case Library(name="argsort") | Iota() | Check() | Print() | Progress():
+        case Library(name="argsort" | "ranked") | Iota() | Check() | Print() | Progress():
             return []
         case _:
             return [a for a in operands(exp) if differentiable(a.type)]

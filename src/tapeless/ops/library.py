@@ -129,6 +129,13 @@ def _qr_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return _same(types[0]), Type(types[0].dtype, (columns, columns))
 
 
+def _ranked_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    x, ranks = types
+    fits = x.rank == ranks.rank == 1 and x.dtype in REAL and ranks.dtype is DType.i64
+    _expect(fits, "ranked", "a vector of real numbers, and one of ranks", types)
+    return (_same(ranks),)
+
+
 def _fft_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     """Of a vector and its table, or the table of the size of the first one for the second."""
     x, table = types
@@ -158,6 +165,10 @@ def _sort(x: Any) -> Any:
 
 def _argsort(x: Any) -> Any:
     return np.argsort(x, kind="stable").astype(np.int64, copy=False)
+
+
+def _ranked(x: Any, ranks: Any) -> Any:
+    return _argsort(x)[ranks]
 
 
 def _solve_lower(a: Any, b: Any) -> Any:
@@ -228,6 +239,7 @@ ROWS = (
     LibraryOp("ifft", 2, _fft_types, _evaluation(_ifft), "5 n log n"),
     LibraryOp("cholesky_adjoint", 2, _two_matrices, _evaluation(_cholesky_adjoint), "2/3 n^3"),
     LibraryOp("sort", 1, _of_vector("sort", _same), _evaluation(_sort), "n log n"),
+    LibraryOp("ranked", 2, _ranked_types, _evaluation(_ranked), "3 n"),
     LibraryOp("argsort", 1, _of_vector("argsort", _positions), _evaluation(_argsort), "n log n"),
 )
 LIBRARY: dict[str, LibraryOp] = {row.name: row for row in ROWS}

@@ -75,3 +75,8 @@ def solve_upper(a: Any, b: Any) -> Any:
 def borrowed(name: str, *args: Any) -> Any:
     """A function of scipy.special as SciPy has it, without slopes by its shapes."""
     return getattr(import_module("scipy.special"), name)(*args)
+
+
+def ranked(x: Any, ranks: Any) -> Any:
+    """Where the numbers of these ranks are in a vector; NaN has the highest."""
+    return np.argsort(x, kind="stable")[ranks]

@@ -1,6 +1,7 @@
 """Medians, percentiles and quantiles, of all elements or of those that are not NaN.
 
-Lanes are sorted as a whole; NaN comes last there.
+The numbers of the wanted ranks are looked for, not sorted: their positions, so that slopes follow. Where NaN is left out, each lane
+has ranks of its own, and is sorted as a whole; NaN comes last there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.prelude.axes import kept, lanes
+from tapeless.prelude.intrinsics import each_row, ranked
 from tapeless.prelude.registry import refuse, stands_for
 
 
@@ -18,11 +20,14 @@ def median(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     x = np.asarray(a)
     if x.ndim == 0:
         return np.mean(x)
-    ordered = np.sort(lanes(x, axis), axis=-1)
-    n = ordered.shape[-1]
-    result = np.mean(ordered[..., max((n - 1) // 2, 0) : n // 2 + 1], axis=-1)
+    rows = lanes(x, axis)
+    n = rows.shape[-1]
+    if n == 0:
+        result = np.mean(rows, axis=-1)
+    else:
+        result = np.mean(_at_ranks(rows, np.array([(n - 1) // 2, n // 2])), axis=-1)
     if x.dtype.kind == "f":
-        result = np.where(np.any(np.isnan(ordered), axis=-1), np.asarray(np.nan, dtype=x.dtype), result)
+        result = np.where(np.any(np.isnan(rows), axis=-1), np.asarray(np.nan, dtype=x.dtype), result)
     return kept(result, axis, x.ndim) if keepdims else result
 
 
@@ -79,15 +84,18 @@ def _quantiles(a: Any, q: Any, axis: Any, method: Any, keepdims: Any, weak: Any,
     if np.ndim(q) > 1:
         refuse("quantiles take one number or a vector of them", "use q.ravel().")
     dims = max(a.ndim, 1)
-    ordered = np.sort(lanes(np.atleast_1d(a), axis), axis=-1)
+    ordered = lanes(np.atleast_1d(a), axis)
     skip = skip and a.dtype.kind == "f"
     if skip:
+        ordered = np.sort(ordered, axis=-1)
         count = np.sum(~np.isnan(ordered), axis=-1, keepdims=True)
     else:
         count = ordered.shape[-1]
     result = _interpolated(ordered, np.atleast_1d(q), count, method, weak, skip)
     if a.dtype.kind == "f" and not skip:
-        result = np.where(np.isnan(ordered[..., -1:]), np.asarray(np.nan, dtype=result.dtype), result)
+        result = np.where(
+            np.any(np.isnan(ordered), axis=-1, keepdims=True), np.asarray(np.nan, dtype=result.dtype), result
+        )
     if np.ndim(q) == 0:
         result = result[..., 0]
         return kept(result, axis, dims) if keepdims else result
@@ -119,14 +127,27 @@ def _interpolated(ordered: Any, q: Any, count: Any, method: Any, weak: Any, skip
         refuse(
             "this method of quantiles cannot be compiled", "use 'linear', 'lower', 'higher', 'nearest' or 'midpoint'."
         )
-    before, after = _taken(ordered, low, skip), _taken(ordered, high, skip)
+    pairs = np.reshape(np.stack([low, high], axis=-1), (*low.shape[:-1], 2 * low.shape[-1]))  # neighbours together
+    both = _taken(ordered, pairs, skip)
+    before, after = both[..., ::2], both[..., 1::2]
     if weak and ordered.dtype.kind == "f":
         part = part.astype(ordered.dtype)
     far = after - before
     return np.where(part < 0.5, before + far * part, after - far * (1 - part))
 
 
-def _taken(ordered: Any, places: Any, skip: Any) -> Any:
-    if not skip:
-        return ordered[..., places]
-    return np.take_along_axis(ordered, places, axis=-1)
+def _taken(rows: Any, places: Any, skip: Any) -> Any:
+    """What is at these places in order; of rows that are in order already where NaN is left out."""
+    if skip:
+        return np.take_along_axis(rows, places, axis=-1)
+    if rows.shape[-1] == 0:
+        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
+    return _at_ranks(rows, places)
+
+
+def _at_ranks(rows: Any, ranks: Any) -> Any:
+    return each_row(_of_row, rows, ranks)
+
+
+def _of_row(row: Any, ranks: Any) -> Any:
+    return row[ranked(row, ranks)]

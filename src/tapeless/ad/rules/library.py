@@ -193,7 +193,7 @@ def _jvp(emit: Emit, vars: Sequence[Var], exp: Library, t: Sequence[Atom | None]
             return [_gather(emit, _var(t[0]), order)]
         case "fft" | "ifft":  # linear in the numbers; the table is a constant
             return [m.library(exp.name, _var(t[0]), args[1], type=out.type)] if t[0] is not None else [None]
-        case "argsort" | "fft_table":
+        case "argsort" | "ranked" | "fft_table":
             return [None]
         case name:
             raise NotImplementedError(f"the library operation {name} has no derivative")
@@ -261,7 +261,7 @@ def _vjp(reverse: Reverse, vars: Sequence[Var], exp: Library) -> None:
             reverse.add(args[0], _gather(emit, _var(adj), back))
         case "fft" | "ifft":  # its matrix is symmetric
             reverse.add(args[0], m.library(exp.name, _var(adj), args[1], type=out.type))
-        case "argsort" | "fft_table":
+        case "argsort" | "ranked" | "fft_table":
             pass
         case name:
             raise NotImplementedError(f"the library operation {name} has no derivative")

@@ -11,12 +11,13 @@ from tapeless.frontend.data.atoms import same_size
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, value_of
 from tapeless.frontend.numpy.batch import over_leading
 from tapeless.frontend.numpy.elementwise import Row, apply_row
-from tapeless.frontend.numpy.library_calls import library, together
+from tapeless.frontend.numpy.library_calls import library, ordered, together
 from tapeless.frontend.numpy.reductions import all_
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import BY_ID, call_numpy, call_value
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Atom, Var
+from tapeless.ops.promotion import float_dtype
 from tapeless.prelude import intrinsics
 
 
@@ -101,6 +102,12 @@ for _name in ("eigh", "eig", "svd", "qr", "fft_table", "fft", "ifft", "solve_low
 @stands_for(intrinsics.borrowed)
 def _borrowed(ctx: Context, name: Value, *args: Value) -> Value:
     assert isinstance(name, Static)
-    row = Row(name.value, floating=True)
+    row = Row(name.value, floating=float_dtype)
     full = f"scipy.special.{name.value}"
     return elementwise(ctx, lambda *s: apply_row(ctx, full, row, *s), args, full)
+
+
+@stands_for(intrinsics.ranked)
+def _ranked(ctx: Context, x: Value, ranks: Value) -> Value:
+    row, wanted = array(ctx, "ranked", x), array(ctx, "ranked", ranks)
+    return value_of(ctx, library(ctx, "ranked", ordered(ctx, read(ctx, row)), read(ctx, wanted))[0])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tapeless.frontend.data.arrays import cast, read
+from tapeless.frontend.data.arrays import cast, map_nest, read
+from tapeless.frontend.data.atoms import apply
 from tapeless.frontend.numpy.elementwise import common_dtype
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Scalar
@@ -15,7 +16,7 @@ def library(ctx: Context, name: str, *args: Var) -> tuple[Var, ...]:
     """A library operation on operands that fit. Note [Stored integers] of ir/types.py"""
     kind = args[0].type.dtype
     if kind.work is not kind:
-        made = library(ctx, name, *(cast(ctx, a, kind.work) for a in args))
+        made = library(ctx, name, *(cast(ctx, a, kind.work) if a.type.dtype is kind else a for a in args))
         return tuple(cast(ctx, v, kind) if v.type.dtype is kind.work else v for v in made)
     types = library_op(name).result_types([a.type for a in args], {})
     return ctx.b.bind([Var("m", t) for t in types], Library(name, args))
@@ -27,6 +28,20 @@ def together(ctx: Context, name: str, *values: Array) -> list[Var]:
     if kind is DType.bool:
         ctx.fail("TP104", f"{name} of bools cannot be compiled", "convert them to numbers first.")
     return [cast(ctx, read(ctx, v), kind) for v in values]
+
+
+def ordered(ctx: Context, var: Var) -> Var:
+    """Numbers of the same order, of a type that is compared by rows: bools as integers, u64 with its highest bit
+    turned.
+    """
+    kind = var.type.dtype
+    numbers = cast(ctx, var, DType.i32 if kind is DType.bool else kind.work)
+    return turned(ctx, numbers) if kind is DType.u64 else numbers
+
+
+def turned(ctx: Context, var: Var) -> Var:
+    lowest = const(DType.i64.lowest, DType.i64)
+    return map_nest(ctx, lambda x: Scalar(apply(ctx, "xor", x.atom, lowest)), [var], var.type.shape)
 
 
 def tested(ctx: Context, dtype: DType) -> bool:

@@ -12,39 +12,32 @@ from tapeless.frontend.data.atoms import apply, convert, same_size, select
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.numpy import small_functions
 from tapeless.frontend.numpy.batch import along, lanes_back, lanes_last, over_leading
-from tapeless.frontend.numpy.library_calls import library
+from tapeless.frontend.numpy.library_calls import library, ordered, turned
 from tapeless.frontend.numpy.reductions import no_complex
 from tapeless.frontend.numpy.shapes import LAST, WHOLE, flat
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value, weak
 from tapeless.ir.core import At
-from tapeless.ir.types import Atom, DType, Var, const, i64, zero_of
+from tapeless.ir.types import Atom, DType, Var, i64, zero_of
 from tapeless.prelude import ordering
 
 axis_argument = axis  # a parameter of the same name hides it
 
 
 def _sorted(ctx: Context, name: str, value: Array, place: int) -> Array:
-    """Vectors along an axis through a library operation; bools are sorted as integers, and u64 as i64 of the same
-    order.
-    """
+    """Vectors along an axis through a library operation."""
     kind = value.type.dtype
     if kind.is_complex:
         function = ordering.complex_sorted if name == "sort" else ordering.complex_order
         found = small_functions.inline(ctx, function, [value, weak(place)])
         assert isinstance(found, Array)
         return found
-    inner = DType.i32 if kind is DType.bool else kind.work
 
     def lane(var: Var) -> Atom:
-        (found,) = library(ctx, name, turned(cast(ctx, var, inner)))
-        return cast(ctx, turned(found), kind) if name == "sort" else found
-
-    def turned(var: Var) -> Var:
-        if kind is not DType.u64:
-            return var
-        lowest = const(DType.i64.lowest, DType.i64)
-        return map_nest(ctx, lambda x: Scalar(apply(ctx, "xor", x.atom, lowest)), [var], var.type.shape)
+        (found,) = library(ctx, name, ordered(ctx, var))
+        if name != "sort":
+            return found
+        return cast(ctx, turned(ctx, found) if kind is DType.u64 else found, kind)
 
     return along(ctx, value, [place], lane)
 

@@ -17,6 +17,7 @@ from tapeless.lower.core.code import ONE, ZERO, Code, Loc
 from tapeless.lower.core.factors import lower_factors
 from tapeless.lower.core.fourier import fourier, fourier_table
 from tapeless.lower.core.lowerer import Lowerer, lowers
+from tapeless.lower.core.ranking import lower_ranked
 from tapeless.lower.core.sorting import lower_sort
 from tapeless.lower.core.triangles import cholesky_adjoint, solve_triangle
 
@@ -54,6 +55,8 @@ def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
             fourier(lo, vars[0], exp)
         case "sort" | "argsort":
             lower_sort(lo, vars[0], exp)
+        case "ranked":
+            lower_ranked(lo, vars[0], exp)
         case _:
             raise AssertionError(f"no lowering for the library operation {exp.name}")
 

@@ -8,6 +8,8 @@ all numbers share takes no pass. Few numbers are inserted one by one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import I64, Atom, DType, const, i64
 from tapeless.lower.core.blas import pointer, temporary
@@ -36,38 +38,44 @@ def _by_digits(lo: Lowerer, var: Var, exp: Library) -> None:
     code.copy(source, Loc(work[0].buffer, dtype, (n,), (ONE,)))
     name, half = f"tp_{exp.name}_{dtype.value}", Var("half", I64)
     if name not in lo.routines:
-        lo.routines[name] = _Digits(dtype, positions).program(name)
+        lo.routines[name] = _Sort(dtype, positions).program(name)
     code.emit(Invoke(name, (n, *map(pointer, work), pointer(counts)), (half,)))
     out = lo.place(var)
     lo.arrays[var] = out
     code.copy(Loc(work[-1].buffer, work[-1].dtype, (n,), (ONE,), code.mul(half, n)), out)
 
 
-class _Digits:
-    """The function that sorts the first half of each array by way of the other half; it gives 1 if they are there then.
+class Digits:
+    """Numbers, and what goes with them, in the order of their bytes. Note [Sorting by digits]"""
 
-    The first array has the numbers; the second, if there is one, is for their positions.
-    """
+    def __init__(self, code: Code, dtype: DType, arrays: Sequence[Loc]) -> None:
+        self.code, self.dtype, self.arrays = code, dtype, arrays  # the first one has the numbers
 
-    def __init__(self, dtype: DType, positions: bool) -> None:
-        self.code, self.dtype, self.n = Code(), dtype, Var("n", I64)
-        kinds = {"numbers": dtype, "positions": DType.i64} if positions else {"numbers": dtype}
-        self.arrays = [parameter(label, kind, self.n, written=True) for label, kind in kinds.items()]
-        self.counts = parameter("counts", DType.i64, i64(BYTE * dtype.bytes), written=True)
-        self.half = self.code.declare(ZERO, "half")
+    def key(self, x: Atom) -> Atom:
+        code, bits = self.code, 8 * self.dtype.bytes
+        least = -(2 ** (bits - 1))
+        if not self.dtype.is_float:
+            return code.let("xor", self.dtype, x, const(least, self.dtype))
+        kind = DType.i64 if bits == 64 else DType.i32
+        pattern = code.let("pattern", kind, code.let("add", self.dtype, x, const(0.0, self.dtype)))
+        negative = code.let("shr", kind, pattern, const(bits - 1, kind))
+        key = code.let("xor", kind, pattern, code.let("or", kind, negative, const(least, kind)))
+        return code.let("select", kind, code.let("isnan", DType.bool, x), const(-1, kind), key)
 
-    def program(self, name: str) -> Program:
-        code = self.code
-        for positions in self.arrays[1:]:
-            with code.loop(self.n) as i:
-                code.store(positions, [i], i)
-        code.branch(code.compare("le", self.n, i64(FEW)), self.insert, self.by_bytes)
-        code.emit(Return(0, self.half))
-        return routine(name, (self.n, *self.arrays, self.counts), code, (DType.i64,))
+    def byte(self, key: Atom, k: Atom) -> Atom:
+        code, kind = self.code, key.type.dtype
+        shift = code.let("convert", kind, code.mul(k, i64(8)))
+        return code.let(
+            "convert", DType.i64, code.let("and", kind, code.let("shr", kind, key, shift), const(255, kind))
+        )
 
-    def insert(self) -> None:
+    def byte_of(self, x: Atom, k: Atom) -> Atom:
+        return self.byte(self.key(x), k)
+
+    def insert(self, count: Atom) -> None:
+        """Sorts the first ones."""
         code, numbers = self.code, self.arrays[0]
-        with code.loop(self.n, ONE, vectorize=False) as i:
+        with code.loop(count, ONE, vectorize=False) as i:
             items = [code.load(array, [i]) for array in self.arrays]
             place = code.declare(i, "place")
             with code.nested() as test:
@@ -83,13 +91,38 @@ class _Digits:
             for array, item in zip(self.arrays, items, strict=True):
                 code.store(array, [place], item)
 
+
+class _Sort:
+    """The function that sorts the first half of each array by way of the other half; it gives 1 if they are there then.
+
+    The first array has the numbers; the second, if there is one, is for their positions.
+    """
+
+    def __init__(self, dtype: DType, positions: bool) -> None:
+        self.code, self.dtype, self.n = Code(), dtype, Var("n", I64)
+        kinds = {"numbers": dtype, "positions": DType.i64} if positions else {"numbers": dtype}
+        self.arrays = [parameter(label, kind, self.n, written=True) for label, kind in kinds.items()]
+        self.counts = parameter("counts", DType.i64, i64(BYTE * dtype.bytes), written=True)
+        self.digits = Digits(self.code, dtype, self.arrays)
+        self.half = self.code.declare(ZERO, "half")
+
+    def program(self, name: str) -> Program:
+        code = self.code
+        for positions in self.arrays[1:]:
+            with code.loop(self.n) as i:
+                code.store(positions, [i], i)
+        few = code.compare("le", self.n, i64(FEW))
+        code.branch(few, lambda: self.digits.insert(self.n), self.by_bytes)
+        code.emit(Return(0, self.half))
+        return routine(name, (self.n, *self.arrays, self.counts), code, (DType.i64,))
+
     def by_bytes(self) -> None:
         code, bytes_ = self.code, self.dtype.bytes
         code.fill(self.counts, ZERO)
         with code.loop(self.n, vectorize=False) as i:
-            key = self.key(code.load(self.arrays[0], [i]))
+            key = self.digits.key(code.load(self.arrays[0], [i]))
             for place in range(bytes_):
-                at = code.add(i64(BYTE * place), self.byte(key, i64(place)))
+                at = code.add(i64(BYTE * place), self.digits.byte(key, i64(place)))
                 code.store(self.counts, [at], code.add(code.load(self.counts, [at]), ONE))
         with code.loop(i64(bytes_), label="k", vectorize=False) as k:
             first = self.bucket(code.load(self.arrays[0], [code.mul(self.half, self.n)]), k)
@@ -114,28 +147,8 @@ class _Digits:
                 code.store(array, [code.add(target, place)], item)
         code.assign(self.half, there)
 
-    # -- Note [Sorting by digits]
-
-    def key(self, x: Atom) -> Atom:
-        code, bits = self.code, 8 * self.dtype.bytes
-        least = -(2 ** (bits - 1))
-        if not self.dtype.is_float:
-            return code.let("xor", self.dtype, x, const(least, self.dtype))
-        kind = DType.i64 if bits == 64 else DType.i32
-        pattern = code.let("pattern", kind, code.let("add", self.dtype, x, const(0.0, self.dtype)))
-        negative = code.let("shr", kind, pattern, const(bits - 1, kind))
-        key = code.let("xor", kind, pattern, code.let("or", kind, negative, const(least, kind)))
-        return code.let("select", kind, code.let("isnan", DType.bool, x), const(-1, kind), key)
-
-    def byte(self, key: Atom, k: Atom) -> Atom:
-        code, kind = self.code, key.type.dtype
-        shift = code.let("convert", kind, code.mul(k, i64(8)))
-        return code.let(
-            "convert", DType.i64, code.let("and", kind, code.let("shr", kind, key, shift), const(255, kind))
-        )
-
     def bucket(self, x: Atom, k: Atom) -> Atom:
-        return self.code.add(self.code.mul(k, i64(BYTE)), self.byte(self.key(x), k))
+        return self.code.add(self.code.mul(k, i64(BYTE)), self.digits.byte_of(x, k))
 
 
 # -- by merging
