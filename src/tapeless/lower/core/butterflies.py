@@ -18,9 +18,10 @@ from collections.abc import Callable, Sequence
 
 from tapeless.ir.types import I64, Atom, DType, Var, const, i64
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc, parameter, routine
-from tapeless.lower.ir.loopir import Invoke, Pointer, Program, Return, While
+from tapeless.lower.ir.loopir import Buffer, Invoke, Pointer, Program, Return, Space, While
 
 OWN = (4, 2, 3, 5)
+MOST = 64  # a factor at most: larger ones are convolutions, as prelude.transforms says
 
 
 def passes(routines: dict[str, Program], dtype: DType) -> str:
@@ -185,16 +186,26 @@ class _Pass:
         return [self.add(a, p, q), *(self.op("mul", y, r) for y, r in zip(others, w, strict=True))]
 
     def by_sums(self, factor: Atom) -> None:
+        """The numbers of a sum, and the roots that it takes, are at hand in short arrays."""
         code = self.code
+        near, turns = (
+            Loc(Buffer(label, self.dtype, Space.stack, MOST), self.dtype, (factor,), (ONE,)) for label in "xw"
+        )
         step = code.mul(self.done, self.left)
-        with code.loop(self.left, label="p") as p, code.loop(factor, label="j") as j:
-            turn = self.root(code.mul(code.mul(p, j), self.done))
-            with code.loop(self.done, label="q", vectorize=False) as q:
-                total = code.declare(code.load(self.source, [code.add(q, code.mul(self.done, p))]), "sum")
-                with code.loop(factor, ONE, label="k", vectorize=False) as k:
-                    at = code.add(q, code.mul(self.done, code.add(p, code.mul(self.left, k))))
-                    around = code.let("mod", DType.i64, code.mul(j, k), factor, label="around")
-                    term = self.op("mul", code.load(self.source, [at]), self.root(code.mul(around, step)))
+        with code.loop(factor, label="k", vectorize=False) as k:
+            code.store(turns, [k], self.root(code.mul(k, step)))
+        with code.loop(self.left, label="p") as p, code.loop(self.done, label="q") as q:
+            with code.loop(factor, label="k", vectorize=False) as k:
+                at = code.add(q, code.mul(self.done, code.add(p, code.mul(self.left, k))))
+                code.store(near, [k], code.load(self.source, [at]))
+            with code.loop(factor, label="j", vectorize=False) as j:
+                total, around = code.declare(code.load(near, [ZERO]), "sum"), code.declare(ZERO, "around")
+                with code.loop(factor, ONE, label="k", vectorize=False) as k:  # around is j k modulo the factor
+                    further = code.add(around, j)
+                    within = code.compare("lt", further, factor)
+                    code.assign(around, code.let("select", DType.i64, within, further, code.sub(further, factor)))
+                    term = self.op("mul", code.load(near, [k]), code.load(turns, [around]))
                     code.assign(total, self.op("add", total, term))
                 place = code.add(q, code.mul(self.done, code.add(code.mul(p, factor), j)))
+                turn = self.root(code.mul(code.mul(p, j), self.done))
                 code.store(self.target, [place], self.op("mul", total, turn))
