@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.api.directions import jvp, vjp
+from tapeless.api.foreign import with_numpy
 from tapeless.api.function import Function
 from tapeless.frontend.entry import written_function
 from tapeless.ir import pytree
@@ -103,6 +104,7 @@ def compare(
     unknown = [m for m in chosen if m not in ("fwd", "rev")]
     if unknown or not chosen:
         raise ValueError(f"tp.check_grads: modes are 'fwd' and 'rev', not {unknown or modes!r}")
+    args = with_numpy(f, tuple(args))[0]
     names = names or parameters(f, len(args))
     for name, a in zip(names, args, strict=True):
         if not is_made_of_floats(a):

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tapeless.api.derivatives import Derived, checked_function, checked_options, derived, plans_of
+from tapeless.api.foreign import with_numpy
 from tapeless.api.function import in_short
 from tapeless.errors import ArgumentError, CompileError
 from tapeless.frontend.source.plain_objects import refused
@@ -90,11 +91,11 @@ def _leaf_in_form(leaf: Any, model: Any) -> Any:
 class Pullback:
     """Takes the adjoint of a result to those of the arguments; may be called many times."""
 
-    def __init__(self, run: Frozen) -> None:
-        self.run = run
+    def __init__(self, run: Frozen, back: Callable[[Any], Any]) -> None:
+        self.run, self.back = run, back
 
     def __call__(self, adjoint: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self.run(adjoint)
+        found: tuple[Any, ...] = self.back(self.run(with_numpy(None, adjoint)[0]))
         return found
 
     def __reduce__(self) -> NoReturn:
@@ -104,12 +105,13 @@ class Pullback:
 class Linear:
     """Takes tangents of the arguments to that of the result; may be called many times."""
 
-    def __init__(self, run: Frozen) -> None:
-        self.run = run
+    def __init__(self, run: Frozen, back: Callable[[Any], Any]) -> None:
+        self.run, self.back = run, back
 
     def __call__(self, *tangents: Any) -> Any:
         function = self.run.run.transform.function
-        return self.run(_without_constants(function, self.run.primals, tangents))[1]
+        tangents = with_numpy(None, tangents)[0]
+        return self.back(self.run(_without_constants(function, self.run.primals, tangents))[1])
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"a linear map cannot be pickled: {THIS_PROCESS} tp.linearize")
@@ -125,15 +127,18 @@ def vjp(
     run = derived(
         "pull", checked_function("vjp", f), plans=plans_of(memory, recover), options=checked_options("vjp", options)
     )
+    primals, back = with_numpy(f, primals)
     kept = _kept(primals)
     out = derived("value", f, options=options)(*primals)
-    return out, Pullback(Frozen(run, kept, out))
+    return back(out), Pullback(Frozen(run, kept, out), back)
 
 
-def _tuples(name: str, f: Any, primals: Any, tangents: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _directed(name: str, f: Any, run: Derived, primals: Any, tangents: Any) -> tuple[Any, Any]:
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(f"tp.{name} takes a tuple of arguments and a tuple of tangents: tp.{name}(f, (x,), (v,))")
-    return tuple(primals), _without_constants(f, tuple(primals), tuple(tangents))
+    args, back = with_numpy(f, tuple(primals))
+    found: tuple[Any, Any] = back(run(args, _without_constants(f, args, with_numpy(f, tuple(tangents))[0])))
+    return found
 
 
 def _without_constants(function: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -191,10 +196,8 @@ def jvp(
 ) -> tuple[Any, Any]:
     """(f(*primals), its derivative in the direction `tangents`)."""
     plans_of(memory, recover)  # forward mode keeps nothing
-    found: tuple[Any, Any] = derived("jvp", f, True, options=checked_options("jvp", options))(
-        *_tuples("jvp", f, primals, tangents)
-    )
-    return found
+    run = derived("jvp", f, True, options=checked_options("jvp", options))
+    return _directed("jvp", f, run, primals, tangents)
 
 
 def hvp(
@@ -208,8 +211,7 @@ def hvp(
 ) -> tuple[Any, Any]:
     """(gradient, Hessian times `tangents`)."""
     run = derived("hvp", f, True, plans_of(memory, recover), checked_options("hvp", options))
-    found: tuple[Any, Any] = run(*_tuples("hvp", f, primals, tangents))
-    return found
+    return _directed("hvp", f, run, primals, tangents)
 
 
 def linearize(
@@ -218,11 +220,12 @@ def linearize(
     """(f(*primals), the linear map from tangents of the arguments to that of the result)."""
     plans_of(memory, recover)  # forward mode keeps nothing
     run = derived("jvp", checked_function("linearize", f), True, options=checked_options("linearize", options))
+    primals, back = with_numpy(f, primals)
     kept = _kept(primals)
     out = derived("value", f, options=options)(*primals)
     leaves, tree = pytree.flatten(kept)
     both = Frozen(run, kept, pytree.unflatten(tree, [None if _is_constant(v) else v for v in leaves]))
-    return out, Linear(both)
+    return back(out), Linear(both, back)
 
 
 for _name in ("vjp", "jvp", "hvp", "linearize"):

@@ -22,6 +22,7 @@ from tapeless.api.callables import (
     pickled_function,
     unpickled_function,
 )
+from tapeless.api.foreign import taken
 from tapeless.api.kinds import all_plain, captures_fit, fast_key, holds, in_a_row, loose, weakened
 from tapeless.api.options import DEFAULTS, asked, wrong_options
 from tapeless.api.options import default_threads as default_threads
@@ -141,8 +142,13 @@ class Function(Shareable, Generic[P, R]):
             raise
 
     def _slow_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        leaves, tree = _flat(args, kwargs)
+        foreign = taken(leaves, self.python, tree)
+        if foreign is not None:
+            args, kwargs = pytree.unflatten(tree, foreign.leaves)
+            return foreign.back(self(*args, **kwargs))  # type: ignore[no-any-return]
         with steady:
-            caller, leaves = self._caller(args, kwargs)
+            caller = self._found(leaves, tree)
             given, key = in_a_row(args, kwargs) if kwargs else (args, fast_key(args))
             if key is not None and caller.compiled.device is None:
                 self._shorten(key, caller, all_plain(given), self._again_with(len(args), kwargs))
@@ -175,11 +181,14 @@ class Function(Shareable, Generic[P, R]):
         return lambda given: self._slow_call(given[:count], dict(zip(names, given[count:], strict=True)))
 
     def _caller(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Caller, list[Any]]:
+        """The specialisation for these arguments, and their leaves."""
+        leaves, tree = _flat(args, kwargs)
+        foreign = taken(leaves, self.python, tree)
+        leaves = leaves if foreign is None else foreign.leaves
+        return self._found(leaves, tree), leaves
+
+    def _found(self, leaves: list[Any], tree: pytree.TreeDef) -> Caller:
         """The specialisation for these arguments, compiled when there is none yet."""
-        try:
-            leaves, tree = pytree.flatten((args, dict(sorted(kwargs.items()))))
-        except RecursionError:
-            raise ArgumentError("an argument is nested too deeply, or contains itself") from None
         options, shown = self.options, leaves
         if any(map(is_on_device, leaves)):
             options, shown = replace(options, device="cuda"), [view_of(x) if is_on_device(x) else x for x in leaves]
@@ -190,7 +199,7 @@ class Function(Shareable, Generic[P, R]):
             labels = [s.labels if isinstance(s, ArraySpec) else () for s in specs]
             for required, caller in versions:
                 if holds(required, labels) and caller.unchanged() and captures_fit(caller):
-                    return caller, leaves
+                    return caller
             versions[:] = [(r, c) for r, c in versions if c.unchanged() and captures_fit(c)]
             self._forget()
             if versions:  # only what held for an earlier call too is assumed
@@ -199,7 +208,7 @@ class Function(Shareable, Generic[P, R]):
             compiled = _compile(self.python, specs, structure, options, self.cache, Call(leaves, self.threads))
             caller = (Caller if compiled.device is None else DeviceCaller)(compiled, specs, self.threads)
             versions.append((tuple(s.labels if isinstance(s, ArraySpec) else () for s in specs), caller))
-            return caller, leaves
+            return caller
 
     def _place(self, specs: list[Spec]) -> dict[Any, list[tuple[tuple[Any, ...], Caller]]]:
         """Where specialisations for such arguments are: for an object of the user with that object, and they go with it."""
@@ -276,6 +285,13 @@ class Function(Shareable, Generic[P, R]):
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else Bound(self, instance)
+
+
+def _flat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], pytree.TreeDef]:
+    try:
+        return pytree.flatten((args, dict(sorted(kwargs.items()))))
+    except RecursionError:
+        raise ArgumentError("an argument is nested too deeply, or contains itself") from None
 
 
 def in_short(run: Callable[[], T]) -> T:

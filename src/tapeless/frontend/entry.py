@@ -150,11 +150,11 @@ def specs_of(leaves: Sequence[Any], function: Any = None, tree: Any = None) -> l
         if isinstance(leaf, np.ndarray):
             dtype = FROM_NUMPY.get(leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("="))
             if dtype is None:
-                raise _unsupported(function, tree, k, f"an array of {leaf.dtype}", DTYPES)
+                raise unsupported(function, tree, k, f"an array of {leaf.dtype}", DTYPES)
             if refused(leaf):
-                raise _unsupported(function, tree, k, refused(leaf), plain_hint(leaf))
+                raise unsupported(function, tree, k, refused(leaf), plain_hint(leaf))
             if leaf.size > LARGEST_SIZE or max(leaf.shape, default=0) > LARGEST_SIZE:  # range analysis counts on it
-                raise _unsupported(function, tree, k, "an array of more than 2**60 elements", "pass a smaller array.")
+                raise unsupported(function, tree, k, "an array of more than 2**60 elements", "pass a smaller array.")
             axes = tuple(ONE if d == 1 else labels.setdefault(d, FIRST_LABEL + len(labels)) for d in leaf.shape)
             same = seen.setdefault(id(leaf), k)
             flags = leaf.flags
@@ -169,7 +169,7 @@ def specs_of(leaves: Sequence[Any], function: Any = None, tree: Any = None) -> l
 DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
 
 
-def _unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> CompileError:
+def unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> CompileError:
     """The refusal of an argument, pointing at its parameter where the source is known."""
     label, where = f"argument {k + 1}", {}
     python = written_function(function)
@@ -197,12 +197,12 @@ def _unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> Comp
 
 def _scalar_spec(leaf: Any, function: Any, tree: Any, k: int) -> Spec:
     if refused(leaf):
-        raise _unsupported(function, tree, k, refused(leaf), plain_hint(leaf))
+        raise unsupported(function, tree, k, refused(leaf), plain_hint(leaf))
     match leaf:
         case np.generic():
             dtype = FROM_NUMPY.get(leaf.dtype)
             if dtype is None:
-                raise _unsupported(function, tree, k, f"of type {leaf.dtype}", DTYPES)
+                raise unsupported(function, tree, k, f"of type {leaf.dtype}", DTYPES)
             return ScalarSpec(dtype, False)
         case bool():
             return ScalarSpec(DType.bool, True)

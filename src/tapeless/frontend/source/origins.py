@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tapeless.frontend.source.foreign_arrays import array_of
 from tapeless.frontend.source.marks import FIXED, Keys, Mark, Unknown, by_identity, mark_of
 
 Get = Callable[[], Any]
@@ -150,6 +151,7 @@ STEPS: Mapping[str, Callable[[Origin, Any], Get]] = {
     "length": lambda origin, _: lambda: len(origin.get()),
     "numbers": _numbers,
     "keys": lambda origin, _: lambda: Keys(origin.get()),
+    "array": lambda origin, _: lambda: array_of(origin.get()),
     "number": lambda origin, _: lambda: origin.get()[()],
     "type": lambda origin, _: lambda: type(origin.get()),
     "truth": lambda origin, _: lambda: bool(origin.get()),
@@ -177,6 +179,7 @@ class Reads:
         self.numbers: dict[
             int, tuple[Any, Any]
         ] = {}  # long tuples and lists of numbers by id, and what stands for them
+        self.arrays: dict[int, tuple[Any, Origin]] = {}  # of other libraries, by id, and how NumPy sees them
         self.constants: dict[Any, Any] = {}  # arrays of numbers that are known: Note [Rows] in rows.py
 
     def root(self, kind: str, key: Any, value: Any) -> Origin:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tapeless.errors import CompileError
 from tapeless.frontend.source import sources
+from tapeless.frontend.source.foreign_arrays import Unreadable, is_foreign
 from tapeless.frontend.source.marks import FIXED, peek
 from tapeless.frontend.source.origins import NUMBERS, Origin, stays
 from tapeless.frontend.source.plain_objects import plain_hint, refused
@@ -122,6 +123,8 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
         return Sequence_(items, "dataclass", fields, type(value))
     if peek(value, "__tapeless__") == "bound":
         return _method(ctx, origin, name)
+    if is_foreign(value):
+        return _foreign_array(ctx, origin, name)
     watch(ctx, origin, name)
     if find_handler(value) is None and isinstance(peek(value, "python"), types.FunctionType):  # a tp.function
         python = reads.step(origin, "attribute", "python")
@@ -278,6 +281,22 @@ def _captured_array(ctx: Context, origin: Origin, name: str) -> Value:
     if dtype is None:
         ctx.fail("TP109", f"'{name}' is an array of {value.dtype}, which is not supported", _dtype_hint())
     raise NewCapture(origin, name)
+
+
+def _foreign_array(ctx: Context, origin: Origin, name: str) -> Value:
+    """An array of another library, as NumPy sees it: Note [Arrays of other libraries]."""
+    known = ctx.reads.arrays.get(id(origin.value))  # the trace may have started again
+    if known is None:
+        try:
+            known = origin.value, ctx.reads.step(origin, "array")
+        except Unreadable as problem:
+            ctx.fail("TP109", f"'{name}' is {problem.what}, which is not supported", problem.hint)
+        ctx.reads.arrays[id(origin.value)] = known
+    first = known[1].parent
+    if first is not None and first.path != origin.path:  # one array by two names, as long as both refer to it
+        watch(ctx, first, name)
+        watch(ctx, origin, name)
+    return _captured_array(ctx, known[1], name)
 
 
 def _dtype_hint() -> str:
