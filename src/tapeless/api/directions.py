@@ -38,7 +38,8 @@ class Frozen:
 
     def __init__(self, run: Derived, primals: tuple[Any, ...], like: Any) -> None:
         leaves, tree = pytree.flatten(like)
-        self.like = pytree.unflatten(tree, [_stand_in(v) for v in leaves])
+        kept = pytree.kept_leaves(tree)
+        self.like = pytree.unflatten(tree, [v if same else _stand_in(v) for v, same in zip(leaves, kept, strict=True)])
         self.run, self.primals = run, primals
         caller = run.caller(primals, self.like)
         self.surroundings = [np.array(c.get()) for c in caller.captured]
@@ -60,7 +61,7 @@ class Frozen:
 
 def _stand_in(leaf: Any) -> Any:
     """An array of the same kind, different from all others."""
-    return np.empty(leaf.shape, leaf.dtype) if isinstance(leaf, np.ndarray) else leaf
+    return np.zeros(leaf.shape, leaf.dtype) if isinstance(leaf, np.ndarray) else leaf
 
 
 def _in_form(given: Any, like: Any) -> Any:
@@ -69,6 +70,9 @@ def _in_form(given: Any, like: Any) -> Any:
     leaves, found = pytree.flatten(pytree.ordered_like(given, tree))
     if found != tree:
         return None
+    for leaf, model, kept in zip(leaves, wanted, pytree.kept_leaves(tree), strict=True):
+        if kept and not np.array_equal(leaf, model):  # running it says so
+            return None
     fitted = [_leaf_in_form(leaf, model) for leaf, model in zip(leaves, wanted, strict=True)]
     return None if any(leaf is None for leaf in fitted) else pytree.unflatten(tree, fitted)
 
@@ -150,14 +154,21 @@ def _without_constants(function: Any, primals: tuple[Any, ...], tangents: tuple[
         given = pytree.broadcast_prefix(tangents, tree)
     except ValueError:  # compiling says what does not fit
         return tangents
-    for leaf, tangent, path in zip(leaves, given, pytree.leaf_paths(tree), strict=True):
-        if _is_constant(leaf) and not _is_zero(tangent):
+    fixed = pytree.kept_leaves(tree)
+    for leaf, tangent, path, same in zip(leaves, given, pytree.leaf_paths(tree), fixed, strict=True):
+        if not same and _is_constant(leaf) and not _is_zero(tangent):
             kind = f"an array of {leaf.dtype}" if isinstance(leaf, np.ndarray) else with_article(type(leaf).__name__)
             reason = f"the argument {_named(function, path)} is {kind}, which has no derivative"
             raise CompileError(reason, code="TP301", hint=ZERO)
-    kept = [None if _is_constant(leaf) else t for leaf, t in zip(leaves, given, strict=True)]
+    kept = [t if same or not _is_constant(v) else None for v, t, same in zip(leaves, given, fixed, strict=True)]
+    if any(fixed):  # a sparse matrix is not made of None
+        kept = [t if t is not None else v if same else _zero(v) for v, t, same in zip(leaves, kept, fixed, strict=True)]
     found: tuple[Any, ...] = pytree.unflatten(tree, kept)
     return found
+
+
+def _zero(leaf: Any) -> Any:
+    return np.zeros_like(leaf) if isinstance(leaf, np.ndarray) else None
 
 
 ZERO = "give it the tangent 0 or None, or close over it: lambda x: f(x, n)."
@@ -224,7 +235,10 @@ def linearize(
     kept = _kept(primals)
     out = derived("value", f, options=options)(*primals)
     leaves, tree = pytree.flatten(kept)
-    both = Frozen(run, kept, pytree.unflatten(tree, [None if _is_constant(v) else v for v in leaves]))
+    fixed = pytree.kept_leaves(tree)
+    none = _zero if any(fixed) else lambda _: None  # a sparse matrix is not made of None
+    like = [v if same or not _is_constant(v) else none(v) for v, same in zip(leaves, fixed, strict=True)]
+    both = Frozen(run, kept, pytree.unflatten(tree, like))
     return back(out), Linear(both, back)
 
 

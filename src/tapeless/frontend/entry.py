@@ -380,6 +380,8 @@ def _value(tree: Any) -> Value:
             return Sequence_(tuple(_value(v) for v in tree), "list")
         case dict():
             return Sequence_(tuple(_value(v) for v in tree.values()), "dict", tuple(tree))
+        case pytree.Opened(cls=cls, names=names, parts=parts):
+            return Sequence_(tuple(map(_value, parts)), "dataclass", names, cls)
     fields = tuple(f.name for f in dataclasses.fields(tree))
     return Sequence_(tuple(_value(getattr(tree, f)) for f in fields), "dataclass", fields, type(tree))
 

@@ -8,12 +8,13 @@ objects whose class was not given to `register_container`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from types import NoneType
 from typing import Any, TypeVar
 
 __all__ = [
     "LEAF",
+    "Opened",
     "TreeDef",
     "broadcast_prefix",
     "built",
@@ -22,13 +23,18 @@ __all__ = [
     "flatten",
     "for_tracing",
     "is_registered",
+    "kept_leaves",
+    "kept_parts",
     "leaf_paths",
     "ordered_like",
     "paths",
     "register_container",
     "register_leaf",
+    "register_stand_in",
+    "stand_in_of",
     "tree_map",
     "unflatten",
+    "when_met",
 ]
 
 Keys = tuple[Hashable, ...]
@@ -172,11 +178,18 @@ register_leaf(TreeDef)
 
 # Note [Registered classes]
 # Objects of a class that was registered are containers of named parts. Compiled code sees them as it sees dataclasses:
-# what it knows are names and values. The front end takes containers apart by their class, and knows dataclasses by
-# their table of fields. So the structure that is traced has another class in the place of a registered one, whose
-# instances are objects of that class which have such a table; nobody else meets them.
+# what it knows are names, values and a class with its methods. So the structure that is traced has another class in the
+# place of a registered one, which gives just that, as `Opened`; nobody else meets it. The class with the methods is the
+# registered one, or, of libraries, one that is written in the compiled language.
 _REGISTERED: dict[type, type] = {}  # by class, what stands for it while it is traced
 _STANDS_FOR: dict[type, type] = {}
+_STAND_INS: dict[
+    type, tuple[type, tuple[str, ...]]
+] = {}  # classes of libraries: the class with the methods, and the names
+_KEPT: dict[type, frozenset[str]] = {}  # parts that make up the structure: gradients have the same
+_WHEN_MET: dict[
+    str, Callable[[], object]
+] = {}  # what registers the classes of a library, by the beginning of their modules
 _WRITTEN_IN_PYTHON = 1 << 9  # a flag of such classes
 _HIDDEN = ("__tapeless_shared__",)  # ours, in the `__dict__` of an object
 
@@ -216,17 +229,71 @@ def register_container(
         parts = {str(name): child for name, child in zip(keys, children, strict=True)}
         return _instance(cls, parts) if unflatten is None else unflatten(parts)
 
-    def for_the_front_end(keys: Keys, children: list[Any]) -> Any:
-        names = [str(name) for name in keys]
-        table = {f.name: f for f in fields(make_dataclass(cls.__name__, names))}
-        return _instance(cls, {**dict(zip(names, children, strict=True)), "__dataclass_fields__": table})
+    _enter(cls, Container(opened, put_together), cls)
+    return cls
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An object of a registered class while it is traced. Note [Registered classes]"""
+
+    cls: type
+    names: tuple[str, ...]
+    parts: tuple[Any, ...]
+
+
+def _enter(cls: type, container: Container, methods: type) -> None:
+    def for_the_front_end(keys: Keys, children: list[Any]) -> Opened:
+        return Opened(methods, tuple(map(str, keys)), tuple(children))
 
     seen = type(cls.__name__, (), {"__module__": cls.__module__})
     _LEAF_TYPES.discard(cls)
-    _CONTAINERS[cls] = Container(opened, put_together)
-    _CONTAINERS[seen] = Container(opened, for_the_front_end)
+    _CONTAINERS[cls] = container
+    _CONTAINERS[seen] = Container(container.open, for_the_front_end)
     _REGISTERED[cls], _STANDS_FOR[seen] = seen, cls
-    return cls
+
+
+def register_stand_in(
+    cls: type,
+    stand_in: type,
+    names: tuple[str, ...],
+    flatten: Callable[[Any], list[Any]],
+    unflatten: Callable[[list[Any]], Any],
+    kept: tuple[str, ...] = (),
+) -> None:
+    """A class of a library, whose methods in compiled code are those of `stand_in`."""
+    container = Container(lambda tree: (names, flatten(tree)), lambda _, children: unflatten(children))
+    _enter(cls, container, stand_in)
+    _CONTAINERS[stand_in] = container  # of results
+    _STAND_INS[cls] = (stand_in, names)
+    _KEPT[cls] = _KEPT[stand_in] = frozenset(kept)
+
+
+def when_met(module: str, act: Callable[[], object]) -> None:
+    """`act` runs before an object of a class from that module, or from below it, is looked at for the first time."""
+    _WHEN_MET[module] = act
+
+
+def stand_in_of(cls: type) -> tuple[type, tuple[str, ...]] | None:
+    """What stands for a class of a library, and the names of its parts."""
+    return _STAND_INS.get(cls) if _container(cls) is not None else None
+
+
+def kept_parts(cls: type | None) -> frozenset[str]:
+    """The parts of a container that make up its structure, which gradients, tangents and `tree_map` leave as they are."""
+    return _KEPT.get(cls, frozenset()) if cls is not None else frozenset()
+
+
+def kept_leaves(treedef: TreeDef) -> list[bool]:
+    """Of each leaf, whether it lies in such a part."""
+    if treedef.node_type is None:
+        return [False]
+    names = kept_parts(treedef.node_type)
+    found: list[bool] = []
+    for k, child in enumerate(treedef.children):
+        inside = bool(names) and treedef.keys[k] in names
+        found += [True] * child.num_leaves if inside else kept_leaves(child)
+    return found
 
 
 def _instance(cls: type[T], parts: dict[str, Any]) -> T:
@@ -264,6 +331,9 @@ def _container(cls: type) -> Container | None:
     found = _CONTAINERS.get(cls)
     if found is not None or cls in _LEAF_TYPES:
         return found
+    for module in [m for m in _WHEN_MET if f"{cls.__module__}.".startswith(f"{m}.")]:
+        _WHEN_MET.pop(module)()
+        return _container(cls)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         found = _CONTAINERS[cls] = _named_tuple(cls)
     elif is_dataclass(cls):
@@ -321,7 +391,7 @@ def _build(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """`f` of every leaf, and of the leaves at the same place in `rest`, in the structure of `tree`. Where one of `rest` has
     None for a part, that part stays as it is in `tree`: gradients have None for what has no derivative. Texts are no
-    numbers, and stay.
+    numbers, and stay; so do the indices of sparse matrices.
     """
     leaves, treedef = flatten(tree, is_leaf)
     columns = [leaves]
@@ -332,9 +402,13 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
         if found is None:
             raise ValueError(f"tree {position} has another structure than tree 0: {difference(other_def, treedef)}")
         columns.append(found)
-    rows = zip(*columns, strict=True)
+    rows = zip(kept_leaves(treedef), *columns, strict=True)
     return unflatten(
-        treedef, [row[0] if isinstance(row[0], str) or any(x is _ABSENT for x in row) else f(*row) for row in rows]
+        treedef,
+        [
+            row[0] if kept or isinstance(row[0], str) or any(x is _ABSENT for x in row) else f(*row)
+            for kept, *row in rows
+        ],
     )
 
 

@@ -11,6 +11,14 @@ from typing import Any
 import numpy as np
 
 
+def prange(n: int) -> range:
+    """`tp.prange`: a loop whose iterations may run at once."""
+    return range(n)
+
+
+prange.__tapeless__ = "prange"  # type: ignore[attr-defined]
+
+
 def each_matrix(function: Callable[..., Any], a: Any) -> Any:
     """`function` of every matrix in a stack of them, which may be one matrix."""
     if a.ndim == 2:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, rebuilt, tangents_like, type_of, value_of
+from tapeless.frontend.data.leaves import atom_of, kept_leaves, leaves_of, number_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import OPERATORS, call_numpy, call_value
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Static, Value
@@ -40,7 +40,9 @@ from tapeless.transforms.traced import (
     pull,
     push,
     results_of,
+    same_structure,
     seeds_of,
+    tangent_result,
     trace,
 )
 
@@ -138,7 +140,7 @@ def op_jvp(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     traced = trace(ctx, function, primals, {}, range(len(primals)), constants=True)
     results, found = push(traced, _tangents(ctx, traced, primals, tangents))
     out = rebuilt(traced.result, results_of(traced, results))
-    return Sequence_((out, tangents_like(traced.result, results_of(traced, found))))
+    return Sequence_((out, tangent_result(traced, results, found)))
 
 
 def _primals(ctx: Context, name: str, args: Arguments) -> tuple[Value, list[Value], list[Value]]:
@@ -154,9 +156,12 @@ def _tangents(ctx: Context, traced: Traced, primals: Sequence[Value], given: Seq
         ctx.fail("TP304", f"{len(primals)} arguments and {len(given)} tangents were given")
     leaves = [leaf for g, v in zip(given, primals, strict=True) for leaf in leaves_like(ctx, g, v, "tangent")]
     found: list[Value] = []
-    for leaf, primal in zip(leaves, (leaf for v in primals for leaf in leaves_of(v)), strict=True):
+    pairs = [(leaf, kept) for v in primals for leaf, kept in zip(leaves_of(v), kept_leaves(v), strict=True)]
+    for leaf, (primal, kept) in zip(leaves, pairs, strict=True):
         if has_slope(primal):
             found.append(leaf)
+        elif kept:
+            same_structure(ctx, leaf, primal, "tangent")
         else:
             _only_zero(ctx, leaf, primal)
     return [fitted(ctx, leaf, type_of(x), "tangent") for leaf, x in zip(found, traced.inputs, strict=True)]
@@ -189,8 +194,8 @@ def op_linearize(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
     out = rebuilt(traced.result, results_of(traced, here(traced)))
 
     def forward(ctx: Context, args: Arguments, keywords: Keywords) -> Value:
-        _, found = push(traced, _tangents(ctx, traced, primals, args))
-        return tangents_like(traced.result, results_of(traced, found))
+        results, found = push(traced, _tangents(ctx, traced, primals, args))
+        return tangent_result(traced, results, found)
 
     return Sequence_((out, Builtin("linear map", forward)))
 

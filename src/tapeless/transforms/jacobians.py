@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ad.holomorphic import conjugates
-from tapeless.frontend.data.leaves import leaves_of, rebuilt, tangents_like, type_of, value_of
+from tapeless.frontend.data.leaves import kept_leaves, leaves_of, rebuilt, tangents_like, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Builtin, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import At, Range
@@ -72,6 +72,8 @@ def jacobian_like(name: str, forward: bool | None) -> Callable[[Context, Argumen
                 if not isinstance(value, Sequence_) or len(value.items) != 2:
                     ctx.fail("TP302", f"tp.{name} with has_aux needs a function that returns a pair (value, aux)")
                 value = value.items[0]
+            if any(map(any, map(kept_leaves, (value, *(args[k] for k in wrt))))):
+                ctx.fail("TP303", f"tp.{name} by or of a sparse matrix is not supported", "use its .data.")
             table = iter(_jacobian(traced, len(leaves_of(value)), forward))
             outs = leaves_of(value)  # None stands for what has no derivative
             leaves = [o if o == Static(None) else by_argument(traced, args, wrt, single, next(table)) for o in outs]

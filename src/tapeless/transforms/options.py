@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tapeless.ad.policy import Policy, policy_of
-from tapeless.frontend.data.leaves import leaves_of, tangents_like, type_of
+from tapeless.frontend.data.leaves import kept_leaves, leaves_of, tangents_like, type_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Const
@@ -74,12 +74,15 @@ def by_argument(
     traced: Traced, args: Sequence[Value], wrt: Sequence[int], single: bool, found: Sequence[Value]
 ) -> Value:
     """Leaves, which come in the order of the arguments, put together as these are, in the order of argnums. None stands
-    for those without derivatives.
+    for those without derivatives, but for indices of sparse matrices.
     """
     rest = iter(found)
     groups: dict[int, Value] = {}
     for k in sorted(set(wrt)):
-        leaves = [next(rest) if has_slope(leaf) else Static(None) for leaf in leaves_of(args[k])]
+        leaves = [
+            next(rest) if has_slope(leaf) else leaf if kept else Static(None)
+            for leaf, kept in zip(leaves_of(args[k]), kept_leaves(args[k]), strict=True)
+        ]
         groups[k] = tangents_like(args[k], leaves)
     return groups[wrt[0]] if single else Sequence_(tuple(groups[k] for k in wrt))
 

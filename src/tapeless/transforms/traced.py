@@ -16,9 +16,19 @@ from tapeless.ad.reverse import vjp_body
 from tapeless.ad.transform import checked, prepared
 from tapeless.frontend.data.arguments import numeric
 from tapeless.frontend.data.arrays import read
-from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, paths_of, rebuilt, type_of, value_of
+from tapeless.frontend.data.leaves import (
+    atom_of,
+    kept_leaves,
+    leaves_of,
+    number_of,
+    paths_of,
+    rebuilt,
+    tangents_like,
+    type_of,
+    value_of,
+)
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.handlers import call_value
+from tapeless.frontend.state.handlers import call_numpy, call_value
 from tapeless.frontend.state.surroundings import Instance
 from tapeless.frontend.state.values import Array, Builtin, Cell, Closure, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Apply, Body, Check, Lambda
@@ -247,8 +257,30 @@ def here(traced: Traced) -> tuple[Atom, ...]:
 def seeds_of(ctx: Context, traced: Traced, results: Sequence[Atom], given: Value, what: str) -> list[Atom | None]:
     """One for each number of the result. `results` are those of the region here: their sizes are known here too."""
     leaves = leaves_like(ctx, given, traced.result, what)
+    values = results_of(traced, results)
+    for leaf, value, kept in zip(leaves, values, kept_leaves(traced.result), strict=True):
+        if kept:
+            same_structure(ctx, leaf, value, what)
     numbers = [leaf for leaf, out in zip(leaves, traced.leaves, strict=True) if isinstance(out, Scalar | Array)]
     return [fitted(ctx, leaf, result.type, what) for leaf, result in zip(numbers, results, strict=True)]
+
+
+def tangent_result(traced: Traced, results: Sequence[Atom], tangents: Sequence[Atom]) -> Value:
+    """Tangents of the results in their container, whose structure is that of the results."""
+    kept = kept_leaves(traced.result)
+    both = zip(kept, results_of(traced, results), results_of(traced, tangents), strict=True)
+    return tangents_like(traced.result, [value if same else tangent for same, value, tangent in both])
+
+
+def same_structure(ctx: Context, given: Value, value: Value, what: str) -> None:
+    """Indices of a sparse tangent or adjoint must be those of the matrix."""
+    if given == Static(None) or given == value:
+        return
+    same = call_numpy(ctx, "array_equal", [given, value])
+    assert isinstance(same, Scalar)
+    ctx.check(
+        same.atom, "ValueError", f"the {what} of a sparse matrix has other indices or another shape than the matrix"
+    )
 
 
 def leaves_like(ctx: Context, given: Value, like: Value, what: str, code: str = "TP304") -> list[Value]:

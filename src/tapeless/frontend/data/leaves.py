@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from tapeless.frontend.data.arrays import read
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value
+from tapeless.ir import pytree
 from tapeless.ir.types import Atom, Type, Var
 
 
@@ -45,6 +46,17 @@ def number_of(value: Value) -> Value:
     return value
 
 
+def kept_leaves(value: Value) -> list[bool]:
+    """Of each leaf, whether it belongs to the structure of its container: `pytree.kept_parts`."""
+    if not isinstance(value, Sequence_):
+        return [False]
+    names = pytree.kept_parts(value.cls)
+    found: list[bool] = []
+    for k, item in enumerate(value.items):
+        found += [True] * len(leaves_of(item)) if names and value.keys[k] in names else kept_leaves(item)
+    return found
+
+
 def tangents_like(value: Value, leaves: Sequence[Value]) -> Value:
     """Tangents or adjoints of the leaves, in the container of `value`."""
     rest = list(leaves)
@@ -52,7 +64,11 @@ def tangents_like(value: Value, leaves: Sequence[Value]) -> Value:
     def build(v: Value) -> Value:
         number = number_of(v)
         if isinstance(number, Sequence_):
-            return Sequence_(tuple(build(item) for item in number.items), number.kind, number.keys, number.cls)
+            items = tuple(build(item) for item in number.items)
+            kept = pytree.kept_parts(number.cls)
+            if kept and all(item == Static(None) for k, item in zip(number.keys, items, strict=True) if k not in kept):
+                return Static(None)  # a structure of nothing
+            return Sequence_(items, number.kind, number.keys, number.cls)
         return rest.pop(0)
 
     return build(value)

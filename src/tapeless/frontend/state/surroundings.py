@@ -28,6 +28,7 @@ from tapeless.frontend.state.context import Context, Watch, whole_number
 from tapeless.frontend.state.handlers import OPERATORS, call_value, find_handler
 from tapeless.frontend.state.refusals import is_library, refuse_call
 from tapeless.frontend.state.values import Array, Builtin, Closure, Scalar, Sequence_, Static, Value, weak
+from tapeless.ir import pytree
 from tapeless.ir.node import node
 from tapeless.ir.types import FROM_NUMPY, const
 
@@ -125,6 +126,11 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
         return _method(ctx, origin, name)
     if is_foreign(value):
         return _foreign_array(ctx, origin, name)
+    found = pytree.stand_in_of(type(value))
+    if found is not None:  # of a library
+        _watch_type(ctx, origin, name)
+        items = tuple(from_python(ctx, reads.step(origin, "field", f), f"{name}.{f}") for f in found[1])
+        return Sequence_(items, "dataclass", found[1], found[0])
     watch(ctx, origin, name)
     if find_handler(value) is None and isinstance(peek(value, "python"), types.FunctionType):  # a tp.function
         python = reads.step(origin, "attribute", "python")
