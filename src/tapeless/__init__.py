@@ -1,6 +1,7 @@
 """Tapeless: numeric Python compiled to native code, and differentiated without a tape."""
 
 from tapeless.api import random
+from tapeless.api.callbacks import callback
 from tapeless.api.checking import check_grads
 from tapeless.api.derivatives import (
     custom_jvp,
@@ -56,6 +57,7 @@ __all__ = [
     "bennett",
     "between",
     "branch",
+    "callback",
     "check_grads",
     "compute",
     "custom_jvp",

@@ -141,7 +141,8 @@ CHECKS = {
 
 
 def test_every_row_is_here_once():
-    assert sorted(row.name for row in ROWS) == sorted(CHECKS) == sorted(SHAPES)
+    named = {row.name for row in ROWS} - {"callback"}  # tests/language/test_callbacks.py
+    assert sorted(named) == sorted(CHECKS) == sorted(SHAPES)
     assert all(library_op(name).name == name for name in LIBRARY)
 
 

@@ -1,6 +1,7 @@
 """What a user says about recoveries: `recover=` and `memory=` of a transform, `recover=` of a loop.
 
-Gives `Policy`, which goes along with a derivative, and `NoRecovery`, raised where it cannot be had.
+Gives `Policy`, which goes along with a derivative, and `NoRecovery`, raised where it cannot be had;
+`NoDerivative`, where there is no derivative.
 """
 
 from __future__ import annotations
@@ -20,6 +21,14 @@ class NoRecovery(Exception):
     """A recovery that does not apply: the reason in the user's words, and the loop."""
 
     def __init__(self, reason: str, span: Span = NOWHERE, hint: str = "") -> None:
+        super().__init__(reason)
+        self.reason, self.span, self.hint = reason, span, hint
+
+
+class NoDerivative(Exception):
+    """What has none stands in the way of one."""
+
+    def __init__(self, reason: str, span: Span, hint: str) -> None:
         super().__init__(reason)
         self.reason, self.span, self.hint = reason, span, hint
 

@@ -35,7 +35,8 @@ from tapeless.frontend.numpy import (  # noqa: F401  (they fill the tables)
     statistics,
     ufuncs,
 )
-from tapeless.frontend.operators import exact, folding, keyed, mapping, prange, repeated  # noqa: F401  (likewise)
+from tapeless.frontend.operators import callbacks, exact, folding, keyed, mapping, prange, repeated  # noqa: F401  (likewise)
+from tapeless.frontend.operators.callbacks import refuse_in_parallel
 from tapeless.frontend.python import (  # noqa: F401  (likewise)
     assignment,
     builtin_functions,
@@ -64,6 +65,7 @@ from tapeless.ir.core import Body, Function
 from tapeless.ir.segments import Segment
 from tapeless.ir.span import Span
 from tapeless.ir.types import FROM_NUMPY, LARGEST_SIZE, SCALAR, Dim, DType, Type, Var
+from tapeless.ops.callbacks import Callback
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class Traced:
     signature: Signature
     reads: Reads = field(default_factory=Reads)
     segments: tuple[Segment, ...] = ()  # what was replaced before derivatives were taken
+    callbacks: tuple[Callback, ...] = ()  # live as long as this does
 
     @property
     def output(self) -> Output:
@@ -415,4 +418,6 @@ def _finish(
     signature = Signature(
         core.sizes, core.params, core.written, out, arguments, captured, watches, memory, tuple(apart)
     )
-    return Traced(core, signature, ctx.reads, tuple(ctx.b.functions.segments))
+    if ctx.callbacks:
+        refuse_in_parallel(core)
+    return Traced(core, signature, ctx.reads, tuple(ctx.b.functions.segments), tuple(ctx.callbacks))

@@ -40,6 +40,7 @@ from tapeless.interp.values import (
 from tapeless.ir.core import At, Axis, Body, Function, Lambda, Stm
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Const, Dim, Var
+from tapeless.ops import callbacks
 
 
 def evaluate(
@@ -51,7 +52,7 @@ def evaluate(
     order:   "forward", "reverse" or "shuffle:SEED": how sweeps run whose result must not depend on it.
     """
     evaluator = Evaluator(consume, order)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), callbacks.during(keeps=True):
         return evaluator.function(function, args)
 
 

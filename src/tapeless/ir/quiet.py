@@ -1,4 +1,5 @@
-"""Core that runs a second time, or of which only the results are wanted: without tests and output of the user.
+"""Core that runs a second time, or of which only the results are wanted: without tests and output of the user;
+callbacks give what they gave before.
 
 Where it is also what takes the time (`shown`), it still says how far it is: Note [Progress].
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tapeless.ir.core import Apply, At, Axis, Body, Call, Check, Index, Print, Progress, Stm, Update, UpdateAcc
+from tapeless.ir.core import Apply, At, Axis, Body, Call, Check, Index, Library, Print, Progress, Stm, Update, UpdateAcc
 from tapeless.ir.walk import in_regions, map_regions, with_stms
 
 
@@ -36,6 +37,8 @@ def _heard(stm: Stm, shown: bool) -> bool:
             return not shown
         case Check(error=error):
             return error != "RecoveryError"
+        case Library(name="callback"):
+            return not stm.vars
         case _:
             return False
 
@@ -51,6 +54,8 @@ def _quiet(stm: Stm, shown: bool) -> Stm:
             exp = UpdateAcc(acc, unchecked(axes), value)
         case Call():
             exp = replace(exp, effects=False)
+        case Library(name="callback", attrs=attrs):
+            exp = replace(exp, attrs=tuple((name, name == "again" or value) for name, value in attrs))
         case Apply():
             pass
         case _:

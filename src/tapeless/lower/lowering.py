@@ -5,7 +5,8 @@ Takes Core in which every consumption is legal (`passes.check.consumption`); giv
 Note [Strict arithmetic]
 A step on exact numbers (Note [Patterns] of ops/exact.py) is undone by computing what was added once more, in other code
 than before. It must have the same bits there: one unit in the last place may round to another fixed-point number. So in
-a program with exact numbers nothing is contracted or put in another order, and functions are those of scalars.
+a program with exact numbers nothing is contracted or put in another order, and functions are those of scalars. The same
+holds for programs that ask for results of callbacks by their arguments, a second time.
 `fastmath` has no effect on it.
 """
 
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tapeless.ir.core import Apply, Atom, Function
+from tapeless.ir.effects import is_callback, runs_python
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Type, Var
 from tapeless.ir.walk import all_stms
@@ -81,7 +83,7 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     alone: it will run on one thread, so that there are no parallel loops.
     """
     schedule = schedule_of(target, alone)
-    strict = any(_has_patterns(f) for f in (function, *function.calls))
+    strict = any(_has_patterns(f) or _asks_again(f) for f in (function, *function.calls))
     fastmath = fastmath and not strict
     known: dict[str, Lowered] = {}
     sites: dict[Site, int] = {}  # of all functions, with their numbers
@@ -106,6 +108,10 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
 
 def _has_patterns(function: Function) -> bool:
     return any(isinstance(stm.exp, Apply) and TABLE[stm.exp.op].patterns for stm in all_stms(function.body))
+
+
+def _asks_again(function: Function) -> bool:
+    return any(is_callback(stm.exp) and not runs_python(stm.exp) for stm in all_stms(function.body))
 
 
 def _symbol(name: str) -> str:

@@ -5,7 +5,7 @@ live with `ad` and the backends. Operands have one element type; the front end p
 
 `solve_lower`, `solve_upper` and `eigh` read one triangle of their matrix, `eigh` the lower one. `eig`, `eigh`, `svd` and `qr`
 have no derivatives of their own: functions of the prelude that call them do. `cholesky_adjoint` is how the derivative of `cholesky`
-goes backwards, where nobody differentiates it again.
+goes backwards, where nobody differentiates it again. `callback` calls Python: Note [Callbacks] in `ops/callbacks.py`.
 
 Note [Singular]
 `solve`, `solve_lower`, `solve_upper` and `inv` of a singular matrix and `cholesky` of one that is not positive definite raise LinAlgError, as in
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.ir.types import DType, Type
+from tapeless.ops.callbacks import callback
 from tapeless.ops.op import COMPLEX, FLOATS, NUMERIC, REAL
 
 ANY = -1  # an arity
@@ -221,6 +222,18 @@ def _evaluation(function: Callable[..., Any]) -> Callable[[Sequence[Any], Attrs]
     return evaluate
 
 
+def _callback_types(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    """The first operands are like the results."""
+    return tuple(map(_same, types[: int(attrs["likes"])]))
+
+
+def _callback(args: Sequence[Any], attrs: Attrs) -> tuple[Any, ...]:
+    likes, number, again = int(attrs["likes"]), int(attrs["number"]), bool(attrs["again"])
+    shapes = [np.shape(like) for like in args[:likes]]
+    found = callback(number).run([np.array(a, order="C") for a in args[likes:]], shapes, again)
+    return tuple(array[()] for array in found)  # numbers are no arrays
+
+
 ROWS = (
     LibraryOp("matmul", 2, _matmul_types, _evaluation(np.matmul), "2 m k n"),
     LibraryOp("solve", 2, _solve_types, _evaluation(np.linalg.solve), "2/3 n^3 + 2 n^2 k", partial=True),
@@ -240,6 +253,7 @@ ROWS = (
     LibraryOp("cholesky_adjoint", 2, _two_matrices, _evaluation(_cholesky_adjoint), "2/3 n^3"),
     LibraryOp("sort", 1, _of_vector("sort", _same), _evaluation(_sort), "n log n"),
     LibraryOp("ranked", 2, _ranked_types, _evaluation(_ranked), "3 n"),
+    LibraryOp("callback", ANY, _callback_types, _callback, "a call of Python"),
     LibraryOp("argsort", 1, _of_vector("argsort", _positions), _evaluation(_argsort), "n log n"),
 )
 LIBRARY: dict[str, LibraryOp] = {row.name: row for row in ROWS}

@@ -24,6 +24,7 @@ from tapeless.ir import pytree
 from tapeless.ir.types import DType
 from tapeless.lower.ir.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
 from tapeless.runtime import blas
+from tapeless.runtime.callbacks import with_callbacks
 from tapeless.runtime.compile import Compiled
 from tapeless.runtime.numbers import plain_numbers, size_sources
 from tapeless.runtime.progress import watched
@@ -90,6 +91,8 @@ class Caller:
             )
         native: Callable[..., None] = ctypes.CFUNCTYPE(None, *argtypes)(compiled.address)
         self.native = watched(native, binary.progress) if binary.progress else native
+        if binary.callbacks:
+            self.native = with_callbacks(self.native, binary.asks_again)
         slots = sum(2 if d.is_complex else 1 for d in binary.scalar_results)
         given = sum(1 for r in binary.array_results.values() if not r[1])
         self.Results = ctypes.c_int64 * max(1, slots + given)

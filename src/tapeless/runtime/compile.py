@@ -21,11 +21,13 @@ from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
 from tapeless.frontend.state.context import Options
 from tapeless.ir.core import Function
 from tapeless.ir.digest import digest
+from tapeless.ir.effects import is_callback
 from tapeless.ir.printer import print_function
 from tapeless.ir.segments import Segment
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType, Var
+from tapeless.ir.walk import all_stms
 from tapeless.lower.footprint import Outline, outline
 from tapeless.lower.ir.launches import launches
 from tapeless.lower.ir.loopir import Call as LibraryCall
@@ -307,7 +309,7 @@ class _Source:
 
     def _known(self, work: Work, core: Function) -> tuple[str, _Code | None]:
         """The key of the code, and what the cache has."""
-        if not self.use_cache:
+        if not self.use_cache or any(is_callback(s.exp) for f in (core, *core.calls) for s in all_stms(f.body)):
             return "", None
         with work.at("cache"):
             key = self._key(core)

@@ -18,6 +18,7 @@ from tapeless.ir.span import Span
 from tapeless.ir.types import Const, DType, Type, Var
 from tapeless.lower.footprint import Outline
 from tapeless.lower.ir.loopir import Buffer, Kernel, Pointer, Site, Space, Stm, Tag
+from tapeless.ops.callbacks import AGAIN, FIRST
 from tapeless.passes.check.consumption import Inserted
 from tapeless.runtime.plain import Codec
 
@@ -46,6 +47,15 @@ class Binary:
     outline: tuple[Outline, tuple[Var, ...]] | None = None  # for budgets, with the variables of sizes and parameters
     progress: str = ""  # the name to show, when a loop says how far it is
     device: DeviceCode | None = None
+
+    @property
+    def callbacks(self) -> bool:
+        return any(name.startswith(FIRST) for name in self.externals)
+
+    @property
+    def asks_again(self) -> bool:
+        """For results of callbacks."""
+        return any(name.startswith(AGAIN) for name in self.externals)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,13 @@ class Unfit(Exception):
 
 
 def native_entry(caller: Caller) -> Callable[..., Any] | None:
-    if not usable() or caller.captured or caller.budget is not None or caller.compiled.binary.progress:
+    if (
+        not usable()
+        or caller.captured
+        or caller.budget is not None
+        or caller.compiled.binary.progress
+        or caller.compiled.binary.callbacks
+    ):
         return None
     try:
         entry = _Entry(caller)

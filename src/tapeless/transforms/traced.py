@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tapeless.ad.forward import jvp_body
-from tapeless.ad.policy import AS_IT_COMES, DEFAULT, NoRecovery, Policy
+from tapeless.ad.policy import AS_IT_COMES, DEFAULT, NoDerivative, NoRecovery, Policy
 from tapeless.ad.reverse import vjp_body
 from tapeless.ad.transform import checked, prepared
 from tapeless.frontend.data.arguments import numeric
@@ -197,6 +197,9 @@ def _derived(ctx: Context, run: Callable[[], Pair]) -> Pair:
             found = run()
     except NotImplementedError as problem:
         ctx.fail("TP303", str(problem))
+    except NoDerivative as problem:
+        with ctx.at_span(problem.span if problem.span.line else ctx.span):
+            ctx.fail("TP303", problem.reason, problem.hint)
     except NoRecovery as problem:
         ctx.no_recovery(problem.reason, problem.span, problem.hint)
     finally:

@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ad.forward import Forward, tangent_of
+from tapeless.ad.policy import NoDerivative
 from tapeless.ad.reverse import Back, Reverse, adjoint_of, nothing
 from tapeless.ad.rules.cofactors import cofactors
 from tapeless.ir.core import At, Body, Library, Stm
 from tapeless.ir.types import Atom, DType, Type, Var, const, dim_atom, zero_of
-from tapeless.ops.emit import Emit
+from tapeless.ops.emit import Emit, differentiable
 
 SMALL = 0.01  # a determinant, against the product of the largest elements of the rows
 
@@ -143,6 +144,10 @@ def _var(a: Atom | None) -> Var:
 def jvp_library(forward: Forward, stm: Stm, exp: Library) -> None:
     forward.b.add(stm)
     t = [forward.tangent(a) for a in exp.args]
+    if exp.name == "callback":
+        if any(x is not None for x in t[int(exp.attr("likes")) :]) and any(differentiable(v.type) for v in stm.vars):
+            raise no_derivative(stm)
+        return
     if not any(x is not None for x in t):
         return
     _is_differentiated_once(exp)
@@ -208,8 +213,15 @@ def vjp_library(reverse: Reverse, stm: Stm, exp: Library) -> Back:
     reverse.b.add(stm)
     if not any(reverse.active(v) for v in stm.vars):
         return nothing
+    if exp.name == "callback":
+        raise no_derivative(stm)
     _is_differentiated_once(exp)
     return lambda: _vjp(reverse, stm.vars, exp)
+
+
+def no_derivative(stm: Stm) -> NoDerivative:
+    hint = "give it one with tp.custom_vjp or tp.custom_jvp around it, or take tp.stop_gradient of its arguments."
+    return NoDerivative("a callback has no derivative of its own", stm.span, hint)
 
 
 def _is_differentiated_once(exp: Library) -> None:

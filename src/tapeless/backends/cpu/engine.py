@@ -31,6 +31,7 @@ import llvmlite.binding as llvm
 from tapeless.backends.cpu import buffers, interrupts, libraries, mappings, printing, products, threads
 from tapeless.backends.llvm import host
 from tapeless.backends.llvm.uninterrupted import uninterrupted
+from tapeless.ops import callbacks
 
 _lock = threading.Lock()
 _numbers = itertools.count()
@@ -131,6 +132,9 @@ def resolve(name: str, helper: bytes | None = None) -> int | None:
         return interrupts.address(name, helper)
     if name == "rt_print":
         return printing.address()
+    python = callbacks.named(name)
+    if python is not None:
+        return python[0].address(python[1])
     if name.startswith(VECTOR):
         host.variants("exp", 1)  # loads libmvec
         return None

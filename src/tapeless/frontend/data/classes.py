@@ -104,7 +104,7 @@ def attribute_of_object(ctx: Context, value: Instance, name: str) -> Value | Non
         return call_value(ctx, from_python(ctx, ctx.reads.step(origin, "getter", name), text), [value])
     if name in getattr(obj, "__dict__", ()) or not _is_compiled(found):
         return None
-    return bound(value, from_python(ctx, ctx.reads.step(origin, "method", name), text), name)
+    return bound(value, from_python(ctx, ctx.reads.step(origin, "method", name), text), name, getattr(obj, name))
 
 
 def _is_compiled(function: object) -> bool:

@@ -112,6 +112,29 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
         pending += [c for c in code.co_consts if isinstance(c, types.CodeType)]
 
 
+def nested_code(
+    outer: types.CodeType, name: str, lines: tuple[int, int], columns: tuple[int, int]
+) -> types.CodeType | None:
+    """The code of a function that is written inside of another one, by its name and place; None if that is not certain."""
+
+    def inside(code: types.CodeType) -> bool:
+        start, end = (lines[0], columns[0]), (lines[1], columns[1])
+        for line, end_line, column, end_column in code.co_positions():
+            if None in (line, end_line, column, end_column) or (line, end_line, column, end_column) == (
+                line,
+                line,
+                0,
+                0,
+            ):
+                continue
+            if (line, column) < start or (end_line, end_column) > end:
+                return False
+        return True
+
+    found = [c for c in _nested(outer) if c.co_name == name and c.co_firstlineno == lines[0] and inside(c)]
+    return found[0] if len(found) == 1 else None
+
+
 def _compiled(
     function: types.FunctionType, statements: list[ast.stmt], lines: Sequence[str]
 ) -> Iterator[types.CodeType]:

@@ -151,6 +151,9 @@ class Context:
     reads: Reads = field(default_factory=Reads)
     watches: dict[tuple[Any, ...], Watch] = field(default_factory=dict)
     captured: dict[int, Captured] = field(default_factory=dict)
+    callbacks: list[Any] = field(
+        default_factory=list
+    )  # functions of Python that it calls: `frontend/operators/callbacks.py`
     sizes: list[Var] = field(default_factory=list)
     budget: Budget | None = None
     short: set[Dim] = field(default_factory=set)  # sizes of slices like x[k:k+1], which are repeated as 1 is

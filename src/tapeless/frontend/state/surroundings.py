@@ -177,17 +177,17 @@ def _method(ctx: Context, origin: Origin, name: str) -> Value:
     _watch_type(ctx, origin, name)
     receiver = from_python(ctx, ctx.reads.step(origin, "field", "__self__"), f"{name}.__self__")
     function = from_python(ctx, ctx.reads.step(origin, "field", "__func__"), name)
-    return bound(receiver, function, origin.value.__name__)
+    return bound(receiver, function, origin.value.__name__, origin.value)
 
 
-def bound(receiver: Value, function: Value, name: str) -> Value:
+def bound(receiver: Value, function: Value, name: str, python: object = None) -> Value:
     """A method."""
     names = positional(function.node)[1:] if isinstance(function, Closure) else []
 
     def call(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
         return call_value(ctx, function, [receiver, *args], keywords)
 
-    return Builtin(name, call, tuple(names))
+    return Builtin(name, call, tuple(names), python)
 
 
 def _partial(ctx: Context, origin: Origin, name: str) -> Value:
@@ -205,7 +205,7 @@ def _partial(ctx: Context, origin: Origin, name: str) -> Value:
         return call_value(ctx, function, [*first.items, *args], {**given, **keywords})
 
     names = positional(function.node)[len(first.items) :] if isinstance(function, Closure) else []
-    return Builtin(name, call, tuple(names))
+    return Builtin(name, call, tuple(names), origin.value)
 
 
 def _numbers(ctx: Context, origin: Origin, name: str) -> Value:

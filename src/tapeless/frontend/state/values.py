@@ -201,6 +201,7 @@ class Builtin:
     name: str
     handler: Callable[..., Value]
     parameters: tuple[str, ...] = ()  # what its arguments are called, where that is known
+    python: Any = field(default=None, compare=False)  # the object of Python that it is, where there is one
 
 
 @node(frozen=True)

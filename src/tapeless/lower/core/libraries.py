@@ -13,6 +13,7 @@ from tapeless.ir.core import Apply, Body, Lambda, Library, Reduction, Stm, Sweep
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Const, DType, Type, const, i64
 from tapeless.lower.core.blas import NO, PREFIX, UPPER, YES, checked, gemm, pointer, temporary, transposed
+from tapeless.lower.core.callbacks import lower_callback
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
 from tapeless.lower.core.factors import lower_factors
 from tapeless.lower.core.fourier import fourier, fourier_table
@@ -57,6 +58,8 @@ def lower_library(lo: Lowerer, vars: tuple[Var, ...], exp: Library) -> None:
             lower_sort(lo, vars[0], exp)
         case "ranked":
             lower_ranked(lo, vars[0], exp)
+        case "callback":
+            lower_callback(lo, vars, exp)
         case _:
             raise AssertionError(f"no lowering for the library operation {exp.name}")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tapeless.ir.core import Apply, Atom, Body, Call, For, Hist, If, Lambda, Library, Scatter, Stm, Sweep, Var, While
+from tapeless.ir.effects import is_callback
 from tapeless.ir.operands import regions
 from tapeless.ir.types import DType, dim_atom, i64
+from tapeless.ir.walk import all_stms
 from tapeless.lower.core.code import ONE
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.ops.table import op as row
@@ -38,7 +40,7 @@ def cost_of(body: Body) -> int:
 
 
 def worth_cutting(lo: Lowerer, exp: Sweep | Hist) -> bool:
-    if lo.code.parallel or not lo.schedule.chunks:
+    if lo.code.parallel or not lo.schedule.chunks or any(is_callback(s.exp) for s in all_stms(exp.lam.body)):
         return False
     if isinstance(exp.width, int):
         return exp.width >= 8 and exp.width * cost_of(exp.lam.body) >= PARALLEL_WORK

@@ -31,6 +31,7 @@ from tapeless.ir.core import (
     UpdateAcc,
     WithAcc,
 )
+from tapeless.ir.effects import runs_python
 from tapeless.ir.operands import regions
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import BOOL, I64, Const, Type, Var, atom_dim, dim_atom, i64
@@ -177,6 +178,8 @@ def _no_output(body: Body) -> None:
     for s in body.stms:
         if isinstance(s.exp, Print):
             raise Dependent("print", "printing has an order, which a parallel loop does not keep")
+        if runs_python(s.exp):
+            raise Dependent("callback", "callbacks have an order, which a parallel loop does not keep")
         for r in regions(s.exp):
             _no_output(r.body)
 

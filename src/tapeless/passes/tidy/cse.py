@@ -51,6 +51,7 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
+from tapeless.ir.effects import runs_python
 from tapeless.ir.operands import REGIONS, operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import Atom, Const, Type, Var, const
@@ -337,6 +338,8 @@ def _attributes(exp: Exp) -> tuple[Hashable, ...]:
             return len(arrays), axis
         case ArrayLit(items):
             return (len(items),)
+        case Library() if runs_python(exp):
+            raise Declined
         case Library(name, _, attrs):
             return name, attrs
         case Call(name, _, False, inverse):

@@ -229,9 +229,9 @@ class Hoister:
                 return True
             case Full(_, value):
                 return value is not None and self.is_read_only(stm)
-            case Iota() | ArrayLit() | Concat() | Library():
+            case Iota() | ArrayLit() | Concat():
                 return self.is_read_only(stm)
-            case Sweep() | For() | If() | Call():
+            case Library() | Sweep() | For() | If() | Call():
                 return not effect and self.is_read_only(stm)
         return not effect and self.may_run_unasked(stm)
 

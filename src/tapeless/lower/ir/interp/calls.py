@@ -10,12 +10,14 @@ import numpy.typing as npt
 from tapeless.ir.types import Var
 from tapeless.lower.ir.interp.machine import Array, Machine, Memory, Scope, executes
 from tapeless.lower.ir.loopir import Buffer, Call, Invoke, Launch, Pointer
+from tapeless.ops import callbacks
 
 
 @executes(Call)
 def call(machine: Machine, stm: Call, scope: Scope) -> None:
     """A routine does not say what it writes: cells whose bytes change count as written."""
-    if stm.name not in machine.routines:
+    python = callbacks.named(stm.name)
+    if python is None and stm.name not in machine.routines:
         raise machine.fault(stm, f"no routine {stm.name!r} was passed to the interpreter")
     args: list[Any] = []
     before: list[tuple[Array, npt.NDArray[np.bool_], Array]] = []
@@ -33,7 +35,11 @@ def call(machine: Machine, stm: Call, scope: Scope) -> None:
         args.append(view)
         if memory.written is not None:
             before.append((view, memory.written[offset:], view.copy()))
-    answer = machine.routines[stm.name](*args)
+    answer: Any = 0
+    if python is not None:
+        python[0].raw(python[1], args)
+    else:
+        answer = machine.routines[stm.name](*args)
     for view, written, old in before:
         shape = (len(view), view.itemsize)
         written |= (view.view(np.uint8).reshape(shape) != old.view(np.uint8).reshape(shape)).any(axis=1)

@@ -22,6 +22,7 @@ from tapeless.lower.ir.interp.blocks import local_buffers, with_barriers
 from tapeless.lower.ir.interp.races import Races
 from tapeless.lower.ir.loopir import Alloc, Atom, Buffer, DType, Program, Stm
 from tapeless.lower.ir.verify import Blame
+from tapeless.ops import callbacks
 
 Array = npt.NDArray[Any]
 Scalar = Any  # a NumPy scalar of the exact type
@@ -62,7 +63,7 @@ def run_program(
     """
     machine = Machine(program, routines or {}, check_uninitialised, None if shuffle is None else Random(shuffle))
     scope = machine.bind(args, threads)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), callbacks.during(keeps=True):
         machine.block(program.body, scope)
     return machine.results()
 
