@@ -19,6 +19,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from tapeless.errors import CompileError
 from tapeless.frontend.source.codes import made_from
+from tapeless.frontend.source.typed import PROMPT, typed_block
 from tapeless.ir.span import Span
 
 PLACED = (ast.expr, ast.stmt)
@@ -324,10 +325,15 @@ def _parse(function: types.FunctionType) -> Source:
     try:
         block, first = inspect.getsourcelines(function)
     except (OSError, TypeError, SyntaxError, IndexError, tokenize.TokenError):
+        typed = typed_block(function)
+        if typed is not None:
+            tree, written = _parsed("\n".join(typed))
+            return Source(code.co_filename, tree, tuple(typed), written=written)
+        hint = "put the function into a file or a notebook cell; code given to exec() as a string has no source."
+        if code.co_filename == PROMPT:
+            hint = "put it into a file, or use IPython or Python 3.13: this prompt keeps no source, and it is not in its history."
         raise CompileError(
-            f"the source of '{function.__qualname__}' is not available",
-            code="TP107",
-            hint="put the function into a file or a notebook cell; code given to exec() as a string has no source.",
+            f"the source of '{function.__qualname__}' is not available", code="TP107", hint=hint
         ) from None
     indent = len(block[0]) - len(block[0].lstrip())
     dedented = [x[indent:] if x[:indent].isspace() or not indent else x for x in block]
