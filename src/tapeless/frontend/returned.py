@@ -22,6 +22,7 @@ from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
     Array,
     Borrowed,
+    Box,
     Cell,
     Grown,
     RangeValue,
@@ -119,12 +120,15 @@ class Known:
 
 @dataclass(frozen=True)
 class Tree:
-    """A tuple, list, dict, NamedTuple or dataclass of results. `keys` for dicts and named fields."""
+    """A tuple, list, dict, NamedTuple or dataclass of results. `keys` for dicts and named fields. Lists and dicts with the
+    same number are one.
+    """
 
     kind: str
     items: tuple[Output, ...]
     keys: tuple[Any, ...] = ()
     cls: Any = None
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,7 @@ class _Maker:
         self.ctx, self.positions = ctx, positions
         self.results: list[Atom] = []
         self.made: dict[tuple[Cell, Any], int] = {}
+        self.boxes: dict[Box, int] = {}
 
     def output(self, value: Value) -> Output:
         match value:
@@ -158,8 +163,9 @@ class _Maker:
                 return Leaf(self._number(atom), is_weak)
             case Array():
                 return self._array(value)
-            case Sequence_(items=items, kind=kind, keys=keys, cls=cls):
-                return Tree(kind, tuple(self.output(v) for v in items), keys, cls)
+            case Sequence_(items=items, kind=kind, keys=keys, cls=cls, ref=box):
+                number = 0 if box is None else self.boxes.setdefault(box, 1 + len(self.boxes))
+                return Tree(kind, tuple(self.output(v) for v in items), keys, cls, number)
             case Static(value=known) if known is None or isinstance(known, str | bool | int | float):
                 return Known(known)
             case RangeValue():

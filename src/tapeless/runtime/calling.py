@@ -155,7 +155,7 @@ class Caller:
             prepare(arguments, value)
         if self.clashes:
             self._refuse_overlap(values)
-        made: dict[int, Any] = {}
+        made: dict[Any, Any] = {}
         for k, (dtype, _, shape, _, _) in self.provided:
             dims = tuple(d if isinstance(d, int) else arguments[d.k] for d in shape)
             made[k] = out = empty(dims, dtype.numpy)
@@ -203,7 +203,8 @@ class Caller:
 
     # -- results
 
-    def _builder(self, output: Output) -> Callable[..., Any]:
+    def _builder(self, output: Output, alone: bool = False) -> Callable[..., Any]:
+        """`alone`: a list or dict that is not looked for among those that were made."""
         binary = self.compiled.binary
         match output:
             case Leaf(k=k, python=python) if k in binary.scalar_slots:
@@ -234,6 +235,15 @@ class Caller:
                 return lambda results, made, leaves: view(leaves[position], results)
             case Known(value=value):
                 return lambda results, made, leaves: value
+            case Tree(number=number) if number and not alone:
+                new, place = self._builder(output, alone=True), ("list", number)
+
+                def once(results: Any, made: Any, leaves: Any) -> Any:
+                    if place not in made:
+                        made[place] = new(results, made, leaves)
+                    return made[place]
+
+                return once
             case Tree(kind=kind, items=items, keys=keys, cls=cls):
                 parts = [self._builder(i) for i in items]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import NoReturn
 
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import as_numeric, broadcast_to, read, write
@@ -12,25 +13,29 @@ from tapeless.frontend.data.indexing import get_item, is_mask, row_view, set_ite
 from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.data.leaves import leaves_of, number_of, rebuilt
 from tapeless.frontend.data.python_operators import binary_values
+from tapeless.frontend.python.flow import Flow, flow
 from tapeless.frontend.python.list_methods import change_in_place, delete_entry, get_entry, is_changeable, set_entry
 from tapeless.frontend.python.references import current, evaluated, new_list, own_box
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.source.liveness import is_into
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.surroundings import lookup
-from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, Value
+from tapeless.frontend.state.values import Array, Grown, Never, Scalar, Sequence_, Value
 from tapeless.ir.types import Var, i64
 from tapeless.ops.promotion import KIND
 
 
 @statement(ast.Assign)
-def _assign(ctx: Context, s: ast.Assign) -> None:
+def _assign(ctx: Context, s: ast.Assign) -> Flow | None:
     result = evaluate(ctx, s.value)
+    if isinstance(result, Never):
+        return flow("raise")
     if is_into(s):
         _assign_contents(ctx, s.targets[0], result)
-        return
+        return None
     for target in s.targets:
         assign(ctx, target, result)
+    return None
 
 
 def _assign_contents(ctx: Context, target: ast.expr, value: Value) -> None:
@@ -49,9 +54,13 @@ def _assign_contents(ctx: Context, target: ast.expr, value: Value) -> None:
 
 
 @statement(ast.AnnAssign)
-def _annotated(ctx: Context, s: ast.AnnAssign) -> None:
+def _annotated(ctx: Context, s: ast.AnnAssign) -> Flow | None:
     if s.value is not None:
-        assign(ctx, s.target, evaluate(ctx, s.value))
+        result = evaluate(ctx, s.value)
+        if isinstance(result, Never):
+            return flow("raise")
+        assign(ctx, s.target, result)
+    return None
 
 
 def assign(ctx: Context, target: ast.expr, value: Value) -> None:
@@ -78,6 +87,8 @@ def assign(ctx: Context, target: ast.expr, value: Value) -> None:
                     what = f"a {kind}" if kind else type_text(array)
                     ctx.fail("TP104", f"items of {what} cannot be assigned in compiled code", INSTEAD.get(kind, ARRAYS))
                 set_item(ctx, array, where, value)
+            case ast.Attribute():
+                _refuse_attribute(ctx, target)
             case _:
                 ctx.fail("TP101", "only names, tuples of names and array items can be assigned to")
 
@@ -180,8 +191,16 @@ def augmented(ctx: Context, s: ast.AugAssign) -> None:
             old = get_item(ctx, array, where)
             new = evaluate(ctx, s.value)
             set_item(ctx, array, where, _same_kind(ctx, name, old, binary_values(ctx, name, old, new)))
+        case ast.Attribute() as attribute:
+            _refuse_attribute(ctx, attribute)
         case _:
             ctx.fail("TP101", "only names and array items can be the target of an augmented assignment")
+
+
+def _refuse_attribute(ctx: Context, target: ast.Attribute) -> NoReturn:
+    text = ast.unparse(target)
+    hint = f"return the new value, and assign it outside: {text} = f(...)."
+    ctx.fail("TP101", f"'{text}' cannot be assigned: compiled code does not change objects", hint)
 
 
 def _update_entry(ctx: Context, name: str, base: Sequence_ | Grown, where: Value, by: ast.expr) -> None:

@@ -142,7 +142,7 @@ def _kept(ctx: Context, node: ast.GeneratorExp) -> Value:
             "TP101", "a generator of unknown length must be used at once, as the argument of a call", "use a list."
         )
     made = new_list(ctx, current(ctx, found, since))
-    return replace(made, ref=either(ctx, [new_box(ctx), *boxes_in(ctx.state)]))
+    return replace(made, ref=replace(either(ctx, [new_box(ctx), *boxes_in(ctx.state)]), lazy=True))
 
 
 @expression(ast.ListComp)

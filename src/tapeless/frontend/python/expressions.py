@@ -24,8 +24,10 @@ from tapeless.frontend.python.merge import Arm, Join
 from tapeless.frontend.python.references import current, evaluated, is_certain, new_dict, new_list
 from tapeless.frontend.python.rules import elements, evaluate, expression
 from tapeless.frontend.python.texts import joined_texts
+from tapeless.frontend.source.liveness import assigned
 from tapeless.frontend.source.marks import peek
 from tapeless.frontend.source.plain_objects import UNARY
+from tapeless.frontend.source.sources import nodes
 from tapeless.frontend.state.context import Context, type_text, whole_number
 from tapeless.frontend.state.refusals import refuse_index
 from tapeless.frontend.state.surroundings import lookup
@@ -33,6 +35,7 @@ from tapeless.frontend.state.values import (
     Array,
     Conflict,
     Grown,
+    Never,
     RangeValue,
     Scalar,
     Sequence_,
@@ -40,6 +43,7 @@ from tapeless.frontend.state.values import (
     State,
     Static,
     Value,
+    Zipped,
     weak,
 )
 from tapeless.ir.core import Body
@@ -53,7 +57,25 @@ def _constant(ctx: Context, node: ast.Constant) -> Value:
 
 @expression(ast.Name)
 def _name(ctx: Context, node: ast.Name) -> Value:
-    return lookup(ctx, node.id)
+    value = lookup(ctx, node.id)
+    lazy = isinstance(value, Sequence_ | Grown) and value.ref is not None and value.ref.lazy
+    if lazy or isinstance(value, Zipped):
+        _use_up(ctx, node)
+    return value
+
+
+def _use_up(ctx: Context, node: ast.Name) -> None:
+    """An iterator can be gone over once; Python has nothing left in it the second time."""
+    number, name = ctx.frame, node.id
+    while (number, name) not in ctx.state.names:
+        number = ctx.frames[number].outer
+    reason = f"'{name}' is an iterator, which can be gone over once"
+    hint = "make a list of it: list(...)."
+    code = ctx.frames[number].code
+    loops = [n for n in nodes(code) if isinstance(n, ast.For | ast.While)] if isinstance(code, ast.AST) else []
+    if any(node in nodes(s) and name not in assigned(loop.body) for loop in loops for s in loop.body):
+        ctx.fail("TP104", f"{reason}, and not in each iteration", hint)
+    ctx.state.names[number, name] = Conflict(reason, hint)
 
 
 @expression(ast.NamedExpr)
@@ -206,9 +228,12 @@ def conditional(ctx: Context, cond: Atom, then: Any, orelse: Any) -> Value:
     for make in (then, orelse):
         ctx.state = before.copy()
         with ctx.part() as stms:
-            ctx.state.names[key] = make()
-        arms.append(Arm(stms, ctx.state))
+            ctx.state.names[key] = found = make()
+        arms.append(Arm(stms, ctx.state, isinstance(found, Never)))
     ctx.state = before
+    if all(arm.diverges for arm in arms):
+        ctx.b.if_(cond, Body(tuple(arms[0].stms), ()), Body(tuple(arms[1].stms), ()), [])
+        return Never(None)
     join = Join(ctx, before, (arms[0], arms[1]))
     join.run()
     ctx.b.if_(

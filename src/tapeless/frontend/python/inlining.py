@@ -47,6 +47,7 @@ from tapeless.frontend.state.values import (
     Grown,
     MaybeUndefined,
     Method,
+    Never,
     Scalar,
     Sequence_,
     Static,
@@ -301,7 +302,8 @@ def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
         return result
     end = ast.Return(value=None)
     ast.copy_location(end, node.body[-1])
-    run_block(ctx, [*node.body, end])
+    if run_block(ctx, [*node.body, end]).diverges:
+        return Never(None)
     value = ctx.state.names.pop(ctx.key(RETURN), Static(None))
     if isinstance(value, MaybeUndefined):
         value = value.value

@@ -16,7 +16,7 @@ from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch, flow, guar
 from tapeless.frontend.python.rules import evaluate, run_statement, statement
 from tapeless.frontend.source.liveness import always_leaves, is_tested_before, may_leave
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Static
+from tapeless.frontend.state.values import Never, Static
 from tapeless.ir.core import Body
 from tapeless.ir.quiet import quiet
 from tapeless.ir.types import Const
@@ -47,14 +47,17 @@ def _pass(ctx: Context, s: ast.Pass) -> None:
 
 
 @statement(ast.Expr)
-def _expression(ctx: Context, s: ast.Expr) -> None:
-    if not isinstance(s.value, ast.Constant):
-        evaluate(ctx, s.value)
+def _expression(ctx: Context, s: ast.Expr) -> Flow | None:
+    never = not isinstance(s.value, ast.Constant) and isinstance(evaluate(ctx, s.value), Never)
+    return flow("raise") if never else None
 
 
 @statement(ast.Return)
 def _return(ctx: Context, s: ast.Return) -> Flow:
-    ctx.bind(RETURN, Static(None) if s.value is None else evaluate(ctx, s.value))
+    result = Static(None) if s.value is None else evaluate(ctx, s.value)
+    if isinstance(result, Never):
+        return flow("raise")
+    ctx.bind(RETURN, result)
     ctx.returned = ctx.span
     return flow("return")
 

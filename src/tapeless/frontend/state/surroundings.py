@@ -27,7 +27,7 @@ from tapeless.frontend.state.code_copies import MOST_NUMBERS, SHORT, refuse_long
 from tapeless.frontend.state.context import Context, Watch, whole_number
 from tapeless.frontend.state.handlers import OPERATORS, call_value, find_handler
 from tapeless.frontend.state.refusals import is_library, refuse_call
-from tapeless.frontend.state.values import Array, Builtin, Closure, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.state.values import Array, Builtin, Closure, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir import pytree
 from tapeless.ir.node import node
 from tapeless.ir.types import FROM_NUMPY, const
@@ -85,6 +85,10 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
             return whole_number(ctx, value, f"'{name}' = {value}") if isinstance(value, int) else weak(value)
         case np.generic():
             return _numpy_scalar(ctx, origin, name)
+        case slice():
+            _watch_type(ctx, origin, name)
+            ends = [from_python(ctx, reads.step(origin, "field", f), f"{name}.{f}") for f in ("start", "stop", "step")]
+            return SliceValue(*(None if end == Static(None) else end for end in ends))
         case np.ndarray():
             return _captured_array(ctx, origin, name)
         case types.FunctionType():

@@ -135,7 +135,7 @@ class Box:
     may_be: frozenset[Box] = frozenset()
     made_in: Any = None
     since: int = 0  # changes of lists that had been when it was made, of one that may be several
-    lazy: bool = False  # of a map or filter, whose items Python makes when they are asked for
+    lazy: bool = False  # of a map, filter or generator, whose items Python makes when they are asked for
 
     @property
     def possible(self) -> frozenset[Box]:
@@ -180,6 +180,11 @@ class Static:
     """A Python object known at compile time: a module, a type, a built-in function, a string, None."""
 
     value: Any
+
+
+@node(frozen=True)
+class Never(Static):
+    """What a call gives that always raises: nothing comes after it. Where that does not matter, it is None."""
 
 
 @node(frozen=True)
