@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import tapeless as tp
+from tapeless.frontend.source.marks import Unknown, mark_of
 from tapeless.runtime import cache
 
 HELPER = """
@@ -491,3 +493,10 @@ def test_a_fresh_process_recalls(tmp_path):
     assert "trace" in first[0] and "trace" not in second[0]
     assert first[1:] == second[1:]
     assert "program.py:3" in second[3]
+
+
+def test_distributions_are_recognised():
+    """As SciPy's, and only those."""
+    assert mark_of(stats.norm) == mark_of(stats.norm) != mark_of(stats.gamma)
+    with pytest.raises(Unknown):
+        mark_of(type(stats.norm)(name="norm"))

@@ -83,6 +83,8 @@ def mark_of(value: Any, text: str | None = None) -> Mark:
         return ("known", _class(kind), *(mark_of(part) for part in own()))
     if callable(value) and peek(value, "__name__") and _root(value) in FIXED:  # NumPy's functions are objects
         return _named(value)
+    if _root(kind) in FIXED and isinstance(peek(value, "name"), str):  # SciPy's distributions
+        return _named(value, value.name, kind.__module__)
     raise Unknown(f"an object of type {kind.__name__}")
 
 
@@ -105,10 +107,10 @@ def _root(value: Any) -> str:
     return str(peek(value, "__module__") or "").partition(".")[0]
 
 
-def _named(value: Any) -> Mark:
+def _named(value: Any, name: str = "", module: str = "") -> Mark:
     """An object that its module has under its own name."""
-    name = getattr(value, "__qualname__", None) or value.__name__
-    module = getattr(value, "__module__", None)
+    name = name or getattr(value, "__qualname__", None) or value.__name__
+    module = module or getattr(value, "__module__", None) or ""
     for candidate in (module,) if module else ("numpy", "scipy.special"):  # ufuncs may not know their module
         found = sys.modules.get(candidate)
         for part in name.split("."):
