@@ -132,6 +132,20 @@ def test_of_the_surroundings():
     np.testing.assert_allclose(tp.grad(lambda x: np.sum((held @ x) ** 2))(U), 2 * held.T @ (held @ U))
 
 
+@each_kind
+def test_made_in_compiled_code(kind):
+    a = kind(DENSE)
+    places = (a.row, a.col) if "coo" in kind.__name__ else (a.indices, a.indptr)
+
+    def f(data):
+        parts = (data, places) if "coo" in kind.__name__ else (data, *places)
+        return kind(parts, shape=(4, 3))
+
+    found = tp.function(f)(a.data * 2)
+    assert type(found) is kind and abs(found - 2 * a).max() == 0
+    tp.check_grads(lambda data: np.sum((f(data * data) @ U) ** 2), (a.data,))
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_threads(threads):
     a, x = sp.random_array((3000, 2000), density=0.01, format="csr", rng=RNG), RNG.normal(size=2000)
@@ -151,6 +165,7 @@ def test_threads(threads):
         (lambda a: a[0, 1], "cannot be compiled"),
         (lambda a: tp.jacobian(lambda b: b @ U)(a), "tp.jacobian by or of a sparse matrix"),
         (lambda a: sp.csr_matrix.sum(a, 0), "cannot be compiled"),
+        (lambda a: sp.csr_array(a.toarray()), r"made of \(data, indices, indptr\)"),
     ],
 )
 def test_refused(f, reason):
@@ -172,6 +187,10 @@ def test_what_does_not_fit():
             attempt()
     with pytest.raises(tp.ArgumentError, match="1 dimensions is not supported"):
         tp.function(lambda a: a.data)(sp.coo_array(U))
+    with pytest.raises(ValueError, match="index pointer size 5 should be 4"):
+        tp.function(lambda a: sp.csr_array((a.data, a.indices, a.indptr), shape=(3, 3)))(a)
+    with pytest.raises(ValueError, match="exceeds matrix dimensions"):
+        tp.function(lambda a: sp.coo_array((a.data, (a.indices, a.indices)), shape=(2, 3)))(a)
     with pytest.raises(tp.CompileError, match=r"np\.matrix"):
         tp.function(lambda a: a.sum(0))(sp.csr_matrix(DENSE))
     same(tp.function(lambda a: a * U)(sp.csr_matrix(DENSE)), sp.csr_matrix(DENSE) * U)

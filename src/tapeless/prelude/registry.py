@@ -39,6 +39,7 @@ MODULES = {
         "masks",
     ),
     "scipy.special": ("special_functions", "orthogonal", "shaped"),
+    "scipy.sparse": ("sparse",),
     "scipy.stats": ("continuous", "light_tails", "heavy_tails", "discrete", "multivariate", "samples"),
 }
 

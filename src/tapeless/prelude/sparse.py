@@ -19,7 +19,7 @@ import scipy.sparse
 from tapeless.errors import ArgumentError
 from tapeless.ir import pytree
 from tapeless.prelude.intrinsics import prange
-from tapeless.prelude.registry import refuse
+from tapeless.prelude.registry import refuse, stands_for
 
 SPARSE = (scipy.sparse.sparray, scipy.sparse.spmatrix)
 
@@ -346,6 +346,38 @@ class coo_matrix(Entries, OldMatrix, scipy.sparse.coo_matrix):  # type: ignore[m
         return coo_matrix(self.data, self.col, self.row, (self.shape[1], self.shape[0]))
 
 
+# -- made in compiled code
+
+
+def _maker(cls: Any, name: str) -> Any:
+    def by_lines(arg1: Any, shape: Any = None) -> Any:
+        if not isinstance(arg1, tuple) or len(arg1) != 3 or shape is None:
+            refuse(
+                "a sparse matrix is made of (data, indices, indptr) and its shape here", "make it outside, or use coo."
+            )
+        data, indices, indptr = arg1
+        if len(indptr) != shape[MAJOR[name]] + 1:
+            raise ValueError(f"index pointer size {len(indptr)} should be {shape[MAJOR[name]] + 1}")
+        if len(data) != len(indices):
+            raise ValueError("indices and data should have the same size")
+        return cls(data, indices, indptr, shape)
+
+    def by_entries(arg1: Any, shape: Any = None) -> Any:
+        if not isinstance(arg1, tuple) or len(arg1) != 2 or not isinstance(arg1[1], tuple) or shape is None:
+            refuse("a sparse matrix is made of (data, (rows, columns)) and its shape here", "make it outside.")
+        data, (row, col) = arg1
+        if len(data) != len(row) or len(data) != len(col):
+            raise ValueError("all index and data arrays must have the same length")
+        for k in range(len(data)):
+            if row[k] < 0 or row[k] >= shape[0] or col[k] < 0 or col[k] >= shape[1]:
+                raise ValueError("an index is negative, or exceeds matrix dimensions")
+        return cls(data, row, col, shape)
+
+    return by_entries if "coo" in name else by_lines
+
+
+MAJOR = {"csr_array": 0, "csr_matrix": 0, "csc_array": 1, "csc_matrix": 1}
+
 # -- as arguments and results
 
 
@@ -369,3 +401,4 @@ def _register(stand_in: type, original: type, names: tuple[str, str, str, str]) 
 for _class in (csr_array, csc_array, coo_array, csr_matrix, csc_matrix, coo_matrix):
     _names = ("data", "row", "col", "shape") if "coo" in _class.__name__ else ("data", "indices", "indptr", "shape")
     _register(_class, getattr(scipy.sparse, _class.__name__), _names)
+    stands_for(f"scipy.sparse.{_class.__name__}")(_maker(_class, _class.__name__))
