@@ -331,7 +331,7 @@ def _parse(function: types.FunctionType) -> Source:
             return Source(code.co_filename, tree, tuple(typed), written=written)
         hint = "put the function into a file or a notebook cell; code given to exec() as a string has no source."
         if code.co_filename == PROMPT:
-            hint = "put it into a file, or use IPython or Python 3.13: this prompt keeps no source, and it is not in its history."
+            hint = "put the function into a file or a notebook cell, or use Python 3.13: its source is not in the history of the prompt."
         raise CompileError(
             f"the source of '{function.__qualname__}' is not available", code="TP107", hint=hint
         ) from None
