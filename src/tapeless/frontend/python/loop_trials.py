@@ -8,6 +8,12 @@ A carried name starts each iteration with a cell of its own. What Python has the
 end of the iteration before: an array of before the loop, or one that another name got too. So the cell lists these
 among those it `may_be`, and two names that may have got one array share a cell that stands for it. The sets grow until
 an iteration adds nothing; a write then makes stale what would miss it, as everywhere (Note [References] in values.py).
+
+Note [The last iteration]
+An array that each iteration makes anew, of a size that is only known there, cannot go around: before the first iteration
+there is nothing to size it by. But what is read after the loop was made by the last iteration. So the loop makes one
+iteration less, and the last one comes after it, if there is one. A name that an iteration may leave as it was has to go
+around, and is refused.
 """
 
 from __future__ import annotations
@@ -16,15 +22,16 @@ from collections.abc import Callable, Iterable
 from itertools import combinations
 
 from tapeless.errors import CompileError
+from tapeless.frontend.data.atoms import apply
 from tapeless.frontend.python import exchange
 from tapeless.frontend.python.carried import Carried, Place, Retry, Shape, Slot, Trial, undefined
-from tapeless.frontend.python.flow import RETURN
+from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch
 from tapeless.frontend.python.growth import Unfit
 from tapeless.frontend.python.loop_lists import ListsOfLoop
-from tapeless.frontend.python.merge import FALSE
+from tapeless.frontend.python.merge import FALSE, TRUE
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Cell, Key, MaybeUndefined, State, Value, cells_of
-from tapeless.ir.core import Body, For, While
+from tapeless.frontend.state.values import Cell, Conflict, Key, MaybeUndefined, State, Value, cells_of
+from tapeless.ir.core import Apply, Body, For, While
 from tapeless.ir.hints import NONE, Hints
 from tapeless.ir.types import I64, Atom, Var, i64
 
@@ -59,10 +66,13 @@ def compile_loop(
     depth = ctx.inside_prelude, ctx.transforms, len(ctx.rules), ctx.copying
     for _ in range(24):
         attempt = _Attempt(ctx, before.copy(), keys, live_after, carried)
+        attempt.may_end_apart = bound is not None and hints == NONE
         lists = ListsOfLoop(ctx, attempt.before, carried, most, bound is not None, may_unroll)
         try:
             with lists.open():
-                attempt.compile(run, bound, test, hints, lists)
+                attempt.compile(run, _one_less(ctx, bound) if bound and carried.last else bound, test, hints, lists)
+            if bound is not None and carried.last:
+                _run_last(ctx, bound, run)
             return
         except (Retry, Unfit, CompileError) as problem:
             if isinstance(problem, CompileError):
@@ -77,7 +87,27 @@ def compile_loop(
     )
 
 
+def _one_less(ctx: Context, bound: Atom) -> Atom:
+    return apply(ctx, "max", apply(ctx, "sub", bound, i64(1)), i64(0))
+
+
+def _run_last(ctx: Context, bound: Atom, run: Callable[[Var | None], None]) -> None:
+    """Note [The last iteration]"""
+
+    def last() -> Flow:
+        run(ctx.b.let(I64, Apply("sub", (bound, i64(1))), "i"))
+        return NEXT
+
+    there_is_one = apply(ctx, "gt", bound, i64(0))
+    if there_is_one == TRUE:
+        last()
+    else:
+        branch(ctx, there_is_one, last, lambda: NEXT)
+
+
 class _Attempt(Trial):
+    may_end_apart = False  # whether the last iteration may come after the loop
+
     def __init__(
         self, ctx: Context, before: State, keys: list[Key], live_after: Callable[[Key], bool], carried: Carried
     ) -> None:
@@ -212,7 +242,12 @@ class _Attempt(Trial):
         if value is None:
             if key not in self.carried.fresh:
                 return None
-            value = undefined(self.ctx, self.carried.fresh[key], self.before, key[1])
+            bound = self.carried.fresh[key]
+            value = undefined(self.ctx, bound, self.before, key[1])
+            if self.may_end_apart and isinstance(value, Conflict) and not isinstance(bound, MaybeUndefined):
+                del self.carried.fresh[key]
+                self.carried.last.add(key)
+                raise Retry
             if not key[1].startswith("<"):
                 value = MaybeUndefined(value, FALSE)
         shape = Shape(self, key, value)
@@ -221,7 +256,7 @@ class _Attempt(Trial):
 
     def _first_bound(self, key: Key, value: Value) -> None:
         """A name that the body binds first: carried out only when somebody reads it afterwards."""
-        if self.live_after(key):
+        if self.live_after(key) and key not in self.carried.last:
             self.carried.fresh[key] = value
             raise Retry
 
