@@ -64,11 +64,29 @@ REAL_CASES = {
 }
 
 
+def cases():
+    """Several transforms in a row take seconds to compile, and go by the same rules as one."""
+    long = ("irfftn of rfftn", "scipy, several axes")
+    return [pytest.param(n, marks=pytest.mark.thorough if n in long else ()) for n in REAL_CASES]
+
+
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", REAL_CASES)
+@pytest.mark.parametrize("name", cases())
 def test_values_and_slopes(name):
     function, *args = REAL_CASES[name]
     judge(function, *args, order=0 if args[0].dtype == int else 1, **TOLERANCE)
+
+
+def test_transforms_of_rows():
+    """Their sizes are known before the rows are gone through."""
+    judge(lambda x: size(tp.map(lambda r: np.fft.fft(r), x)), MATRIX, **TOLERANCE)
+    judge(lambda x: (tp.vmap(np.fft.rfft)(x), tp.vmap(np.fft.irfft)(x)), MATRIX, order=0, **TOLERANCE)
+
+
+def test_halves_of_even_and_odd_length():
+    """What is imaginary in the first number, and in the one in the middle, does not count."""
+    for n in (1, 2, 3, 4, 5, 8, 9, None):
+        judge(lambda x, n=n: np.fft.irfft(x, n), COMPLEX, order=0, **TOLERANCE)
 
 
 def test_complex_numbers():

@@ -121,12 +121,13 @@ def _whole(a: Any, n: Any) -> Any:
     """All n numbers of a transform of real ones, of which the first half is given along the last axis."""
     half = n // 2 + 1
     a = _resized(a, half, -1)
-    first = a[..., :1].real + 0j
-    if n % 2:
-        rest = a[..., 1:]
-        return np.concatenate([first, rest, np.conj(rest[..., ::-1])], axis=-1)
-    rest, middle = a[..., 1 : half - 1], a[..., half - 1 :].real + 0j
-    return np.concatenate([first, rest, middle, np.conj(rest[..., ::-1])], axis=-1)
+    whole = np.empty((*a.shape[:-1], n), dtype=a.dtype)
+    whole[..., :half] = a
+    whole[..., half:] = np.conj(a[..., 1 : n - half + 1][..., ::-1])
+    whole[..., 0] = a[..., 0].real
+    if n % 2 == 0:
+        whole[..., n // 2] = a[..., n // 2].real
+    return whole
 
 
 @stands_for("np.fft.irfft")
@@ -135,7 +136,7 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
     size = 2 * (a.shape[-1] - 1) if n is None else n
     if size < 1:
         raise ValueError("Invalid number of FFT data points")
-    made = _along(_whole(a, size).astype(a.dtype), None, -1, norm, False).real
+    made = _along(_whole(a, size), None, -1, norm, False).real
     return np.moveaxis(made, -1, axis)
 
 

@@ -238,11 +238,12 @@ def arange_of(ctx: Context, r: RangeValue) -> Array:
         r = RangeValue(r.start, r.start, weak(1))
     if isinstance(r.step.atom, Var):
         ctx.check(apply(ctx, "ne", r.step.atom, i64(0)), "ZeroDivisionError", "division by zero")
-    count = range_count(ctx, r)
+    plain, end = (r.start.atom, r.step.atom) == (i64(0), i64(1)), r.stop.atom
+    count = end if plain and isinstance(end, Var) and is_size(ctx, end) else range_count(ctx, r)
     if isinstance(count, Const) or not is_size(ctx, count):
         count = apply(ctx, "max", count, i64(0))
     width = ctx.atom_dim(count)
-    if r.start.atom == i64(0) and r.step.atom == i64(1):
+    if plain:
         return ctx.new_cell(ctx.b.iota(width, "array"))
 
     def element(i: Var) -> list[Atom]:
