@@ -16,7 +16,7 @@ Written = TypeVar("Written", bound=Callable[..., Any])
 WRITTEN: dict[str, Callable[..., Any]] = {}  # by dotted name: "np.pad", "scipy.stats.norm.logpdf"
 # The modules that write functions of a library, which are read once somebody has imported that.
 MODULES = {
-    "scipy.fft": ("scipy_transforms",),
+    "scipy.fft": ("scipy_transforms", "cosines"),
     "scipy.linalg": ("linear_algebra", "banded", "structured", "matrix_functions"),
     "numpy": (
         "applying",

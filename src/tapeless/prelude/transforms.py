@@ -63,12 +63,16 @@ def _complex(a: Any) -> Any:
     return a.astype(np.complex64 if a.dtype == np.float32 else np.complex128)
 
 
-def _resized(a: Any, n: Any, axis: Any) -> Any:
+def _require_some(n: Any) -> None:
+    if n < 1:
+        raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
+
+
+def resized(a: Any, n: Any, axis: Any) -> Any:
     """Cut, or with zeros behind."""
     if n is None:
         return a
-    if n < 1:
-        raise ValueError("Invalid number of FFT data points")
+    _require_some(n)
     a = np.moveaxis(a, axis, -1)
     kept = min(n, a.shape[-1])
     out = np.zeros((*a.shape[:-1], n), dtype=a.dtype)
@@ -87,9 +91,8 @@ def _scale(n: Any, norm: Any, forward: bool) -> Any:
 
 
 def _along(a: Any, n: Any, axis: Any, norm: Any, forward: bool) -> Any:
-    a = np.moveaxis(_resized(_complex(a), n, axis), axis, -1)
-    if a.shape[-1] < 1:
-        raise ValueError("Invalid number of FFT data points")
+    a = np.moveaxis(resized(_complex(a), n, axis), axis, -1)
+    _require_some(a.shape[-1])
     made = transform(a, -1.0 if forward else 1.0)
     factor = _scale(a.shape[-1], norm, forward)
     if norm is None or norm == "backward":
@@ -120,7 +123,7 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
 def _whole(a: Any, n: Any) -> Any:
     """All n numbers of a transform of real ones, of which the first half is given along the last axis."""
     half = n // 2 + 1
-    a = _resized(a, half, -1)
+    a = resized(a, half, -1)
     whole = np.empty((*a.shape[:-1], n), dtype=a.dtype)
     whole[..., :half] = a
     whole[..., half:] = np.conj(a[..., 1 : n - half + 1][..., ::-1])
