@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.prelude.docstrings import DEFECTS, DEFINED, FUNCTIONS, KNOWN, differs, verdicts
+from tests.prelude.docstrings import DEFINED, FUNCTIONS, KNOWN, differs, verdicts
 from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
 
 
@@ -20,7 +20,7 @@ def test_examples(name):
 
 
 def test_lists_name_functions():
-    entries = [e.partition(":")[0] for table in (KNOWN, DEFECTS) for entries in table.values() for e in entries]
+    entries = [e.partition(":")[0] for entries in KNOWN.values() for e in entries]
     assert {*entries, *(name for _, names in DEFINED.values() for name in names)} <= set(FUNCTIONS)
 
 

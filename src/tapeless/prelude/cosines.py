@@ -110,10 +110,9 @@ def _several(name: str, sine: bool, forward: bool) -> None:
         workers: Any = None, *, orthogonalize: Any = None,
     ) -> Any:  # fmt: skip
         found = np.asarray(x)
+        where: Any = axes if isinstance(axes, (tuple, list)) else (axes,)
         if axes is None:
             where = tuple(range(found.ndim)) if s is None else tuple(range(found.ndim - len(s), found.ndim))
-        else:
-            where = axes if isinstance(axes, (tuple, list)) else (axes,)
         for k in tuple(range(len(where))):
             size = None if s is None else s[k]
             axis = place(where[k], found.ndim)

@@ -386,7 +386,16 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 @stands_for("scipy.linalg.norm")
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
-    return np.linalg.norm(_finite(a, check_finite), ord, axis, keepdims)
+    """A number of Python where SciPy takes it from BLAS or LAPACK."""
+    a = np.asarray(a)
+    if check_finite:
+        if not np.all(np.isfinite(a)):
+            raise ValueError("array must not contain infs or NaNs")
+    if axis is not None or keepdims:
+        return np.linalg.norm(a, ord, axis, keepdims)
+    found = np.linalg.norm(a, ord)
+    by_library = (ord is None or ord == 2) if a.ndim == 1 else a.ndim == 2 and (ord == 1 or ord == np.inf)
+    return float(found) if by_library and (a.dtype.kind == "f" or a.dtype.kind == "c") else found
 
 
 @stands_for("scipy.linalg.pinv")

@@ -5,6 +5,7 @@ Takes values, gives values that are known at compile time, or sizes.
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ axis_argument = axis  # a parameter of the same name hides it
 
 @known("np.isscalar")
 def _isscalar(ctx: Context, element: Value | None) -> Value:
-    return weak(isinstance(element, Scalar) or (isinstance(element, Static) and isinstance(element.value, str)))
+    known = element.value if isinstance(element, Static) else None
+    return weak(isinstance(element, Scalar) or isinstance(known, str | bytes | numbers.Number))
 
 
 @known("np.iscomplexobj")
