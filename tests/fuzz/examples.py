@@ -263,7 +263,7 @@ def _names(module: types.ModuleType, node: ast.Call, given: dict[str, Any]) -> d
 
 
 def _of_docstrings(name: str) -> Iterator[Example]:
-    entries = [e for table in (docstrings.KNOWN, docstrings.DEFECTS, docstrings.LEFT_OUT) for e in table.values()]
+    entries = [e for table in (docstrings.KNOWN, docstrings.LEFT_OUT) for e in table.values()]
     different = {e for entry in entries for e in entry}
     for call in docstrings.calls_of(docstrings.FUNCTIONS[name]) if name in docstrings.FUNCTIONS else ():
         written = docstrings.Written(numbers=False)

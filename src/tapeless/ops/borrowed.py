@@ -242,6 +242,13 @@ GAMMA = {
         ),
         ((1.0, 0.0), (0.0, 1.0)),
     ),
+    "poch": Borrowed(
+        (
+            lambda b, r, z, m: b("mul", r, _digammas(b, b("add", z, m), z)),
+            lambda b, r, z, m: b("mul", r, b("digamma", b("add", z, m))),
+        ),
+        ((1.0, -1.0),),
+    ),
     "binom": Borrowed(
         (
             lambda b, r, n, k: b("mul", r, _digammas(b, b("add", n, 1.0), b("add", b("sub", n, k), 1.0))),

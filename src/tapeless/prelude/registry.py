@@ -38,7 +38,7 @@ MODULES = {
         "transforms",
         "masks",
     ),
-    "scipy.special": ("special_functions", "orthogonal", "shaped"),
+    "scipy.special": ("special_functions", "orthogonal", "shaped", "zeta"),
     "scipy.sparse": ("sparse",),
     "scipy.stats": ("continuous", "light_tails", "heavy_tails", "discrete", "multivariate", "samples"),
 }
