@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.frontend.entry import trace
+from tapeless.frontend.state.context import Options
+from tapeless.ir import calls
 from tests.agreement import agree
 from tests.language.same import same
 
@@ -90,6 +93,22 @@ def test_once_for_each_time_and_in_order():
             assert CALLS == expected
     small = tp.function(lambda x: tp.callback(lambda v: v + 1.0, 0.0, x))
     assert [small(float(k)) for k in range(300)] == [k + 1.0 for k in range(300)]  # by every way into native code
+
+
+def test_functions_of_the_program(monkeypatch):
+    """One callback, called from several places."""
+    monkeypatch.setattr(calls, "SMALL", 0)
+
+    def helper(x, k):
+        y = np.sin(x) * k + np.cos(x) ** 2
+        return tp.callback(ordered, x, y, 1)
+
+    @tp.function
+    def f(x):
+        return helper(x, 1.0) + helper(x, 1.0) + helper(x, 2.0) + helper(x, 1.0)
+
+    np.testing.assert_allclose(f(X), f.python(X), rtol=1e-14)
+    assert len(CALLS) == 8
 
 
 def test_arguments_are_copies():
@@ -181,6 +200,8 @@ def test_refused():
     ]:
         with pytest.raises(tp.CompileError, match=reason):
             tp.function(f)(X)
+    with pytest.raises(tp.CompileError, match="a GPU cannot call Python"):
+        trace(lambda x: tp.callback(np.sort, x, x), (X,), options=Options(device="cuda"))
 
 
 def test_threads_of_python():

@@ -100,7 +100,8 @@ class Cse(Rewriter):
         elif isinstance(exp, VIEWS):
             key = exp
         elif isinstance(exp, MAKERS):
-            key = exp if self.may_share(stm) and not (isinstance(exp, Full) and exp.value is None) else None
+            alone = runs_python(exp) or (isinstance(exp, Full) and exp.value is None)
+            key = exp if self.may_share(stm) and not alone else None
         elif isinstance(exp, Call):
             key = exp if self.may_share(stm) and not exp.effects else None
         else:
