@@ -25,13 +25,13 @@ def test_wrong_slopes_are_seen() -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", range(4))
 def test_values_of_the_same_programs(part: int) -> None:
-    drawn(calls(), values_differ, few=15, part=part, refused_at_most=0.4)
+    drawn(calls(), values_differ, few=10, part=part, refused_at_most=0.4)
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", range(4))
 def test_slopes_of_the_same_programs(part: int) -> None:
-    drawn(calls(2), slopes_differ, few=8, part=part, refused_at_most=0.5)
+    drawn(calls(2), slopes_differ, few=5, part=part, refused_at_most=0.5)
 
 
 @pytest.mark.slow
