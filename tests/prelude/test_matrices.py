@@ -10,6 +10,7 @@ from tests.prelude.quick import unoptimized  # noqa: F401
 
 RNG = np.random.default_rng(7)
 BAND, VECTOR, COLUMNS = RNG.normal(size=(4, 6)), RNG.normal(size=6), RNG.normal(size=(6, 2))
+STEADY = BAND + np.array([[4.0], [0], [0], [4]])  # no pivot is near 0, whichever diagonal is the main one
 HALF = np.array([[0, 0, 0.2, 0.1, 0.4], [0, -0.2, 0.3, 0.1, 0.2], [4.0, 5, 6, 3, 4]])
 SQUARE = RNG.normal(size=(3, 3))
 POSITIVE = SQUARE @ SQUARE.T + np.eye(3)
@@ -17,8 +18,8 @@ POSITIVE = SQUARE @ SQUARE.T + np.eye(3)
 CASES = {
     "solve_banded": (lambda a, b: scipy.linalg.solve_banded((2, 1), a, b), BAND, VECTOR),
     "solve_banded, complex": (lambda a, b: scipy.linalg.solve_banded((1, 2), a, b), BAND + 1j * BAND[::-1], COLUMNS),
-    "solve_banded, upper": (lambda a, b: scipy.linalg.solve_banded((0, 3), a, b), BAND, COLUMNS),
-    "solve_banded, lower": (lambda a, b: scipy.linalg.solve_banded((3, 0), a, b), BAND, VECTOR),
+    "solve_banded, upper": (lambda a, b: scipy.linalg.solve_banded((0, 3), a, b), STEADY, COLUMNS),
+    "solve_banded, lower": (lambda a, b: scipy.linalg.solve_banded((3, 0), a, b), STEADY, VECTOR),
     "solveh_banded": (lambda a, b: scipy.linalg.solveh_banded(a, b), HALF, VECTOR[:5]),
     "solveh_banded, lower": (lambda a, b: scipy.linalg.solveh_banded(a, b, lower=True), HALF[::-1] * (1 + 0j), VECTOR[:5]),
     "structured": (
