@@ -154,13 +154,14 @@ def cases(folder: Path, only: Sequence[str]) -> Iterator[Case]:
 
 
 def agree(case: Case, found: Any, wanted: Any) -> None:
+    if case.text.startswith(ROUGH):
+        return
     ours, theirs = pytree.flatten(found)[0], pytree.flatten(wanted)[0]
     assert len(ours) == len(theirs), "another number of results"
     for one, other in zip(ours, theirs, strict=True):
         assert np.shape(one) == np.shape(other), f"shape {np.shape(one)}, not {np.shape(other)}"
-        if not case.text.startswith(ROUGH):
-            size = float(np.max(np.abs(other[np.isfinite(other)]), initial=0.0)) if np.ndim(other) else 0.0
-            np.testing.assert_allclose(one, other, rtol=RTOL, atol=RTOL * size)
+        size = float(np.max(np.abs(other[np.isfinite(other)]), initial=0.0)) if np.ndim(other) else 0.0
+        np.testing.assert_allclose(one, other, rtol=RTOL, atol=RTOL * size)
 
 
 def first_call(function: Callable[..., Any], args: Sequence[Any]) -> tuple[Any, float]:
