@@ -52,3 +52,10 @@ def test_none_at_all():
 def test_slopes():
     a = np.random.default_rng(0).normal(size=(4, 3))
     tp.check_grads(lambda a: np.sum(np.std(a, axis=0) * np.max(a, axis=0)), (a,), order=2)
+
+
+def test_threads_have_columns_of_their_own():
+    a = np.random.default_rng(0).normal(size=(500, 5000))
+    found = tp.function(several, threads=2)(a)
+    for one, wanted in zip(found, several(a), strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-12)
