@@ -175,7 +175,7 @@ except ImportError:
 
 def test_jax():
     jax = pytest.importorskip("jax")
-    x = jax.numpy.asarray(X, dtype="float32")
+    x = jax.device_put(jax.numpy.asarray(X, dtype="float32"), jax.devices("cpu")[0])
     value, slope = tp.value_and_grad(energy)(x)
     assert isinstance(value, jax.Array) and isinstance(slope, jax.Array) and slope.dtype == np.float32
     np.testing.assert_allclose(slope, 3 * X * X, rtol=1e-6)
