@@ -33,6 +33,7 @@ import scipy.stats
 import tapeless as tp
 from tapeless.frontend.numpy.elementwise import ROWS, RULES, rule_of
 from tapeless.frontend.state.handlers import BY_NAME, handler_of, resolve
+from tapeless.ir.types import FROM_NUMPY
 from tests.ops import test_borrowed
 from tests.prelude import docstrings, test_discrete_distributions, test_distributions, test_special_functions
 from tests.trust import grid_cases, test_numpy_grid
@@ -41,13 +42,13 @@ SCOPE: dict[str, Any] = {
     "np": np, "math": math, "cmath": cmath, "operator": operator, "scipy": scipy, "linalg": scipy.linalg, "special": scipy.special,
     "st": scipy.stats, "tp": tp,
 }  # fmt: skip
-DTYPES = frozenset(map(np.dtype, ("f4", "f8", "i4", "i8", "c8", "c16", "?")))
+DTYPES = frozenset(FROM_NUMPY)
 NUMBERS = (bool, int, float, complex, np.generic)
 OPERATORS = "add and_ floordiv lshift matmul mod mul or_ pow rshift sub truediv xor".split()
 LEFT_OUT = {n for names in grid_cases.LEFT_OUT.values() for n in names} - {
     "np.diagonal",
     *(f"operator.{n}" for n in OPERATORS),
-}
+} | {f"scipy.sparse.{kind}_{form}" for kind in ("coo", "csc", "csr") for form in ("array", "matrix")}  # containers
 NOT_CALLS = ("ERRORS", "REFUSED")  # tables of calls that fail
 
 
@@ -131,6 +132,7 @@ MORE = (
     ("scipy.fft.fftshift", "scipy.fft.fftshift(x)", {"x": VECTOR}),
     ("scipy.fft.irfft", "scipy.fft.irfft(x)", {"x": HALF}),
     ("scipy.fft.irfft", "scipy.fft.irfft(x, n=5)", {"x": HALF}),
+    *((f"scipy.fft.{name}", f"scipy.fft.{name}(x)", {"x": MATRIX}) for name in ("idst", "dctn", "idctn", "dstn", "idstn")),
     ("scipy.stats.kurtosis", "st.kurtosis(x)", {"x": VECTOR}),
     ("scipy.stats.skew", "st.skew(x, bias=False)", {"x": VECTOR}),
     ("scipy.stats.pearsonr", "st.pearsonr(x, y)", {"x": VECTOR, "y": VECTOR[::-1] ** 2}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from tapeless.frontend.state.context import Options
 from tapeless.ir import calls
 from tests.agreement import agree
 from tests.language.same import same
+
+pytestmark = pytest.mark.skipif("TAPELESS_TEST_DEVICE" in os.environ, reason="a GPU does not call Python")
 
 X = np.array([3.0, 1.0, 2.0])
 CALLS: list = []

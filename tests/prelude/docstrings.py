@@ -27,6 +27,7 @@ from unittest import mock
 import numpy as np
 import scipy.fft
 import scipy.linalg
+import scipy.sparse
 import scipy.special
 import scipy.stats
 
@@ -303,7 +304,7 @@ def differs(found: Any, wanted: Any, view: Callable[[Any], Any] = lambda a: a) -
     found, wanted = (v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in (found, wanted))
     if _kind(found) is not _kind(wanted):
         return f"{type(found).__name__} and {type(wanted).__name__}: {found!r} and {wanted!r}"
-    x, y = np.asarray(found), np.asarray(wanted)
+    x, y = (np.asarray(v.toarray() if scipy.sparse.issparse(v) else v) for v in (found, wanted))
     if x.dtype != y.dtype or x.shape != y.shape:
         return f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
     return "" if _close(view(x), view(y)) else f"{found!r} and {wanted!r}"

@@ -111,10 +111,10 @@ SLOPES = {
     "totals": (lambda m: (np.cumulative_prod(m, axis=1, include_initial=True), np.nancumsum(m)), MATRIX),
 }
 ERRORS = {
+    "no axis": (ValueError, lambda m: np.cumulative_sum(m), MATRIX),
     "lengths": (ValueError, lambda x: np.vecdot(x, x[:3]), VECTOR),
     "a vector": (ValueError, lambda x: np.linalg.matrix_norm(x), VECTOR),
 }
 REFUSED = {
-    "no axis": (lambda m: np.cumulative_sum(m), MATRIX),
     "nuclear": (lambda m: np.linalg.matrix_norm(m, ord="nuc"), MATRIX),
 }

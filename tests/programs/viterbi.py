@@ -1,4 +1,4 @@
-"""A hidden Markov model with integer states: the likeliest path, the likelihood, and sampling of observations."""
+"""A hidden Markov model with states in bytes: the likeliest path, the likelihood, and sampling of observations."""
 
 import numpy as np
 from scipy.special import logsumexp
@@ -8,13 +8,13 @@ def viterbi(obs, log_pi, log_A, log_B):
     """The likeliest states, as integers, and the logarithm of their probability."""
     T, N = len(obs), len(log_pi)
     delta = np.full((T, N), -np.inf)
-    psi = np.zeros((T, N), dtype=np.int64)
+    psi = np.zeros((T, N), dtype=np.int8)
     delta[0] = log_pi + log_B[:, obs[0]]
     for t in range(1, T):
         scores = delta[t - 1][:, None] + log_A
         psi[t] = scores.argmax(axis=0)
         delta[t] = scores.max(axis=0) + log_B[:, obs[t]]
-    path = np.empty(T, dtype=np.int64)
+    path = np.empty(T, dtype=np.int8)
     path[-1] = np.argmax(delta[-1])
     for t in reversed(range(T - 1)):
         path[t] = psi[t + 1, path[t + 1]]

@@ -15,7 +15,7 @@ from tapeless.ir.target import Target
 from tapeless.passes.pipeline import FINISHING, passes_in
 from tapeless.tools.explain import Counts, make_report
 from tapeless.tools.report import WIDTH, CopyMade, Report
-from tapeless.tools.vectors import loops_inside_out, verdicts
+from tapeless.tools.vectors import loops_of, verdicts
 from tests.tools import programs
 
 CASES = {
@@ -162,7 +162,7 @@ def test_code_from_the_cache_is_explained_too():
 @pytest.mark.parametrize("name", CASES)
 def test_each_loop_has_a_verdict(name):
     program = tp.function(getattr(programs, name)).compiled(*CASES[name]).lowered.program
-    assert len(verdicts(program)) == len(list(loops_inside_out(program.body)))
+    assert len(verdicts(program)) == len(list(loops_of(program)))
 
 
 def test_lambdas_and_functions_without_loops():

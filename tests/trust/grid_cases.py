@@ -717,7 +717,8 @@ CASES = {
     "np.atleast_1d": of("np.atleast_1d(_)", ALL),
     "np.atleast_2d": of("np.atleast_2d(_)", ALL) + ["np.atleast_2d(t)"],
     **{
-        f"np.{n}": of(f"np.{n}(_)", "g e o s w z m p i j b d k l n y".split()) + [f"np.{n}()"]
+        f"np.{n}": of(f"np.{n}(_)", "e o s w z p b k".split() + "g m i j d l n y".split() * (n[0] != "u"))
+        + [f"np.{n}()"]
         for n in (
             "float32",
             "float64",

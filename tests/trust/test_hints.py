@@ -101,7 +101,9 @@ FOLLOWED = {
     "np.linalg.*": (
         lambda a, b: np.linalg.tensorsolve(a, b), lambda a, b: np.linalg.solve(a, b), M, M[0],
     ),
-    "scipy.linalg.*": (lambda a: scipy.linalg.solveh_banded(a[:1], a[0]), lambda a: np.linalg.solve(np.diag(a[0]), a[0]), M),
+    "scipy.linalg.*": (
+        lambda a: scipy.linalg.khatri_rao(a, a), lambda a: np.einsum("ij,kj->ikj", a, a).reshape(-1, 2), M,
+    ),
     "scipy.stats.*": (
         lambda x: scipy.stats.levy.pdf(x),
         lambda x: np.exp(-1 / (2 * x)) / np.sqrt(2 * np.pi) / x**1.5,
@@ -202,7 +204,7 @@ NEAREST = {
     # nothing that is near in meaning, though some of it is in spelling
     "nbdtr": (lambda x: scipy.special.nbdtr(2, 3, x), "write it out with a loop", 0.5),
     "setdiff1d": (lambda x: np.setdiff1d(x, x), "write it out with a loop", X),
-    "zeta": (lambda x: scipy.special.zeta(x), "write it out with a loop", 2.5),
+    "pdtri": (lambda x: scipy.special.pdtri(2, x), "write it out with a loop", 0.5),
     "x.qqq": (lambda x: x.qqq(), "look at its spelling.", X),
 }
 

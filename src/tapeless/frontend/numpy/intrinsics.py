@@ -8,6 +8,7 @@ from typing import Any
 from tapeless.frontend.data.arguments import array, with_signature
 from tapeless.frontend.data.arrays import elementwise, read
 from tapeless.frontend.data.atoms import same_size
+from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, value_of
 from tapeless.frontend.numpy.batch import over_leading
 from tapeless.frontend.numpy.elementwise import Row, apply_row
@@ -110,4 +111,8 @@ def _borrowed(ctx: Context, name: Value, *args: Value) -> Value:
 @stands_for(intrinsics.ranked)
 def _ranked(ctx: Context, x: Value, ranks: Value) -> Value:
     row, wanted = array(ctx, "ranked", x), array(ctx, "ranked", ranks)
+    if row.type.dtype.is_complex:
+        order = call_numpy(ctx, "argsort", [row])
+        assert isinstance(order, Array)
+        return get_item(ctx, order, wanted)
     return value_of(ctx, library(ctx, "ranked", ordered(ctx, read(ctx, row)), read(ctx, wanted))[0])

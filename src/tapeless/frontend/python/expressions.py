@@ -104,6 +104,8 @@ def _constant_of(ctx: Context, value: Any) -> Value:
 @expression(ast.BinOp)
 def _binary(ctx: Context, node: ast.BinOp) -> Value:
     a, b = evaluated(ctx, lambda: [evaluate(ctx, node.left), evaluate(ctx, node.right)])
+    if isinstance(a, Never) or isinstance(b, Never):
+        return Never(None)
     if isinstance(node.op, ast.Add) and (joined := joined_texts(a, b)) is not None:
         return joined
     if isinstance(a, Array) and isinstance(b, Grown):
@@ -269,7 +271,7 @@ def _slice(ctx: Context, node: ast.Slice) -> Value:
 @expression(ast.Subscript)
 def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     base, index = evaluated(ctx, lambda: [evaluate(ctx, node.value), evaluate(ctx, node.slice)])
-    return subscript(ctx, base, index)
+    return Never(None) if isinstance(base, Never) else subscript(ctx, base, index)
 
 
 def subscript(ctx: Context, base: Value, index: Value) -> Value:

@@ -79,6 +79,8 @@ def call(ctx: Context, node: ast.Call) -> Value:
         for name in more.keys() & keywords.keys():
             ctx.call_error(f"the call has several values for the argument '{name}'")
         keywords |= more
+    if any(isinstance(v, Never) for v in (function, *args, *keywords.values())):
+        return Never(None)
     if len(ctx.changed) > since:
         function, *args = current(ctx, [function, *args], since)
         keywords = dict(zip(keywords, current(ctx, list(keywords.values()), since), strict=True))
