@@ -33,7 +33,6 @@ CODES: dict[str, tuple[str, str]] = {
     "TP110": ("a variable without a value", "assign it first."),
     "TP111": ("iterations or elements that depend on each other", "use range."),
     "TP112": ("arguments that do not fit the function", "look at the arguments that the function takes."),
-    "TP113": ("a size that depends on the data", "keep the shape with np.where, or loop and count."),
     "TP114": ("nesting too deep to be compiled", "split the function into several."),
     "TP115": ("an array that must not be written", "copy the array (.copy()) before writing to it."),
     "TP116": ("a program that grows too large when it is compiled", "loop over an array: the body is compiled once."),

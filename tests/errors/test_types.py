@@ -201,11 +201,6 @@ def index_of_a_number(x):
     return x[0]
 
 
-@rejected(np.ones(3))
-def repeat_by_counts(a):
-    return np.repeat(a, np.arange(3))
-
-
 @rejected(READ_ONLY)
 def write_to_a_read_only_argument(a):
     a[0] = 2.0

@@ -322,6 +322,13 @@ CASES = {
     ],
     "np.repeat": [
         "np.repeat(g, 2)",
+        "np.repeat(g, p)",
+        "np.repeat(m, [2, 0], axis=0)",
+        "np.repeat(m, [1, 0, 3], 1)",
+        "np.repeat(g, [2])",
+        "np.repeat(m, p)",
+        "np.repeat(e, [0])",
+        "np.repeat(v, [1, -1, 2])",
         "np.repeat(m, 2)",
         "np.repeat(m, 2, axis=1)",
         "np.repeat(s, 3)",

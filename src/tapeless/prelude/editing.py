@@ -24,6 +24,18 @@ def resize(a: Any, new_shape: Any) -> Any:
     return np.reshape(ended[np.arange(size_of(shape)) % max(flat.shape[0], 1)], tuple(shape))
 
 
+def repeat_each(a: Any, counts: Any, axis: Any) -> Any:
+    """np.repeat with a count for each part along the axis, or one in a list."""
+    if counts.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    if counts.shape[0] != a.shape[axis] and counts.shape[0] != 1:
+        raise ValueError("operands could not be broadcast together")
+    if np.any(counts < 0):
+        raise ValueError("repeats may not contain negative values.")
+    ends = np.cumsum(counts + np.zeros(a.shape[axis], dtype=np.int64))
+    return np.take(a, np.searchsorted(ends, np.arange(np.max(ends, initial=0)), side="right"), axis=axis)
+
+
 @stands_for("np.insert")
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     a = np.ravel(arr) if axis is None else np.asarray(arr)

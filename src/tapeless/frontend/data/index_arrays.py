@@ -165,9 +165,7 @@ def masked_write(ctx: Context, array: Array, mask: Array, value: Scalar) -> None
 
 def masked_update(ctx: Context, array: Array, mask: Array, new: Value) -> None:
     """a[mask] op= number, where `new` is a op number: kept where the mask is true."""
-    assert isinstance(new, Array)
-    if mask.type.rank != array.type.rank:
-        ctx.fail("TP113", "assignment by a mask takes a mask of the array's shape", "use np.where.")
+    assert isinstance(new, Array) and mask.type.rank == array.type.rank
     shape = broadcast_shapes(ctx, [array.type.shape, mask.type.shape], "mask")
     values = broadcast_to(ctx, new, ctx.dims(array.type.shape), array.type.dtype, "assignment")
     assert isinstance(values, Var)

@@ -25,7 +25,7 @@ from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Borrowed, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Range
 from tapeless.ir.types import Atom, Const, Dim, Var, i64
-from tapeless.prelude import joining
+from tapeless.prelude import editing, joining
 
 axis_argument = axis  # a parameter of the same name hides it
 WHOLE = SliceValue(None, None, None)
@@ -341,13 +341,14 @@ def np_broadcast_to(ctx: Context, a: Value, shape: Value) -> Value:
 @known("np.repeat")
 def repeat(ctx: Context, a: Value, repeats: Value, axis: Value | None = None) -> Value:
     value = vector(ctx, "np.repeat", a)
-    if not isinstance(repeats, Scalar):
-        ctx.fail(
-            "TP113", "np.repeat with one count for each element gives a size that depends on the data", "use one count."
-        )
     if axis is None:
         value = flat(ctx, value)
     place = axis_argument(ctx, "np.repeat", axis, value.type.rank)
+    if not isinstance(repeats, Scalar):
+        counts = array(ctx, "np.repeat", repeats)
+        if not counts.type.dtype.is_int:
+            ctx.fail("TP104", "np.repeat: the counts must be integers")
+        return inline(ctx, editing.repeat_each, [value, counts, weak(place)])
     count = dim_of(ctx, repeats, "np.repeat: the count")
     dims = ctx.dims(value.type.shape)
     wide = ctx.b.broadcast(

@@ -7,6 +7,8 @@ Note [Chunks of outer maps]
 The outer maps that no cell depends on are one loop of N elements. It is cut into chunks, so many that there are THREADS
 threads together with the maps inside, and each thread goes through one of them: neighbouring threads have neighbouring
 cells, as before. What says which cell it is must be arithmetic on the indices of the inner maps.
+Sums that go to one cell wait for each other there: beyond MEETING chunks, each must have ROWS elements of its own, so
+that adding them up takes longer than the waiting (gmm of 10,000 points of 32 numbers went from 20 to 13 ms).
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from tapeless.ir.walk import Substitution, all_stms, free_in_exp, in_regions, ma
 from tapeless.passes.analysis.free import is_free
 
 THREADS = 1 << 17
+MEETING = 512  # chunks whose sums may meet in one cell, which takes them one after the other
+ROWS = 64  # elements that a chunk has at least, where there are more chunks
 
 
 def sum_outer_maps(function: Function) -> Function:
@@ -82,7 +86,8 @@ class _Nest:
         outer, inner = self.levels[:summed], self.levels[summed:]
         count, cells = (_product(b, [exp.width for exp, _ in levels]) for levels in (outer, inner))
         enough = _let(b, "floordiv", i64(THREADS), _let(b, "max", cells, i64(1)))
-        chunks = _let(b, "max", _let(b, "min", enough, count), i64(1))
+        few = _let(b, "max", _let(b, "floordiv", count, i64(ROWS)), i64(MEETING))
+        chunks = _let(b, "max", _let(b, "min", enough, _let(b, "min", count, few)), i64(1))
         each = _let(b, "floordiv", _let(b, "add", count, _let(b, "sub", chunks, i64(1))), chunks)
         chunk = Var("chunk", I64)
         inside = Builder(stm.span)
