@@ -246,7 +246,31 @@ def test_rows_are_distributed(f: Any) -> None:
     assert len(widest) >= 2  # over all cells
 
 
-@pytest.mark.parametrize("f", [softmax, gated, triangles], ids=lambda f: f.__name__)
+def filled_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Each element goes on with a row of its own, and with one that all of them begin with."""
+    a, first = np.outer(x, y), np.sin(y)
+    b = np.zeros((len(x), len(y)))
+    for i in tp.prange(len(x)):
+        for j in range(len(y)):
+            a[i, j] = x[i] + y[j]
+        a[i, 1:3] *= 2.0
+        b[i] = changed(first, x[i])
+    return a + b
+
+
+def changed(row: np.ndarray, by: float) -> np.ndarray:
+    row = row.copy()
+    for j in range(1, len(row)):
+        row[j] = by * row[0]
+    return row
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_rows_that_elements_fill(count: int) -> None:
+    run(filled_rows, count)
+
+
+@pytest.mark.parametrize("f", [softmax, gated, triangles, filled_rows], ids=lambda f: f.__name__)
 def test_their_gradients(f: Any) -> None:
     g = tp.grad(lambda x, y: np.sum(np.sin(f(x, y))), argnums=(0, 1))
     args = [RNG.normal(size=4), RNG.normal(size=4)]

@@ -155,8 +155,11 @@ class _Element:
 
     def accumulated(self, stm: Stm, exp: WithAcc, names: Mapping[Var, Var]) -> None:
         """An accumulator of each element, as one with a row for each."""
+        given = dict(zip(self.exp.lam.params[1:], self.exp.arrays, strict=True))
         for array in exp.arrays:
-            if array not in self.kept:
+            if array in given:
+                self.kept[array] = given[array]
+            elif array not in self.kept:
                 made = [s for s in self.exp.lam.body.stms if array in s.vars]
                 self.part(made, {array}, {})
         rows = {
@@ -223,6 +226,8 @@ def _may_be_cut(exp: Sweep) -> bool:
     if any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc | Check | Index | Update) for s in all_stms(body)):
         return False
     made = {v for s in body.stms for v in s.vars} | set(exp.lam.params)
+    if any(a not in made for s in body.stms if isinstance(s.exp, WithAcc) for a in s.exp.arrays):
+        return False  # each element begins with the same array
     return not any(d in made for s in body.stms for v in s.vars for d in type_vars(v.type))
 
 
