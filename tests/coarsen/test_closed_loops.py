@@ -200,3 +200,59 @@ def test_generated_loops(
         np.testing.assert_allclose(value, plain, rtol=1e-9, atol=1e-9)
         finite = np.isfinite(plain_slopes) & (np.abs(plain_slopes) < 1e200)
         np.testing.assert_allclose(np.array(slopes)[finite], np.array(plain_slopes)[finite], rtol=1e-7, atol=1e-7)
+
+
+# -- what stands beside the value, inside of branches
+
+
+def beside_a_raise(a: float, x: float, v: np.ndarray, n: int, tested: bool) -> float:
+    for _ in range(n):
+        a += x
+        if tested:
+            for j in range(len(v)):
+                if v[j] > 100.0:
+                    raise ValueError("too large")
+    return a
+
+
+def beside_a_position(a: float, x: float, v: np.ndarray, n: int, tested: bool) -> float:
+    for i in range(n):
+        a += x
+        if tested:
+            v[i]
+    return a
+
+
+def beside_a_print(a: float, x: float, v: np.ndarray, n: int, tested: bool) -> float:
+    for i in range(n):
+        a += x
+        if tested:
+            print("trip", i, len(v))
+    return a
+
+
+@pytest.mark.parametrize("f, error", [(beside_a_raise, ValueError), (beside_a_position, IndexError)])
+def test_errors_in_branches_are_raised(f: Callable[..., float], error: type[Exception]) -> None:
+    compiled, v = tp.function(f), np.array([1.0, 200.0])
+    assert compiled(1.0, 0.5, v, 4, False) == 3.0
+    with pytest.raises(error):
+        compiled(1.0, 0.5, v, 4, True)
+
+
+def test_prints_in_branches_are_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    assert tp.function(beside_a_print)(1.0, 0.5, np.ones(7), 2, True) == 2.0
+    assert capfd.readouterr().out == "trip 0 7\ntrip 1 7\n"
+
+
+def test_adjoints_are_added_in_branches() -> None:
+    def f(a: float, b: float, x: np.ndarray) -> float:
+        c = np.sin(0.25 + 1.0 / (2.0 + x[0] ** 2))
+        for _ in range(3):
+            a += c
+            if a > 0.1:
+                b += 0.125 * np.sum(x)
+        return a + b * b + np.sum(x * x)
+
+    args = 0.27, -0.46, np.array([-0.92, -0.97, 0.63, 0.83])
+    tp.check_grads(f, args)
+    np.testing.assert_allclose(tp.grad(f, argnums=2)(*args), tp.grad(f, argnums=2, coarsen=False)(*args), rtol=1e-12)

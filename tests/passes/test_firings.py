@@ -16,6 +16,7 @@ import pytest
 
 import tapeless as tp
 from benchmarks.coarsening.cases import cases
+from benchmarks.gpu_programs import CASES
 from benchmarks.gradbench.protocol import EVALS
 from benchmarks.gradients import GRADIENTS
 from benchmarks.memory_programs import PROGRAMS
@@ -43,6 +44,8 @@ def collection() -> Iterator[tuple[str, Any, Sequence[Any]]]:
         yield f"memory_{program.name}'", tp.grad(loss, program.argnums).python, program.inputs(program.small)
     for case in {case.program: case for case in cases()}.values():
         yield f"coarsening_{case.program.__name__}'", tp.grad(case.program, case.argnums).python, case.args
+    for gpu in CASES.values():
+        yield f"gpu_{gpu.name}'", gpu.gradient, gpu.make(gpu.tiny[0])
     for name in EVALS:
         module = import_module(f"benchmarks.gradbench.{name}")
         for what, task in module.TASKS.items():

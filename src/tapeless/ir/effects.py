@@ -9,9 +9,10 @@ is wanted. `progress` is none: Note [Progress].
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
-from tapeless.ir.core import Apply, At, Body, Call, Check, Exp, Index, Library, Print, Progress, Update, UpdateAcc
+from tapeless.ir.core import Apply, At, Body, Call, Check, Exp, Index, Library, Print, Progress, Stm, Update, UpdateAcc
 from tapeless.ir.walk import all_stms
 
 
@@ -24,6 +25,11 @@ def is_effect(exp: Exp) -> bool:
     if isinstance(exp, Library):
         return runs_python(exp)
     return isinstance(exp, (Check, Print, UpdateAcc)) or (isinstance(exp, Call) and exp.effects)
+
+
+def effects_in(stms: Iterable[Stm]) -> Iterator[Exp]:
+    """The effects of statements, those of their regions too."""
+    return (s.exp for s in all_stms(Body(tuple(stms), ())) if is_effect(s.exp))
 
 
 def runs_python(exp: Exp) -> bool:
@@ -41,4 +47,4 @@ def has_effects(body: Body) -> bool:
 
 
 def tests_or_prints(body: Body) -> bool:
-    return any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc) for s in all_stms(body))
+    return any(not isinstance(e, UpdateAcc) for e in effects_in(body.stms))

@@ -44,10 +44,10 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.effects import is_effect
+from tapeless.ir.effects import effects_in
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Const, Dim, DType, Type, Var, dim_atom
-from tapeless.ir.walk import all_stms, free_in_exp, refresh_lambda
+from tapeless.ir.walk import free_in_exp, refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
 from tapeless.lower.core.schedule import Schedule
 from tapeless.lower.core.uses import by_cells, last_uses, own_cells, single_updates, size_test, unread, updated_by
@@ -284,7 +284,7 @@ class Lowerer:
                 if used in self.arrays and self.arrays[used].buffer is target.buffer and (k or used not in own):
                     return
         made = {w for s in body.stms[first:last] for w in s.vars}
-        tested = any(is_effect(s.exp) for part in body.stms[first + 1 : last + 1] for s in all_stms(Body((part,), ())))
+        tested = any(effects_in(body.stms[first + 1 : last + 1]))
         for axis in update.axes:
             if isinstance(axis, Range):
                 if any(x in made for x in (axis.start, axis.step, axis.length)):

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tapeless.ir.core import Apply, Body, Broadcast, Copy, Full, Index, Iota, Lambda, Reshape, Stm, Sweep, Transpose
-from tapeless.ir.effects import is_effect
+from tapeless.ir.effects import effects_in
 from tapeless.ir.operands import operands
 from tapeless.ir.types import Var
-from tapeless.ir.walk import all_stms, free_in_exp, type_vars
+from tapeless.ir.walk import free_in_exp, type_vars
 from tapeless.passes.analysis.facts import Taken
 
 MADE = (Sweep, Copy)  # what is worth it
@@ -36,7 +36,7 @@ def once_per_chunk(lam: Lambda) -> tuple[list[Stm], Lambda]:
     taken.body(lam.body)
     tested = False
     for s in lam.body.stms:
-        tested = tested or any(is_effect(inner.exp) for inner in all_stms(Body((s,), ())))
+        tested = tested or any(effects_in([s]))
         stays = tested or not isinstance(s.exp, MOVED) or any(v in own for v in _used(s))
         if stays or any(v in taken.vars for v in s.vars):
             rest.append(s)

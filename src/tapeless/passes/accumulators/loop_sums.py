@@ -15,11 +15,6 @@ from tapeless.ir.types import Const, Type, Var
 from tapeless.ir.walk import all_stms, in_regions, map_function, with_stms
 from tapeless.ops.table import TABLE
 
-PROGRAMS = (
-    "gradbench_ode_gradient",
-    "textbook_grad_of_diffusion",
-)  # and loops over tp.prange, of which the collection has few
-
 
 def sum_in_loops(function: Function) -> Function:
     if not any(isinstance(s.exp, WithAcc) for s in all_stms(function.body)):

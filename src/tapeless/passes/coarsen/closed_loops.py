@@ -27,11 +27,11 @@ from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Body, For, Function, If, Progress, Stm, While
-from tapeless.ir.effects import is_effect
+from tapeless.ir.effects import effects_in
 from tapeless.ir.operands import operands
 from tapeless.ir.segments import Segment
 from tapeless.ir.types import Atom, Const, DType, Type, Var
-from tapeless.ir.walk import free_in_exp
+from tapeless.ir.walk import all_stms, free_in_exp
 from tapeless.ops.emit import Emit
 from tapeless.ops.op import FLOATS
 from tapeless.passes.coarsen.by_loops import ByLoops, Report
@@ -61,7 +61,7 @@ class _Found:
 class _Closer(ByLoops):
     def loop(self, stm: Stm, exp: For) -> list[Stm]:
         carried = [p for p in exp.params if p.type.is_scalar and p.type.dtype in FLOATS]
-        shown = any(isinstance(s.exp, Progress) for s in exp.body.stms)
+        shown = any(isinstance(s.exp, Progress) for s in all_stms(exp.body))
         if not carried or shown or exp.hints.wish is not None or exp.hints.few:
             return [stm]
         reading = _Reading(exp, carried, stm)
@@ -197,7 +197,7 @@ class _Reading:
                 if s.vars != (self.index,) and not self.forms.take(s):
                     kept.append(s)
         self.kept = kept
-        self.effects = any(is_effect(s.exp) for s in exp.body.stms)
+        self.effects = any(effects_in(exp.body.stms))
         changing = {exp.index, *exp.params, *(v for s in exp.body.stms for v in s.vars)}
         self.constants: list[Stm] = []
         for s in made:

@@ -38,9 +38,9 @@ from tapeless.ir.core import (
     UpdateAcc,
     WithAcc,
 )
-from tapeless.ir.effects import is_effect
+from tapeless.ir.effects import effects_in
 from tapeless.ir.types import I64, Type, Var
-from tapeless.ir.walk import all_stms, free_in_body, in_regions, map_function, refresh_lambda, type_vars, with_stms
+from tapeless.ir.walk import free_in_body, in_regions, map_function, refresh_lambda, type_vars, with_stms
 from tapeless.passes.analysis.free import is_free
 
 WIDE = 32  # cells of a map that is worth it
@@ -223,7 +223,7 @@ def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
 def _may_be_cut(exp: Sweep) -> bool:
     """No array of an element has a size of its own. What a test guards may come in a later part: that does not run."""
     body = exp.lam.body
-    if any(is_effect(s.exp) and not isinstance(s.exp, UpdateAcc | Check | Index | Update) for s in all_stms(body)):
+    if any(not isinstance(e, UpdateAcc | Check | Index | Update) for e in effects_in(body.stms)):
         return False
     made = {v for s in body.stms for v in s.vars} | set(exp.lam.params)
     if any(a not in made for s in body.stms if isinstance(s.exp, WithAcc) for a in s.exp.arrays):

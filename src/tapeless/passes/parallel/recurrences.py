@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, At, Body, For, If, Index, Lambda, Reduction, Stm, Sweep, UpdateAcc
-from tapeless.ir.effects import is_effect
+from tapeless.ir.effects import effects_in
 from tapeless.ir.types import BOOL, I64, Atom, Const, DType, Type, Var, atom_dim, const, i64
 from tapeless.ir.walk import Substitution, free_in_body, refresh_body, refresh_lambda
 from tapeless.ops.emit import Emit
@@ -130,7 +130,7 @@ def _difference(emit: _Terms, x: _Form, y: _Form) -> _Form:
 
 
 def _is_test(s: Stm) -> bool:
-    return is_effect(s.exp) and not isinstance(s.exp, UpdateAcc)
+    return any(not isinstance(e, UpdateAcc) for e in effects_in([s]))
 
 
 def _needed(stms: Sequence[Stm], wanted: set[Var]) -> list[Stm]:

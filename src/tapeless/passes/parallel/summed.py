@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Atom, Body, For, Function, Index, Lambda, Stm, Sweep, UpdateAcc
-from tapeless.ir.effects import is_effect
+from tapeless.ir.effects import effects_in
 from tapeless.ir.types import I64, Dim, Var, atom_dim, dim_atom, i64, zero_of
-from tapeless.ir.walk import Substitution, all_stms, free_in_exp, in_regions, map_function, refresh_body, with_stms
+from tapeless.ir.walk import Substitution, free_in_exp, in_regions, map_function, refresh_body, with_stms
 from tapeless.passes.analysis.free import is_free
 
 THREADS = 1 << 17
@@ -158,7 +158,7 @@ def _nest(exp: Sweep) -> _Nest | None:
     levels.append((exp, stms))
     updates = tuple(s for s in stms if isinstance(s.exp, UpdateAcc))
     others = [s for _, stms in levels for s in stms if s not in updates]
-    if not updates or any(is_effect(s.exp) for s in all_stms(Body(tuple(others), ()))):
+    if not updates or any(effects_in(others)):
         return None
     return _Nest(tuple(levels), updates) if all(map(_adds_a_number, updates)) else None
 

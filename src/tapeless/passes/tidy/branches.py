@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tapeless.ir.core import Body, Function, If, Stm, Update
-from tapeless.ir.effects import is_effect
+from tapeless.ir.effects import effects_in
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import Atom, Var, i64
 from tapeless.ir.walk import free_in_exp
@@ -108,7 +108,7 @@ def _update_at_end(arm: Body, k: int) -> Update | None:
     used = {v for s in others for v in free_in_exp(s.exp)}
     if result in used or any(v in own for v in free_in_exp(replace(update, value=i64(0)))):
         return None
-    if any(is_effect(s.exp) for s in arm.stms[made[0] + 1 :]) or update.array in used | set(arm.results):
+    if any(effects_in(arm.stms[made[0] + 1 :])) or update.array in used | set(arm.results):
         return None  # a step of the array from itself stays whole: it may be undone
     return update
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from tapeless.errors import WARNINGS
 from tapeless.ir.core import Apply, Body, Check, Function, Stm
-from tapeless.ir.effects import is_effect
+from tapeless.ir.effects import effects_in
 from tapeless.ir.types import I64, Atom, Const, Var
 from tapeless.ir.walk import Substitution, all_stms, free_in_body, in_regions, map_function, type_vars, with_stms
 
@@ -79,7 +79,7 @@ def _in_front(stms: Sequence[Stm], tests: Tests) -> Sequence[Stm]:
             continue
         defined.update({v: len(out) for v in s.vars})
         out.append(s)
-        if any(is_effect(inner.exp) for inner in all_stms(Body((s,), ()))):
+        if any(effects_in([s])):
             free_from = len(out)
     return stms if all(a is b for a, b in zip(out, stms, strict=True)) else out
 
