@@ -610,6 +610,10 @@ def test_l4_leftovers_of_killed_writers_are_swept(place, monkeypatch, capsys):
     os.utime(left.path, (left.used - 2 * cache.KILLED,) * 2)
     monkeypatch.setattr(cache, "_writes", 0)
     cache.store("ef" * 32, 1)
+    assert cache.leftovers()  # the cache was trimmed just now
+    os.utime(place / cache.STAMP, (left.used - 2 * cache.TRIMMED,) * 2)
+    monkeypatch.setattr(cache, "_writes", 0)
+    cache.store("ef" * 32, 1)
     assert not cache.leftovers() and cache.fetch("ef" * 32) == 1
 
 

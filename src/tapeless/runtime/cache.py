@@ -13,7 +13,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ from tapeless.runtime.plain import Unplain
 FORMAT = b"tapeless-cache-2\n"
 LIMIT = 512 * 2**20  # bytes kept
 KILLED = 3600.0  # seconds after which nobody is writing a file any more
+TRIMMED = 3600.0  # seconds for which a trimmed cache counts as small enough
+STAMP = "trimmed"  # a file whose time says when that was
 CODE, TRACE = "bin", "trace"  # what is kept, as the endings of file names
 _writes = 0
 _warned = False
@@ -139,24 +141,32 @@ def store(key: str, value: Any, kind: str = CODE) -> None:
     except (OSError, Unplain):
         return
     _writes += 1
-    if _writes % 64 == 1:
+    if _writes % 64 == 0 or (_writes == 1 and _is_trim_due()):
         trim()
 
 
 class Entry(NamedTuple):
-    path: Path
+    path: str
     size: int
     used: float  # when
+
+    @property
+    def is_whole(self) -> bool:
+        return self.path.endswith((f".{CODE}", f".{TRACE}"))
+
+    @property
+    def is_leftover(self) -> bool:
+        return os.path.basename(self.path).startswith(private.TEMPORARY)
 
 
 def entries() -> list[Entry]:
     """The oldest first."""
-    return _found(lambda name: name.endswith((f".{CODE}", f".{TRACE}")))
+    return [e for e in _files_kept() if e.is_whole]
 
 
 def leftovers() -> list[Entry]:
     """Files of writers that were killed, or that are being written now."""
-    return _found(lambda name: name.startswith(private.TEMPORARY))
+    return [e for e in _files_kept() if e.is_leftover]
 
 
 def distrust() -> private.Distrust | None:
@@ -175,14 +185,14 @@ def _folders(root: str) -> list[str]:
     return []
 
 
-def _found(wanted: Callable[[str], bool]) -> list[Entry]:
+def _files_kept() -> list[Entry]:
     """Plain files in folders that can be trusted: where others may write, what is removed may be something else."""
     found: list[Entry] = []
     with contextlib.suppress(OSError):
         root = str(directory())
         for name in [] if private.distrust(root) else _folders(root):
             if private.distrust(root, name) is None:
-                found += [e for e in _listed(os.path.join(root, name)) if wanted(e.path.name)]
+                found += _listed(os.path.join(root, name))
     return sorted(found, key=lambda e: e.used)
 
 
@@ -192,20 +202,29 @@ def _listed(folder: str) -> Iterator[Entry]:
             with contextlib.suppress(OSError):
                 info = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(info.st_mode):
-                    yield Entry(Path(entry.path), info.st_size, info.st_mtime)
+                    yield Entry(entry.path, info.st_size, info.st_mtime)
+
+
+def _is_trim_due() -> bool:
+    """Has no process done it of late? A large cache takes a while to go through."""
+    with contextlib.suppress(OSError):
+        return not 0.0 <= time.time() - os.stat(directory() / STAMP).st_mtime < TRIMMED
+    return True
 
 
 def trim(limit: int = LIMIT) -> None:
     now = time.time()
-    written, found = leftovers(), entries()
-    killed = [e for e in written if now - e.used > KILLED]
-    total = sum(e.size for e in (*written, *found)) - _remove(killed)
-    for entry in found:
+    found = _files_kept()
+    killed = [e for e in found if e.is_leftover and now - e.used > KILLED]
+    total = sum(e.size for e in found if e.is_whole or e.is_leftover) - _remove(killed)
+    for entry in (e for e in found if e.is_whole):
         if total <= limit:
             break
         if now - entry.used < 60:  # another process may be about to read it
             continue
         total -= _remove([entry])
+    with contextlib.suppress(OSError):
+        private.write(str(directory() / STAMP), b"")
 
 
 def clear() -> int:
@@ -219,6 +238,6 @@ def _remove(found: list[Entry]) -> int:
     freed = 0
     for entry in found:
         with contextlib.suppress(OSError):
-            entry.path.unlink()
+            os.unlink(entry.path)
             freed += entry.size
     return freed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
+import os
 import subprocess
 import sys
 import time
@@ -141,7 +142,7 @@ def _cache(options: argparse.Namespace) -> int:
         print(f"{len(found) - SHOWN} older ones, and")
     for path, size, used in sorted(found, key=lambda entry: entry[2])[-SHOWN:]:
         stamp = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
-        print(f"{stamp}  {size_text(size):>9}  {path.parent.name}{path.stem[:14]}")
+        print(f"{stamp}  {size_text(size):>9}  {''.join(path.split(os.sep)[-2:])[:16]}")
     print(f"{cache_text()} of at most {size_text(cache.LIMIT)}, in {cache.directory()}")
     return 0
 
