@@ -319,8 +319,18 @@ def class_of(tree: TreeDef) -> type | None:
     return tree.node_type if tree.node_type is None else _STANDS_FOR.get(tree.node_type, tree.node_type)
 
 
-def built(cls: type, keys: Keys, children: list[Any]) -> Any:
-    """An object of a dataclass or of a registered class, with these parts."""
+def built(kind: str, cls: type | None, keys: Keys, children: list[Any]) -> Any:
+    """A container of this kind with these parts."""
+    match kind:
+        case "tuple":
+            return tuple(children)
+        case "list":
+            return children
+        case "dict":
+            return dict(zip(keys, children, strict=True))
+    assert cls is not None
+    if kind == "namedtuple":
+        return cls(*children)
     container = _container(cls)
     assert container is not None
     return container.build(keys, children)

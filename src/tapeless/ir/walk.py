@@ -5,6 +5,7 @@ Takes any node; gives sets, or a new node. Every pass is written with these, so 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
@@ -225,6 +226,16 @@ def all_stms(body: Body) -> Iterator[Stm]:
         if type(stm.exp) in REGIONS:
             for region in reversed(regions(stm.exp)):
                 left.extend(reversed(region.body.stms))
+
+
+def use_counts(body: Body) -> Counter[Atom]:
+    """How often each atom is an operand or a result, in regions too."""
+    uses = Counter(body.results)
+    for stm in all_stms(body):
+        uses.update(operands(stm.exp))
+        for region in regions(stm.exp):
+            uses.update(region.body.results)
+    return uses
 
 
 class Substitution:

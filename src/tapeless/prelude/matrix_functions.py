@@ -8,6 +8,7 @@ matrices of twice the size, to any order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,21 @@ def _slope(function: Any, a: Any, e: Any) -> Any:
     return function(_blocks(a, factor * e))[:n, n:] / factor
 
 
+def _with_slope(function: Callable[[Any], Any]) -> Ruled:
+    def jvp(primals: Any, tangents: Any) -> Any:
+        (a,), (ta,) = primals, tangents
+        return found(a), _slope(found, a, ta)
+
+    def fwd(a: Any) -> Any:
+        return found(a), a
+
+    def bwd(kept: Any, adjoint: Any) -> Any:
+        return (_slope(found, kept.T, adjoint),)
+
+    found = Ruled(function, jvp, fwd, bwd)
+    return found
+
+
 # -- square roots
 
 
@@ -65,20 +81,7 @@ def _square_root(a: Any) -> Any:
     return x
 
 
-def _root_jvp(primals: Any, tangents: Any) -> Any:
-    (a,), (ta,) = primals, tangents
-    return square_root(a), _slope(square_root, a, ta)
-
-
-def _root_fwd(a: Any) -> Any:
-    return square_root(a), a
-
-
-def _root_bwd(kept: Any, adjoint: Any) -> Any:
-    return (_slope(square_root, kept.T, adjoint),)
-
-
-square_root = Ruled(_square_root, _root_jvp, _root_fwd, _root_bwd)
+square_root = _with_slope(_square_root)
 
 
 # -- logarithms
@@ -100,20 +103,7 @@ def _logarithm(a: Any) -> Any:
     return factor * found
 
 
-def _log_jvp(primals: Any, tangents: Any) -> Any:
-    (a,), (ta,) = primals, tangents
-    return logarithm(a), _slope(logarithm, a, ta)
-
-
-def _log_fwd(a: Any) -> Any:
-    return logarithm(a), a
-
-
-def _log_bwd(kept: Any, adjoint: Any) -> Any:
-    return (_slope(logarithm, kept.T, adjoint),)
-
-
-logarithm = Ruled(_logarithm, _log_jvp, _log_fwd, _log_bwd)
+logarithm = _with_slope(_logarithm)
 
 
 def _square(A: Any) -> Any:

@@ -7,6 +7,7 @@ move costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,23 @@ def _fitting(value: Any, *args: Any) -> Any:
     return tuple([np.broadcast_to(np.asarray(a).astype(float), np.shape(value)) for a in args])
 
 
+def _nothing_with_slope(slope: Callable[[Any, Any], Any]) -> Ruled:
+    """0, with this slope by the first of two arguments."""
+
+    def nothing(shape: Any, x: Any) -> Any:
+        return np.zeros_like(x)
+
+    def fwd(shape: Any, x: Any) -> Any:
+        return found(shape, x), (shape, x)
+
+    def bwd(kept: Any, adjoint: Any) -> Any:
+        shape, x = kept
+        return slope(shape, x) * adjoint, None
+
+    found = Ruled(nothing, None, fwd, bwd)
+    return found
+
+
 # -- the gamma distribution
 
 
@@ -30,20 +48,7 @@ def _gamma_slope(a: Any, x: Any) -> Any:
     return np.where(inside, found, np.where((a > 0) & (x >= 0), 0.0, np.nan))
 
 
-def _gamma(a: Any, x: Any) -> Any:
-    return np.zeros_like(x)
-
-
-def _gamma_fwd(a: Any, x: Any) -> Any:
-    return gamma(a, x), (a, x)
-
-
-def _gamma_bwd(kept: Any, adjoint: Any) -> Any:
-    a, x = kept
-    return _gamma_slope(a, x) * adjoint, None
-
-
-gamma = Ruled(_gamma, None, _gamma_fwd, _gamma_bwd)
+gamma = _nothing_with_slope(_gamma_slope)
 
 
 @stands_for("scipy.special.gammainc")
@@ -110,20 +115,7 @@ def _student_slope(v: Any, t: Any) -> Any:
     return np.where(inside, found, np.where((v > 0) & (t == t), 0.0, np.nan))
 
 
-def _student(v: Any, t: Any) -> Any:
-    return np.zeros_like(t)
-
-
-def _student_fwd(v: Any, t: Any) -> Any:
-    return student(v, t), (v, t)
-
-
-def _student_bwd(kept: Any, adjoint: Any) -> Any:
-    v, t = kept
-    return _student_slope(v, t) * adjoint, None
-
-
-student = Ruled(_student, None, _student_fwd, _student_bwd)
+student = _nothing_with_slope(_student_slope)
 
 
 @stands_for("scipy.special.stdtr")

@@ -249,16 +249,7 @@ class Caller:
 
                 def build(results: Any, made: Any, leaves: Any) -> Any:
                     values = [p(results, made, leaves) for p in parts]
-                    match kind:
-                        case "tuple":
-                            return tuple(values)
-                        case "list":
-                            return values
-                        case "dict":
-                            return dict(zip(keys, values, strict=True))
-                        case "namedtuple":
-                            return cls(*values)
-                    return pytree.built(cls, keys, values)
+                    return pytree.built(kind, cls, keys, values)
 
                 return build
 

@@ -107,25 +107,12 @@ def _builder(ctx: Context, value: Value, numbers: Iterator[int]) -> Callable[[li
             return lambda parts: parts[k]
         case Sequence_(items=items, kind=kind, keys=keys, cls=cls):
             inner = [_builder(ctx, item, numbers) for item in items]
-            return lambda parts: _container(kind, keys, cls, [build(parts) for build in inner])
+            return lambda parts: pytree.built(kind, cls, keys, [build(parts) for build in inner])
         case Static(value=known):
             return lambda parts: known
         case Closure(python=python) | Builtin(python=python) if python is not None:
             return lambda parts: python
     ctx.fail("TP104", f"tp.callback: {type_text(value)} cannot be passed to Python")
-
-
-def _container(kind: str, keys: tuple[Any, ...], cls: Any, items: list[Any]) -> Any:
-    match kind:
-        case "tuple":
-            return tuple(items)
-        case "list":
-            return items
-        case "dict":
-            return dict(zip(keys, items, strict=True))
-        case "namedtuple":
-            return cls(*items)
-    return pytree.built(cls, keys, items)
 
 
 def _taker(like: Value, place: str) -> Callable[[Any], list[Any]]:

@@ -12,9 +12,9 @@ from collections import Counter
 from dataclasses import replace
 
 from tapeless.ir.core import At, Body, Function, Lambda, Range, Stm, Sweep, UpdateAcc
-from tapeless.ir.operands import operands, regions
+from tapeless.ir.operands import operands
 from tapeless.ir.types import Atom, Var
-from tapeless.ir.walk import all_stms, in_regions, map_function, with_stms
+from tapeless.ir.walk import all_stms, in_regions, map_function, use_counts, with_stms
 from tapeless.passes.analysis.facts import may_fail
 from tapeless.passes.parallel.merged_sweeps import is_whole, mapped_vars
 
@@ -22,11 +22,7 @@ from tapeless.passes.parallel.merged_sweeps import is_whole, mapped_vars
 def add_in_place(function: Function) -> Function:
     if not any(_candidate(stm) for stm in all_stms(function.body)):
         return function
-    uses = Counter(function.body.results)
-    for stm in all_stms(function.body):
-        uses.update(operands(stm.exp))
-        for region in regions(stm.exp):
-            uses.update(region.body.results)
+    uses = use_counts(function.body)
 
     def visit(body: Body) -> Body:
         return with_stms(body, [in_regions(stm, visit) for stm in _entered(body, uses).stms])

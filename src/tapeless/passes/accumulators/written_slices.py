@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, At, Body, Exp, Function, If, Index, Range, Stm, Sweep, Update
-from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import BOOL, I64, Atom, Const, Dim, Var, dim_atom, i64
-from tapeless.ir.walk import all_stms, in_regions, map_function, with_stms
+from tapeless.ir.walk import all_stms, in_regions, map_function, use_counts, with_stms
 
 NARROW = 8  # cells that a slice may leave out along an axis whose length is not known
 
@@ -50,11 +49,7 @@ class Link:
 def write_at_once(function: Function) -> Function:
     if sum(isinstance(s.exp, Update) for s in all_stms(function.body)) < 2:
         return function
-    uses = Counter(function.body.results)
-    for stm in all_stms(function.body):
-        uses.update(operands(stm.exp))
-        for region in regions(stm.exp):
-            uses.update(region.body.results)
+    uses = use_counts(function.body)
     outer: dict[Var, Exp] = {v: s.exp for s in all_stms(function.body) for v in s.vars if isinstance(s.exp, Apply)}
 
     def visit(body: Body) -> Body:

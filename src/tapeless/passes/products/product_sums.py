@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Body, Exp, Function, Lambda, Library, Stm, Sweep, Transpose, UpdateAcc, WithAcc
-from tapeless.ir.operands import operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import I64, Atom, Type, Var, const, zero_of
-from tapeless.ir.walk import all_stms, free_in_exp
+from tapeless.ir.walk import all_stms, free_in_exp, use_counts
 from tapeless.ops.emit import sum_operator
 from tapeless.passes.parallel.merged_sweeps import is_whole
 from tapeless.passes.products.recognise import KINDS, elementwise, is_sum
@@ -32,17 +31,7 @@ from tapeless.passes.products.recognise import KINDS, elementwise, is_sum
 def sum_products_first(function: Function) -> Function:
     if not any(isinstance(stm.exp, Library) for stm in all_stms(function.body)):
         return function
-    return ProductSums(_uses_in(function.body)).function(function)
-
-
-def _uses_in(body: Body) -> Counter[Atom]:
-    """How often each variable is an operand or a result."""
-    uses = Counter(body.results)
-    for stm in all_stms(body):
-        uses.update(operands(stm.exp))
-        for lam in regions(stm.exp):
-            uses.update(lam.body.results)
-    return uses
+    return ProductSums(use_counts(function.body)).function(function)
 
 
 @dataclass(frozen=True)
