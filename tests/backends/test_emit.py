@@ -7,6 +7,7 @@ import pytest
 
 from tapeless.backends.llvm import host
 from tapeless.backends.llvm.emit import emit
+from tapeless.ir.core import Shown
 from tapeless.ir.types import BOOL, SCALAR, Const, DType, Var, i64
 from tapeless.lower.ir.loopir import (
     Alloc,
@@ -255,7 +256,7 @@ def test_lapack_answers_with_info():
 
 def test_print_goes_through_python(capsys):
     args = tuple(var(f"a{k}", d) for k, d in enumerate(DType))
-    parts = ("values", *(part for k in range(len(args)) for part in (" ", k)), "!\n")
+    parts = ("values", *(part for k in range(len(args)) for part in (" ", Shown(k))), "!\n")
     floats = {DType.c64: 1 + 2j, DType.c128: 1 - 2j, DType.bool: True}
     values = [d.highest if d.is_int else floats.get(d, 0.1) for d in DType]
     run(program(args, [Print(parts, args)]), *values)

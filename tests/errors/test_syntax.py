@@ -145,7 +145,7 @@ def match_statement(x):
 
 @rejected(1.0)
 def f_string(x):
-    print(f"x = {x:.3f}")
+    print(f"x = {x:{x}.3f}")
     return x
 
 

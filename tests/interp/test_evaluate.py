@@ -19,6 +19,7 @@ from tapeless.ir.core import (
     Library,
     Print,
     Range,
+    Shown,
     Sweep,
     While,
 )
@@ -306,11 +307,11 @@ def test_check_fills_the_place_of_a_source_error() -> None:
 
 def test_print(capsys: pytest.CaptureFixture[str]) -> None:
     def make(b: Builder, x: Var, k: Var) -> Iterable[Atom]:
-        b.effect(Print(("x is ", 0, ", k is ", 1), (x, k)))
+        b.effect(Print(("x is ", Shown(0), ", k is ", Shown(1, "{:3d}"), "\n"), (x, k)))
         return []
 
     run([Var("x", F64), Var("k", I64)], make, 1.5, 3)
-    assert capsys.readouterr().out == "x is 1.5, k is 3\n"
+    assert capsys.readouterr().out == "x is 1.5, k is   3\n"
 
 
 # -- what a verifier would also find

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tapeless.ir.core import (  # isort: skip
     Apply, ArrayLit, At, Body, Broadcast, Check, Concat, Copy, Exp, For, Full, Function, Hist, If, Index, Iota, Lambda,
-    Library, Print, Range, Reduction, Reshape, Scatter, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
+    Library, Print, Range, Reduction, Reshape, Scatter, Shown, Stm, Sweep, Transpose, Update, UpdateAcc, While, WithAcc,
 )  # fmt: skip
 from tapeless.ir.hints import Hints, How, Recovery
 from tapeless.ir.parser import CoreSyntaxError, parse_function
@@ -346,7 +346,7 @@ class Generator:
                 "sort", self.atoms(), self.rng.choice([(), (("axis", -1), ("kind", "{s}"), ("up", False))])
             ),
             lambda: Check(self.atom(), "ValueError", "a \n {0}", self.atoms()),
-            lambda: Print(self.rng.choice([(), ("a", 0, '"')]), self.atoms()),
+            lambda: Print(self.rng.choice([(), ("a", Shown(0), Shown(0, "{:.3f}"), '"')]), self.atoms()),
         ]
         if depth == 0:
             return self.rng.choice(small)()

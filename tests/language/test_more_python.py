@@ -131,8 +131,7 @@ def test_derivatives_beside_messages():
         (lambda a: _raise(f"{a}"), (X,), "1-dimensional array"),
         (lambda a, b: _raise(f"{a.shape} {b.shape}"), (np.ones((2, 3)), np.ones((4, 5))), "keeps 3"),
         (lambda x: _raise(f"{x:{x}}"), (1,), "format must be known"),
-        (lambda x: print(f"{x:.3f}"), (1.0,), "print writes numbers as they are"),
-        (lambda x: print(x, end=""), (1.0,), "end"),
+        (lambda x: print(x, end=x), (1.0,), "end must be a string"),
     ],
 )
 def test_texts_that_are_refused(f, args, reason):
@@ -147,6 +146,9 @@ def prints(x, n, a):
     print(x, n, a.shape, (1, "a", n), None, [x], f"n={n} {len(a)} {n:d}", "{", x > 1, sep="|")
     print()
     print("a", "b", sep="", end="\n", flush=True)
+    print(f"{x:.3f} [{x:>12}] {n:5d} {n:<6}| {x > 1:3} {a[0, 0]!s:>7}", end=";")
+    print(x, sep=None, end=None)
+    print(f"{x:+.1e} and {n}")
     return x
 
 
@@ -155,6 +157,17 @@ def test_print(capfd):
     prints(*args)
     expected = capfd.readouterr().out
     tp.function(prints)(*args)
+    assert capfd.readouterr().out == expected
+
+
+def test_formats_of_other_types(capfd):
+    def f(a, b, c):
+        print(f"{a:4d}|{b:.4g}|{c:3d}|{c}")
+
+    args = np.uint8(200), np.float32(0.1), np.int16(-3)
+    f(*args)
+    expected = capfd.readouterr().out
+    tp.function(f)(*args)
     assert capfd.readouterr().out == expected
 
 

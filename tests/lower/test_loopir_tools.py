@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tapeless.ir.core import Shown
 from tapeless.ir.span import Span
 from tapeless.ir.types import BOOL, F32, F64, I64, Const, DType, Type, Var, const, i64
 from tapeless.lower.ir.interp import LoopError, run_program
@@ -198,8 +199,8 @@ def test_atomics():
 
 def test_print(capsys):
     x = Var("x", F64)
-    run(program([x], Print(("x is ", 0, "; ", 1), (x, TRUE))), 1.5)
-    assert capsys.readouterr().out == "x is 1.5; True\n"
+    run(program([x], Print(("x is ", Shown(0), "; ", Shown(1, "{:5}"), "\n"), (x, TRUE))), 1.5)
+    assert capsys.readouterr().out == "x is 1.5;     1\n"
 
 
 def test_threads_is_bound():
@@ -551,7 +552,7 @@ REJECTED = {
     "a barrier must stand": [For(I, i64(0), N, (Barrier(),), tag=Tag.threads)],
     "with only seq loops between": [For(I, i64(0), N, (For(J, i64(0), N, (Barrier(),), tag=Tag.simd),), tag=Tag.block)],
     "used outside of grid and block": [Store(P, i64(0), ONE)],
-    "part has no argument": [Print((0,), ())],
+    "part has no argument": [Print((Shown(0),), ())],
     "is outside of w": [Call("f", (Pointer(W, i64(3)),))],
     "t must be i64": [Call("f", (), T)],
 }
@@ -670,7 +671,7 @@ def test_print_every_statement():
         For(I, N, i64(0), (Barrier(),), step=-1, tag=Tag.block, vectorize=False),
         Call("dgemm", (N, Pointer(B, i64(1))), r),
         Call("done", ()),
-        Print(("n = ", 0), (N,)),
+        Print(("n = ", Shown(0)), (N,)),
         Give(0, B),
         Return(0, ONE),
         scalars=[DType.f64], given=[DType.f64], sites=[], fastmath=True,

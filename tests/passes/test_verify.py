@@ -5,7 +5,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from tapeless.ir.core import Apply, At, Body, Function, Index, Print, Stm, Update
+from tapeless.ir.core import Apply, At, Body, Function, Index, Print, Shown, Stm, Update
 from tapeless.ir.parser import parse_function
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import F32, F64, I64, DType, Type, Var, const, i64
@@ -236,7 +236,7 @@ X, T = Var("x", F64), Var("t", F64)
         (function(params=(X,), results=(X,), written=(1,)), "no parameter 1 to write"),
         (function(params=(X,), results=(), written=(0,)), "each written parameter is a result, once"),
         (function(params=(X,), results=(i64(0),), written=(0,)), "the final value of x is i64, not f64"),
-        (function(stm(Print((0,), (T,)))), "t:f64 is not in scope"),
+        (function(stm(Print((Shown(0),), (T,)))), "t:f64 is not in scope"),
     ],
 )
 def test_names(f, reason):

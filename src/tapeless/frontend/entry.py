@@ -55,6 +55,7 @@ from tapeless.frontend.source import sources
 from tapeless.frontend.source.marks import peek
 from tapeless.frontend.source.origins import Reads
 from tapeless.frontend.source.plain_objects import plain_hint, refused
+from tapeless.frontend.state.advice import ELEMENT_TYPES
 from tapeless.frontend.state.captures import NewCapture, capture
 from tapeless.frontend.state.context import Captured, Context, Options, Watch
 from tapeless.frontend.state.handlers import call_value
@@ -153,7 +154,7 @@ def specs_of(leaves: Sequence[Any], function: Any = None, tree: Any = None) -> l
         if isinstance(leaf, np.ndarray):
             dtype = FROM_NUMPY.get(leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("="))
             if dtype is None:
-                raise unsupported(function, tree, k, f"an array of {leaf.dtype}", DTYPES)
+                raise unsupported(function, tree, k, f"an array of {leaf.dtype}", ELEMENT_TYPES)
             if refused(leaf):
                 raise unsupported(function, tree, k, refused(leaf), plain_hint(leaf))
             if leaf.size > LARGEST_SIZE or max(leaf.shape, default=0) > LARGEST_SIZE:  # range analysis counts on it
@@ -167,9 +168,6 @@ def specs_of(leaves: Sequence[Any], function: Any = None, tree: Any = None) -> l
         else:
             specs.append(_scalar_spec(leaf, function, tree, k))
     return specs
-
-
-DTYPES = "use float32, float64, int32, int64, bool, complex64 or complex128."
 
 
 def unsupported(function: Any, tree: Any, k: int, what: str, hint: str) -> CompileError:
@@ -205,7 +203,7 @@ def _scalar_spec(leaf: Any, function: Any, tree: Any, k: int) -> Spec:
         case np.generic():
             dtype = FROM_NUMPY.get(leaf.dtype)
             if dtype is None:
-                raise unsupported(function, tree, k, f"of type {leaf.dtype}", DTYPES)
+                raise unsupported(function, tree, k, f"of type {leaf.dtype}", ELEMENT_TYPES)
             return ScalarSpec(dtype, False)
         case bool():
             return ScalarSpec(DType.bool, True)

@@ -70,7 +70,8 @@ def fail(error: str, message: str, span: Span) -> None:
 
 @evaluates(Print)
 def show(evaluator: Evaluator, stm: Stm, exp: Print) -> Sequence[Value]:
-    print("".join(p if isinstance(p, str) else str(evaluator.readable(exp.args[p])) for p in exp.parts))
+    values = [evaluator.readable(arg) for arg in exp.args]
+    print("".join(p if isinstance(p, str) else p.text(values[p.position]) for p in exp.parts), end="")
     return []
 
 

@@ -311,10 +311,19 @@ class Check:
 
 
 @node(frozen=True)
-class Print:
-    """`parts` are texts and, as integers, positions in `args`."""
+class Shown:
+    """A value that is printed, by its position, and how it is written: by str, or by str.format of `field`."""
 
-    parts: tuple[str | int, ...]
+    position: int
+    field: str = ""
+
+    def text(self, value: object) -> str:
+        return self.field.format(value) if self.field else str(value)
+
+
+@node(frozen=True)
+class Print:
+    parts: tuple[str | Shown, ...]
     args: tuple[Atom, ...]
 
 
@@ -385,6 +394,6 @@ class Function:
 __all__ = [
     "Apply", "Arranging", "ArrayLit", "At", "Atom", "Axis", "Body", "Broadcast", "Call", "Check", "Concat", "Copy", "DType", "Dim", "Exp",
     "For", "Full", "Function", "Hist", "If", "Index", "Iota", "Lambda", "Library", "Plain", "Print", "Progress", "Range",
-    "Reduction", "Reshape", "Rule", "Scatter", "Span", "Stm", "Sweep", "Transpose", "Type", "Update", "UpdateAcc", "Var", "While", "WithAcc",
+    "Reduction", "Reshape", "Rule", "Scatter", "Shown", "Span", "Stm", "Sweep", "Transpose", "Type", "Update", "UpdateAcc", "Var", "While", "WithAcc",
     "WithRegions",
 ]  # fmt: skip

@@ -39,6 +39,7 @@ from tapeless.ir.core import (
     Reshape,
     Rule,
     Scatter,
+    Shown,
     Stm,
     Sweep,
     Transpose,
@@ -349,8 +350,11 @@ class Parser(OperandParser):
     def string(self) -> str:
         return str(json.loads(self.take("string", "a string in quotes")))
 
-    def print_part(self) -> str | int:
-        return self.string() if self.here.kind == "string" else self.integer()
+    def print_part(self) -> str | Shown:
+        if self.here.kind == "string":
+            return self.string()
+        position = self.integer()
+        return Shown(position, self.string()) if self.here.kind == "string" else Shown(position)
 
     def braces(self) -> str:
         return self.advance().text[1:-1] if self.here.kind == "braces" else ""

@@ -61,6 +61,7 @@ from tapeless.ir.core import (
     Reduction,
     Reshape,
     Scatter,
+    Shown,
     Stm,
     Sweep,
     Transpose,
@@ -246,7 +247,7 @@ class Printer:
             case Check(cond, error, message, args):
                 return " ".join(["check", self.atom(cond), error, _quoted(message), *map(self.atom, args)])
             case Print(parts, args):
-                texts = ", ".join(_quoted(p) if isinstance(p, str) else str(p) for p in parts)
+                texts = ", ".join(_quoted(p) if isinstance(p, str) else _shown(p) for p in parts)
                 return " ".join([f"print ({texts})", *map(self.atom, args)])
             case Progress(done, total, backward):
                 way = [_attributes([("backward", True)])] if backward else []
@@ -365,6 +366,10 @@ def _hints(hints: Hints) -> str:
 
 def _attributes(attrs: Sequence[tuple[str, int | str | bool]]) -> str:
     return "{" + ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in attrs) + "}"
+
+
+def _shown(part: Shown) -> str:
+    return f"{part.position} {_quoted(part.field)}" if part.field else str(part.position)
 
 
 def _quoted(text: str) -> str:

@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-ARGUMENT = re.compile("\x01([?bBhHiIqQfdcz])")
+ARGUMENT = re.compile("\x01([?bBhHiIqQfdcz])([^\x01]*)\x01")
 _kept: list[object] = []
 
 
@@ -25,18 +25,18 @@ def _format(text: bytes, slots: int) -> str:
         number: float = struct.unpack(code, ctypes.string_at(next(values), struct.calcsize(code)))[0]
         return number
 
-    def shown(match: re.Match[str]) -> str:
-        match match[1]:
-            case "d":
-                return repr(read("d"))
+    def value(code: str) -> object:
+        match code:
             case "f":
-                return str(np.float32(read("f")))
+                return np.float32(read("f"))
             case "z":
-                return repr(complex(read("d"), read("d")))
+                return complex(read("d"), read("d"))
             case "c":
-                return str(np.complex64(complex(read("f"), read("f"))))
-            case code:  # a bool or an integer
-                return str(read(code))
+                return np.complex64(complex(read("f"), read("f")))
+        return read(code)
+
+    def shown(match: re.Match[str]) -> str:
+        return match[2].format(value(match[1])) if match[2] else str(value(match[1]))
 
     return ARGUMENT.sub(shown, text.decode())
 

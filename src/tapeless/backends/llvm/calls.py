@@ -17,7 +17,7 @@ from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType
 from tapeless.lower.ir.loopir import Call, Invoke, Pointer, Print
 
-ARGUMENT = "\x01"  # before the letter of an argument's type, in the text for rt_print
+ARGUMENT = "\x01"  # around the letter of an argument's type and its field, in the text for rt_print
 # As module `struct` has them; complex numbers are two floats.
 LETTERS = {DType.bool: "?", DType.i8: "b", DType.u8: "B", DType.i16: "h", DType.u16: "H", DType.i32: "i",
            DType.u32: "I", DType.i64: "q", DType.u64: "Q", DType.f32: "f", DType.f64: "d",
@@ -101,7 +101,7 @@ def _stored(code: Code, atom: Atom) -> str:
 
 @emits(Print)
 def show(code: Code, stm: Print) -> None:
-    """`rt_print(text, slots)`: the text with a mark and a letter in place of each argument."""
+    """`rt_print(text, slots)`: the text with the letter of its type and its field in place of each argument, between marks."""
     w = code.w
     if w.target.kind == Target.ptx:
         raise NotImplementedError("printing on a GPU")
@@ -110,9 +110,10 @@ def show(code: Code, stm: Print) -> None:
         if isinstance(part, str):
             text += part.replace(ARGUMENT, "").replace("\0", "")
             continue
-        dtype = stm.args[part].type.dtype
-        text += ARGUMENT + LETTERS[dtype]
-        values += [(dtype, part_) for part_ in code.to_memory(dtype, code.value(stm.args[part]))]
+        arg = stm.args[part.position]
+        dtype = arg.type.dtype
+        text += ARGUMENT + LETTERS[dtype] + part.field + ARGUMENT
+        values += [(dtype, word) for word in code.to_memory(dtype, code.value(arg))]
     slots = w.alloca(f"[{max(len(values), 1)} x i64]", "printed")
     for k, (dtype, value) in enumerate(values):
         w.do(f"store {MEMORY[dtype]} {value}, ptr {w.slot(slots, k)}, align 8")

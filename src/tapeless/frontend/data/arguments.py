@@ -15,6 +15,7 @@ import numpy as np
 
 from tapeless.frontend.data.arrays import as_numeric, read
 from tapeless.frontend.data.indexing import set_item
+from tapeless.frontend.state.advice import ELEMENT_TYPES
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import Handler, register
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value
@@ -23,8 +24,6 @@ from tapeless.ir.types import FROM_NUMPY, Const, DType, Var
 from tapeless.ops.promotion import KIND
 
 Body = TypeVar("Body", bound=Callable[..., Value])
-
-ALLOWED_DTYPES = "use float32, float64, complex64, complex128, bool, or integers of any width."
 
 
 def known(*names: str) -> Callable[[Body], Body]:
@@ -168,7 +167,7 @@ def dtype(ctx: Context, value: Value | None) -> DType | None:
         named = None
     found = FROM_NUMPY.get(named) if named is not None else None
     if found is None:
-        ctx.fail("TP109", f"the element type {named or type_text(value)} is not supported", ALLOWED_DTYPES)
+        ctx.fail("TP109", f"the element type {named or type_text(value)} is not supported", ELEMENT_TYPES)
     return found
 
 

@@ -18,13 +18,12 @@ from tapeless.frontend.data.arrays import read
 from tapeless.frontend.python.rules import evaluate, expression
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Format, Scalar, Sequence_, Static, Text, Value
-from tapeless.ir.core import Print
+from tapeless.ir.core import Print, Shown
 from tapeless.ir.types import Atom, Const, DType
 
 Piece = str | tuple[Format, Scalar]
 HELD = 3  # numbers that an error keeps of the place where it was raised
 BRACKETS = {"tuple": ("(", ")"), "list": ("[", "]"), "dict": ("{", "}")}
-SAMPLES: dict[DType, Any] = {DType.bool: True, DType.i64: 1, DType.i32: 1, DType.f64: 1.5, DType.f32: 1.5}
 CONVERTED: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
 CONVERSIONS = {-1: "", ord("s"): "s", ord("r"): "r", ord("a"): "a"}
 
@@ -123,7 +122,7 @@ def _hole(ctx: Context, number: Scalar, conversion: str, spec: str) -> list[Piec
         if spec or dtype is DType.bool:
             ctx.fail("TP101", f"the repr of {type_text(number)} cannot be compiled", "leave '!r' out.")
         around = (f"np.{dtype.numpy.name}(", ")")
-    _formatted(ctx, SAMPLES[dtype], conversion, spec)  # Python's words, where the format does not fit
+    _formatted(ctx, dtype.numpy.type(1).item(), conversion, spec)  # Python's words, where the format does not fit
     field = f"{{!s:{spec}}}" if spec and conversion else f"{{:{spec}}}" if spec else "{}"
     return [around[0], (Format(field), number), around[1]]
 
@@ -231,51 +230,38 @@ def _print(
     flush: Value | None = None,
     file: Value | None = None,
 ) -> Value:
-    if end is not None and text(ctx, "print: end", end) != "\n":
-        ctx.fail("TP112", "print: an 'end' other than a new line cannot be compiled", "print the whole line at once.")
     if file is not None:
         ctx.fail("TP112", "print: the argument 'file' cannot be compiled", "leave it out.")
-    print_values(ctx, values, " " if sep is None else text(ctx, "print: sep", sep))
-    return Static(None)
-
-
-def print_values(ctx: Context, args: Sequence[Value], between: str = " ") -> None:
-    parts: list[str | int] = []
+    between, last = _text_or_none(ctx, "sep", sep, " "), _text_or_none(ctx, "end", end, "\n")
+    parts: list[str | Shown] = []
     atoms: list[Atom] = []
-    for k, value in enumerate(args):
+    for k, value in enumerate(values):
         if k:
             parts.append(between)
         for piece in _printed(ctx, value):
             if isinstance(piece, str):
                 parts.append(piece)
             else:
-                parts.append(len(atoms))
-                atoms.append(piece)
-    ctx.b.effect(Print(tuple(parts), tuple(atoms)))
+                how, atom = piece
+                parts.append(Shown(len(atoms), "" if how.field == "{}" else how.field))
+                atoms.append(atom)
+    ctx.b.effect(Print((*parts, last), tuple(atoms)))
+    return Static(None)
 
 
-def _printed(ctx: Context, value: Value) -> list[str | Atom]:
+def _text_or_none(ctx: Context, name: str, value: Value | None, otherwise: str) -> str:
+    return text(ctx, f"print: {name}", None if value == Static(None) else value, otherwise)
+
+
+def _printed(ctx: Context, value: Value) -> list[str | tuple[Format, Atom]]:
     if isinstance(value, Array) and value.type.rank >= 1:
-        return [read(ctx, value)]
+        return [(Format(), read(ctx, value))]
     if isinstance(value, Scalar) and not isinstance(value.atom, Const):
-        return [value.atom]
+        return [(Format(), value.atom)]
     if not isinstance(value, Scalar | Static | Text | Sequence_):
         ctx.fail(
             "TP101",
             f"{type_text(value)} cannot be printed from compiled code",
             "print numbers, arrays and strings.",
         )
-    found: list[str | Atom] = []
-    for piece in written(ctx, value):
-        if isinstance(piece, str):
-            found.append(piece)
-            continue
-        how, number = piece
-        if how.field != "{}" and not (how.field == "{:d}" and number.dtype in (DType.i32, DType.i64)):
-            ctx.fail(
-                "TP101",
-                f"print writes numbers as they are: the format '{how.field[1:-1]}' cannot be compiled in it",
-                "print the number without a format, or return it and print it outside.",
-            )
-        found.append(number.atom)
-    return found
+    return [p if isinstance(p, str) else (p[0], p[1].atom) for p in written(ctx, value)]

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from tapeless.frontend.state.handlers import BY_NAME
 
 RANDOM = "use tp.random, whose numbers come from keys, or make them before the call and pass them in."
+ELEMENT_TYPES = "use float32, float64, complex64, complex128, bool, or integers of any width."
 DISTINCT = "use np.unique for the elements of an array, a tuple for a few values."
 # Functions and objects, by patterns of their names -> what to write instead. The first that fits counts.
 HINTS: dict[str, str] = {

@@ -22,6 +22,7 @@ from tapeless.frontend.source.foreign_arrays import Unreadable, is_foreign
 from tapeless.frontend.source.marks import FIXED, peek
 from tapeless.frontend.source.origins import NUMBERS, Origin, stays
 from tapeless.frontend.source.plain_objects import plain_hint, refused
+from tapeless.frontend.state.advice import ELEMENT_TYPES
 from tapeless.frontend.state.captures import NewCapture
 from tapeless.frontend.state.code_copies import MOST_NUMBERS, SHORT, refuse_long
 from tapeless.frontend.state.context import Context, Watch, whole_number
@@ -271,7 +272,7 @@ def _numpy_scalar(ctx: Context, origin: Origin, name: str) -> Value:
     kind = np.asarray(origin.value).dtype
     dtype = FROM_NUMPY.get(kind)
     if dtype is None:
-        ctx.fail("TP109", f"'{name}' has the element type {kind}, which is not supported", _dtype_hint())
+        ctx.fail("TP109", f"'{name}' has the element type {kind}, which is not supported", ELEMENT_TYPES)
     watch(ctx, origin, name)
     return Scalar(const(origin.value, dtype))
 
@@ -289,7 +290,7 @@ def _captured_array(ctx: Context, origin: Origin, name: str) -> Value:
         return _numpy_scalar(ctx, ctx.reads.step(origin, "number"), name)
     dtype = FROM_NUMPY.get(value.dtype.newbyteorder("="))
     if dtype is None:
-        ctx.fail("TP109", f"'{name}' is an array of {value.dtype}, which is not supported", _dtype_hint())
+        ctx.fail("TP109", f"'{name}' is an array of {value.dtype}, which is not supported", ELEMENT_TYPES)
     raise NewCapture(origin, name)
 
 
@@ -307,10 +308,6 @@ def _foreign_array(ctx: Context, origin: Origin, name: str) -> Value:
         watch(ctx, first, name)
         watch(ctx, origin, name)
     return _captured_array(ctx, known[1], name)
-
-
-def _dtype_hint() -> str:
-    return "use float32, float64, int32, int64, bool, complex64 or complex128."
 
 
 def python_function(ctx: Context, origin: Origin) -> Closure:

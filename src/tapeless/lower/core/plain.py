@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tapeless.errors import WARNINGS
-from tapeless.ir.core import Apply, Check, Print, Progress
+from tapeless.ir.core import Apply, Check, Print, Progress, Shown
 from tapeless.ir.types import Const, Var
 from tapeless.lower.core.code import ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
@@ -45,16 +47,15 @@ def lower_print(lo: Lowerer, vars: tuple[Var, ...], exp: Print) -> None:
     parts, args = exp.parts, exp.args
     code = lo.code
     if not any(a.type.shape for a in args):
-        code.emit(loopir.Print((*parts, "\n"), tuple(lo.atom(a) for a in args)))
+        code.emit(loopir.Print(parts, tuple(lo.atom(a) for a in args)))
         return
     for part in parts:
         if isinstance(part, str):
             code.emit(loopir.Print((part,), ()))
-        elif not args[part].type.shape:
-            code.emit(loopir.Print((0,), (lo.atom(args[part]),)))
+        elif not args[part.position].type.shape:
+            code.emit(loopir.Print((replace(part, position=0),), (lo.atom(args[part.position]),)))
         else:
-            _print_array(lo, lo.loc(args[part]))
-    code.emit(loopir.Print(("\n",), ()))
+            _print_array(lo, lo.loc(args[part.position]))
 
 
 def _print_array(lo: Lowerer, loc: Loc) -> None:
@@ -63,7 +64,7 @@ def _print_array(lo: Lowerer, loc: Loc) -> None:
     with code.loop(loc.shape[0]) as i:
         code.branch(code.compare("gt", i, ZERO), lambda: code.emit(loopir.Print((" ",), ())))
         if loc.rank == 1:
-            code.emit(loopir.Print((0,), (code.load(loc, [i]),)))
+            code.emit(loopir.Print((Shown(0),), (code.load(loc, [i]),)))
         else:
             _print_array(lo, code.inside(loc, i))
     code.emit(loopir.Print(("]",), ()))

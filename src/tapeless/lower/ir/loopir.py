@@ -36,6 +36,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from tapeless.ir.core import Shown
 from tapeless.ir.node import node
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import LARGEST_SIZE, Atom, DType, Type, Var
@@ -274,7 +275,7 @@ class Barrier:
 
 @node(frozen=True)
 class Print:
-    parts: tuple[str | int, ...]
+    parts: tuple[str | Shown, ...]
     args: tuple[Atom, ...]
 
 

@@ -10,8 +10,10 @@ An exact `let` that is only ever part of an index is written where it is used an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
+from tapeless.ir.core import Shown
 from tapeless.ir.types import Const, Var
 from tapeless.lower.ir.loopir import (
     Alloc,
@@ -174,11 +176,7 @@ class Printer:
             case Barrier():
                 return "barrier"
             case Print(parts, args):
-                shown = (
-                    repr(part) if isinstance(part, str) else self._atom(args[part]) if part < len(args) else f"?{part}"
-                    for part in parts
-                )
-                return " ".join(("print", *shown))
+                return " ".join(("print", *(repr(p) if isinstance(p, str) else self._shown(p, args) for p in parts)))
             case Progress(done, total, backward):
                 return f"progress {self._atom(done)} of {self._atom(total)}{' backward' if backward else ''}"
             case _:
@@ -248,6 +246,10 @@ class Printer:
 
     def _atoms(self, atoms: tuple[Atom, ...]) -> str:
         return ", ".join(map(self._atom, atoms))
+
+    def _shown(self, part: Shown, args: Sequence[Atom]) -> str:
+        atom = self._atom(args[part.position]) if part.position < len(args) else f"?{part.position}"
+        return f"{atom}:{part.field!r}" if part.field else atom
 
     def _atom(self, atom: Atom) -> str:
         if isinstance(atom, Const):

@@ -247,8 +247,8 @@ class _Verifier:
             case Print(parts, args):
                 for arg in args:
                     self._atom(arg, *DType)
-                positions = [part for part in parts if not isinstance(part, str)]
-                self._require(all(0 <= part < len(args) for part in positions), "a part has no argument")
+                positions = [part.position for part in parts if not isinstance(part, str)]
+                self._require(all(0 <= k < len(args) for k in positions), "a part has no argument")
             case Progress(done, total):
                 self._atom(done, DType.i64)
                 self._atom(total, DType.i64)

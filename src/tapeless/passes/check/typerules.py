@@ -104,7 +104,8 @@ def simple_result_types(exp: Plain, bound: Sequence[Type]) -> tuple[Type, ...]:
             return ()
         case Print(parts, args):
             require(
-                all(isinstance(p, str) or 0 <= p < len(args) for p in parts), f"it prints more than {len(args)} values"
+                all(isinstance(p, str) or 0 <= p.position < len(args) for p in parts),
+                f"it prints more than {len(args)} values",
             )
             return ()
         case Progress(done, total):

@@ -46,8 +46,8 @@ def scalar_result(machine: Machine, stm: Return, scope: Scope) -> None:
 
 @executes(Print)
 def show(machine: Machine, stm: Print, scope: Scope) -> None:
-    values = [str(machine.value(stm, arg, scope)) for arg in stm.args]
-    print("".join(part if isinstance(part, str) else values[part] for part in stm.parts))
+    values = [machine.value(stm, arg, scope) for arg in stm.args]
+    print("".join(p if isinstance(p, str) else p.text(values[p.position]) for p in stm.parts), end="")
 
 
 @executes(Progress)
