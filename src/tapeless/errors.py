@@ -143,6 +143,12 @@ class ShapeError(SourceError, ValueError):
     code = "TP201"
 
 
+class SizeChanged(ShapeError):
+    """An array changes its size in a loop."""
+
+    code = "TP204"
+
+
 class ArgumentError(TapelessError, ValueError):
     """The arguments of a call cannot be used together."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tapeless.errors import ShapeError
 from tapeless.frontend.state.context import Context, with_article
 from tapeless.ir.core import Apply, Body, If
 from tapeless.ir.types import SCALAR, Atom, Const, Dim, DType, Type, Var, const, i64
@@ -106,15 +107,15 @@ def lazy_if(ctx: Context, cond: Atom, then: Callable[[], Atom], orelse: Callable
     return var
 
 
-def same_size(ctx: Context, a: Dim, b: Dim, what: str) -> Dim:
+def same_size(ctx: Context, a: Dim, b: Dim, what: str, error: type[ShapeError] = ShapeError) -> Dim:
     """One of two sizes that must be equal; a run-time test when that is not known."""
     a, b = ctx.canon(a), ctx.canon(b)
     if a is b or (isinstance(a, int) and isinstance(b, int) and a == b):
         return a
     if isinstance(a, int) and isinstance(b, int):
-        ctx.shape_error("TP201", f"{what}: sizes {a} and {b} do not fit together")
+        ctx.shape_error(error.code, f"{what}: sizes {a} and {b} do not fit together")
     x, y = ctx.size_atom(a), ctx.size_atom(b)
-    ctx.check(apply(ctx, "eq", x, y), "ShapeError", f"{what}: sizes {{0}} and {{1}} do not fit together", x, y)
+    ctx.check(apply(ctx, "eq", x, y), error.__name__, f"{what}: sizes {{0}} and {{1}} do not fit together", x, y)
     keep, drop = (a, b) if isinstance(a, int) else (b, a)
     if isinstance(drop, Var):
         ctx.state.equal[drop] = keep

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tapeless.errors import SizeChanged
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arrays import cast, in_order, read
 from tapeless.frontend.data.atoms import same_size
@@ -249,12 +250,7 @@ class Shape:
             a, b = ctx.canon(d), ctx.canon(e)
             if a is b or (isinstance(a, int) and a == b):
                 continue
-            if isinstance(a, int) and isinstance(b, int):
-                ctx.shape_error(
-                    "TP204", f"{label(self.key[1])} changes its size in the loop, from {a} to {b}",
-                    "allocate the largest size before the loop and keep a count.",
-                )  # fmt: skip
-            same_size(ctx, a, b, f"{label(self.key[1])} must keep its size in a loop")
+            same_size(ctx, a, b, f"{label(self.key[1])} must keep its size in a loop", SizeChanged)
         slot.result = var
 
     # -- after the loop
