@@ -201,7 +201,6 @@ class Code:
         """Room for one more pointer in the frame."""
         w, found = self.w, self.w.fresh("kept")
         w.allocas.append(f"  {found} = getelementptr inbounds ptr, ptr {self.frame}, i64 {self.framed}")
-        w.allocas.append(f"  store volatile ptr null, ptr {found}, align 8")
         self.framed += 1
         return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tapeless.backends.llvm import whole_division
 from tapeless.backends.llvm.c_functions import call_libm
 from tapeless.backends.llvm.exact import EXACT_NUMBERS
 from tapeless.backends.llvm.polygamma import polygamma
@@ -25,15 +26,6 @@ def _number(value: float, dtype: DType) -> str:
 
 
 # --- integers and floats: division (Note [Division] of ops/table.py) ---------------------------------------------
-
-
-def _divide(w: Writer, kind: str, x: str, y: str) -> tuple[str, str, str]:
-    """Quotient and remainder towards zero by a divisor that is never 0 or -1, and whether rounding down differs."""
-    trap = w.let(f"icmp ult {kind} {w.op('add', kind, y, '1')}, 2")  # y is 0 or -1
-    d = w.select(trap, kind, "1", y)
-    q, r = w.op("sdiv", kind, x, d), w.op("srem", kind, x, d)
-    differ = w.let(f"icmp slt {kind} {w.op('xor', kind, r, d)}, 0")
-    return q, r, w.op("and", "i1", w.let(f"icmp ne {kind} {r}, 0"), differ)
 
 
 def fmod(w: Writer, dtype: DType, args: list[str], reassoc: bool = False) -> str:
@@ -85,10 +77,7 @@ def _signed(w: Writer, kind: str, r: str, x: str) -> str:
 def floordiv(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     kind, (x, y) = REGISTER[dtype], args
     if dtype.is_int:
-        q, _, down = _divide(w, kind, x, y)
-        q = w.op("add", kind, q, w.let(f"sext i1 {down} to {kind}"))
-        q = w.select(w.let(f"icmp eq {kind} {y}, -1"), kind, w.op("sub", kind, "0", x), q)
-        return w.select(w.let(f"icmp eq {kind} {y}, 0"), kind, "0", q)
+        return whole_division.quotient(w, kind, x, y)
     zero, one = _number(0, dtype), _number(1, dtype)
     r = fmod(w, dtype, args)
     q = w.fp("fdiv", kind, w.fp("fsub", kind, x, r, exact=True), y, exact=True)
@@ -111,8 +100,7 @@ def _opposite(w: Writer, kind: str, r: str, y: str, zero: str) -> str:
 def mod(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     kind, (x, y) = REGISTER[dtype], args
     if dtype.is_int:
-        _, r, down = _divide(w, kind, x, y)
-        return w.op("add", kind, r, w.select(down, kind, y, "0"))
+        return whole_division.remainder(w, kind, x, y)
     zero = _number(0, dtype)
     r = fmod(w, dtype, args)
     moved = w.select(_opposite(w, kind, r, y, zero), kind, w.fp("fadd", kind, r, y, exact=True), r)

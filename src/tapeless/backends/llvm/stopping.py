@@ -66,7 +66,12 @@ def _end(code: Code, given: int, given_count: int) -> None:
     if not code.frame:
         return
     w = code.w
-    w.allocas.insert(0, f"  {code.frame} = alloca [{max(1, code.framed)} x ptr], align 8")
+    size = max(1, code.framed)
+    clear = code.module.intrinsic("llvm.memset.p0.i64", "void", "ptr, i8, i64, i1")
+    w.allocas[:0] = [
+        f"  {code.frame} = alloca [{size} x ptr], align 8",
+        f"  call void {clear}(ptr align 8 {code.frame}, i8 0, i64 {8 * size}, i1 true)",
+    ]
     w.open("stopped")
     w.let(f"load volatile ptr, ptr {code.frame}, align 8")  # without it the block would become one with others
     _release(code, code.frame, code.framed)

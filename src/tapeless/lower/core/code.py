@@ -199,7 +199,7 @@ class Code:
             if total == ONE or d == ONE or ZERO in (total, d) or (isinstance(total, Const) and isinstance(d, Const)):
                 total = self.mul(total, d)
                 continue
-            most = self.let("floordiv", DType.i64, i64(LARGEST_SIZE), self.let("max", DType.i64, d, ONE))
+            most = self.let("floordiv", DType.i64, i64(LARGEST_SIZE), self.let("max", DType.i64, d, ONE), exact=True)
             excess = self.let("max", DType.i64, self.let("sub", DType.i64, total, most), ZERO)
             too_many = self.let("mul", DType.i64, self.let("min", DType.i64, excess, ONE), i64(2 * LARGEST_SIZE))
             total = self.let("max", DType.i64, self.let("mul", DType.i64, total, d), too_many)
@@ -227,7 +227,7 @@ class Code:
     def allocate_apart(self, dtype: DType, pieces: Atom, shape: Sequence[Atom], label: str = "buf") -> Loc:
         """An array for each piece; no two of them share a line of a cache, which threads would take from each other."""
         line = i64(LINE // dtype.bytes)
-        lines = self.let("floordiv", DType.i64, self.add(self.room(shape), i64(LINE // dtype.bytes - 1)), line)
+        lines = self.let("floordiv", DType.i64, self.add(self.room(shape), i64(LINE // dtype.bytes - 1)), line, exact=True)
         stride = self.mul(lines, line)
         whole = self.allocate(dtype, (pieces, stride), label)
         return Loc(whole.buffer, dtype, (pieces, *shape), (stride, *self.row_major(shape)), ordered=False)

@@ -163,7 +163,7 @@ def _cut(
         lo.scoped(run)
         lo.code.parallel = False
     if exp.reduces:
-        with code.loop(pieces, label="piece") as t:
+        with code.loop(pieces, label="piece", vectorize=False) as t:
             for ps, total in zip(partial, totals, strict=True):
                 total.combine([code.inside(p, t) if p.rank > 1 else code.load(p, [t]) for p in ps])
     for ps in partial:

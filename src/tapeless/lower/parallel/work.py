@@ -67,8 +67,8 @@ def work_of(lo: Lowerer, n: Atom, lam: Lambda, body: Body, more: int = 0) -> Ato
 def share(lo: Lowerer, piece: Atom, n: Atom, pieces: Atom) -> tuple[Atom, Atom]:
     """The first element of a chunk, and the first behind it."""
     code = lo.code
-    start = code.let("floordiv", DType.i64, code.mul(piece, n), pieces, label="start")
-    stop = code.let("floordiv", DType.i64, code.mul(code.add(piece, ONE), n), pieces, label="stop")
+    start = code.let("floordiv", DType.i64, code.mul(piece, n), pieces, label="start", exact=True)
+    stop = code.let("floordiv", DType.i64, code.mul(code.add(piece, ONE), n), pieces, label="stop", exact=True)
     return start, stop
 
 
