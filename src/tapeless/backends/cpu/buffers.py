@@ -1,6 +1,7 @@
-"""Large buffers of compiled code: `rt_allocate(size)` and `rt_release(pointer)` keep some of them for the next use.
+"""Buffers of compiled code: small ones from the C library; of large ones some are kept for the next use.
 
-Gives the addresses of both, `trim()`, which gives everything kept back to the system, and `kept()` in bytes. Written in
+Gives the addresses of `EXPORTED`: `rt_new(count, bytes of each, error record)`, `rt_drop(pointer)` and `rt_drop_all(pointers, count)`, which
+programs call, and what large ones come from, `rt_allocate(size)` and `rt_release(pointer)`; besides `trim()`, which gives everything kept back to the system, and `kept()` in bytes. Written in
 LLVM IR and holds no Python.
 
 Note [Kept buffers]
@@ -24,12 +25,22 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.cpu import pages
+from tapeless.backends.cpu import interrupts, pages
 from tapeless.backends.llvm import host, optimize
-from tapeless.backends.llvm.heap import LARGE
+from tapeless.backends.llvm.heap import OUT_OF_MEMORY
 
+LARGE = 256 << 10  # bytes of a buffer that is worth keeping
 SLOTS = 64
+WORDS = {
+    "SLOTS": SLOTS,
+    "LARGE": LARGE,
+    "MOST_ELEMENTS": 2**57,
+    "TOO_MUCH": 2**62,
+    "OUT_OF_MEMORY": OUT_OF_MEMORY,
+    "PAGE_LESS_ONE": pages.PAGE - 1,
+}
 SHARE = 16  # of the memory, the part that may be kept
+EXPORTED = ("rt_new", "rt_drop", "rt_drop_all", "rt_allocate", "rt_release")
 LIMIT_OF_GROUP = Path("/sys/fs/cgroup/memory.max")
 
 RUNTIME = """
@@ -255,6 +266,70 @@ done:
   ret void
 }
 
+; So many elements, none where there are fewer than 0; or the error.
+define ptr @rt_new(i64 %count, i64 %each, ptr %err) nounwind {
+  %none = icmp slt i64 %count, 0
+  %n = select i1 %none, i64 0, i64 %count
+  %bytes = mul i64 %n, %each
+  %more = add i64 %bytes, 64
+  %whole = and i64 %more, -64 ; a multiple of 64, and not 0
+  %beyond = icmp ugt i64 %n, MOST_ELEMENTS
+  %size = select i1 %beyond, i64 TOO_MUCH, i64 %whole
+  %is_large = icmp uge i64 %size, LARGE
+  br i1 %is_large, label %large, label %small
+small:
+  %p = call ptr @aligned_alloc(i64 64, i64 %size)
+  %p_failed = icmp eq ptr %p, null
+  br i1 %p_failed, label %failed, label %small_done
+small_done:
+  ret ptr %p
+large:
+  %q = call ptr @rt_allocate(i64 %size)
+  %q_failed = icmp eq ptr %q, null
+  br i1 %q_failed, label %failed, label %large_done
+large_done:
+  ret ptr %q
+failed:
+  call void @rt_fail(ptr %err, i64 OUT_OF_MEMORY, i64 0, i64 0, i64 0)
+  ret ptr null
+}
+
+; Large buffers begin with a page, others seldom.
+define void @rt_drop(ptr %p) nounwind {
+  %a = ptrtoint ptr %p to i64
+  %rest = and i64 %a, PAGE_LESS_ONE
+  %page = icmp eq i64 %rest, 0
+  br i1 %page, label %large, label %small
+large:
+  call void @rt_release(ptr %p)
+  ret void
+small:
+  call void @free(ptr %p)
+  ret void
+}
+
+define void @rt_drop_all(ptr %pointers, i64 %count) nounwind {
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %step ]
+  %place = getelementptr inbounds ptr, ptr %pointers, i64 %k
+  %p = load ptr, ptr %place
+  %nothing = icmp eq ptr %p, null
+  br i1 %nothing, label %step, label %drop
+drop:
+  store ptr null, ptr %place
+  call void @rt_drop(ptr %p)
+  br label %step
+step:
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
+declare void @rt_fail(ptr, i64, i64, i64, i64)
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
@@ -269,7 +344,7 @@ def _memory() -> int:
 
 def _text() -> str:
     target = host.host()
-    text = pages.filled(RUNTIME, {"SLOTS": SLOTS, "LIMIT": _memory() // SHARE, "LARGE": LARGE}) + pages.text()
+    text = pages.filled(RUNTIME, WORDS | {"LIMIT": _memory() // SHARE}) + pages.text()
     return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}'
 
 
@@ -278,8 +353,9 @@ def _load() -> Any:
     data = host.machine(opt=0).emit_object(optimize.parse(_text()))
     jit = llvm.create_lljit_compiler(host.machine())
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
-    for name in ("rt_allocate", "rt_release", "rt_trim", "rt_kept", "rt_keep", "rt_forked"):
+    for name in (*EXPORTED, "rt_trim", "rt_kept", "rt_keep", "rt_forked"):
         builder.export_symbol(name)
+    builder.import_symbol("rt_fail", interrupts.address("rt_fail"))
     tracker = builder.link(jit, "tapeless.buffers")
     jit.detach()  # compiled code calls it to the very end of the process
     tracker.detach()

@@ -67,8 +67,9 @@ def compile_program(program: Program, level: int = 3, parts: Parts | None = None
         parts.expect(len(emitted.units))
     objects = tuple(at_once(partial(_object, emitted, level, times, parts), emitted.units))
     helpers = {name: products.guarded(name) for name in emitted.externals if products.is_guarded(name)}
-    if "rt_poll" in emitted.externals:
-        helpers["rt_poll"] = interrupts.object_code()
+    signals = [name for name in interrupts.EXPORTED if name in emitted.externals]
+    if signals:  # one object for all of them
+        helpers[signals[0]] = interrupts.object_code()
     return Native(program.name, emitted.text, objects, emitted.externals, helpers, times)
 
 

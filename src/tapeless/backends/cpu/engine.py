@@ -126,7 +126,7 @@ def resolve(name: str, helper: bytes | None = None) -> int | None:
     """The address of an external name; None when the process itself has it."""
     if name == "rt_parallel":
         return threads.address()
-    if name in ("rt_allocate", "rt_release"):
+    if name in buffers.EXPORTED:
         return buffers.address(name)
     if name in interrupts.EXPORTED:
         return interrupts.address(name, helper)

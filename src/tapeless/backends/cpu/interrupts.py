@@ -44,12 +44,29 @@ PERIOD = 100_000  # microseconds between two looks at signals
 INTERRUPTED = -2  # in place of the number of an error site
 FUTEX = {"x86_64": 202, "aarch64": 98}  # number of the system call
 WAIT, WAKE = 128, 129
-EXPORTED = ("rt_watched", "rt_poll", "rt_look", "rt_begin")
+EXPORTED = ("rt_watched", "rt_poll", "rt_look", "rt_begin", "rt_fail")
 OF_PYTHON = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")
 
 RUNTIME = """
 @word = internal global [16 x i64] zeroinitializer, align 128
 @main = internal global i64 0  ; the thread that runs signal handlers
+
+; Records an error unless another thread was first.
+define void @rt_fail(ptr %err, i64 %code, i64 %a, i64 %b, i64 %c) nounwind {
+  %pair = cmpxchg ptr %err, i64 0, i64 %code acq_rel monotonic, align 8
+  %first = extractvalue { i64, i1 } %pair, 1
+  br i1 %first, label %record, label %exit
+record:
+  %p1 = getelementptr inbounds i64, ptr %err, i64 1
+  store i64 %a, ptr %p1, align 8
+  %p2 = getelementptr inbounds i64, ptr %err, i64 2
+  store i64 %b, ptr %p2, align 8
+  %p3 = getelementptr inbounds i64, ptr %err, i64 3
+  store i64 %c, ptr %p3, align 8
+  br label %exit
+exit:
+  ret void
+}
 
 define ptr @rt_watched(ptr %err) nounwind {
   %me = call i64 @pthread_self()

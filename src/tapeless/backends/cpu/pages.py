@@ -16,8 +16,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 
-from tapeless.backends.llvm.heap import PAGE
-
+PAGE = 4096  # where large buffers begin
 HUGE, MADV_HUGEPAGE = 4 << 20, 14  # bytes for which large pages are worth a system call, as NumPy does it
 MARK = 0x7461_7065_6C65_7373  # no length of a block in the C library
 MAY_MOVE = 1  # for mremap
@@ -41,6 +40,7 @@ done:
 }
 
 declare void @free(ptr)
+declare ptr @aligned_alloc(i64, i64)
 declare i32 @madvise(ptr, i64, i32)
 """
 
@@ -157,7 +157,6 @@ define internal ptr @resize(ptr %p, i64 %size) nounwind {
   ret ptr %q
 }
 
-declare ptr @aligned_alloc(i64, i64)
 declare i64 @malloc_usable_size(ptr)
 """
 

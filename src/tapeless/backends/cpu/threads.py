@@ -196,6 +196,11 @@ define void @rt_hand_over(ptr %other) nounwind {
 
 define void @rt_parallel(ptr %fn, ptr %ctx, i64 %count, i64 %threads) nounwind {
 entry:
+  %some = icmp sgt i64 %count, 1
+  %allowed = icmp sgt i64 %threads, 1
+  %several = and i1 %some, %allowed
+  br i1 %several, label %divide, label %alone
+divide:
   %other = load ptr, ptr @stand_in
   %own = icmp eq ptr %other, null
   br i1 %own, label %ask, label %elsewhere

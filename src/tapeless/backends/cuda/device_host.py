@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.code import Code
-from tapeless.backends.llvm.heap import HELPER, OUT_OF_MEMORY
+from tapeless.backends.llvm.heap import OUT_OF_MEMORY, ROUTINE
 from tapeless.backends.llvm.writer import Module
 from tapeless.lower.ir.loopir import CHECK_RECORD
 
@@ -30,6 +30,7 @@ class DeviceHost(Code):
         """Memory of arrays comes from the device."""
         module.helper("tapeless.allocate", lambda: _allocate_helper(module))
         module.helper("tapeless.free", lambda: _free_helper(module))
+        module.helper("tapeless.release", _release_helper)
 
     def end(self) -> None:
         self.kernels_passed()
@@ -43,7 +44,7 @@ class DeviceHost(Code):
     def tested(self, code: str) -> None:
         """Leaves if the driver refused."""
         w = self.w
-        fail = self.module.helper("tapeless.fail", errors.fail_helper)
+        fail = errors.failing(self.module)
         bad, good = w.label("refused"), w.label("accepted")
         self.can_fail = True
         w.branch(w.let(f"icmp eq i32 {code}, 0"), good, bad)
@@ -72,10 +73,10 @@ class DeviceHost(Code):
 
 
 def _allocate_helper(module: Module) -> str:
-    fail = module.helper("tapeless.fail", errors.fail_helper)
+    fail = errors.failing(module)
     allocate = module.declare("cuMemAllocAsync", "i32 @(ptr, i64, ptr) nounwind")
     return f"""
-define internal noalias ptr @tapeless.allocate(i64 %count, i64 %each, ptr %err) {HELPER} {{
+define internal noalias ptr @tapeless.allocate(i64 %count, i64 %each, ptr %err) noinline {ROUTINE} {{
   %found = alloca ptr, align 8
   store ptr null, ptr %found, align 8
   %none = icmp slt i64 %count, 0
@@ -98,7 +99,7 @@ done:
 def _free_helper(module: Module) -> str:
     free = module.declare("cuMemFreeAsync", "i32 @(ptr, ptr) nounwind")
     return f"""
-define internal void @tapeless.free(ptr captures(none) %p) {HELPER} {{
+define internal void @tapeless.free(ptr captures(none) %p) noinline {ROUTINE} {{
   %nothing = icmp eq ptr %p, null
   br i1 %nothing, label %done, label %release
 release:
@@ -107,3 +108,23 @@ release:
 done:
   ret void
 }}"""
+
+
+def _release_helper() -> str:
+    """Frees a run of pointers."""
+    return """
+define internal void @tapeless.release(ptr %pointers, i64 %count) noinline cold nounwind {
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %place = getelementptr inbounds ptr, ptr %pointers, i64 %k
+  %p = load volatile ptr, ptr %place, align 8
+  call void @tapeless.free(ptr %p)
+  store volatile ptr null, ptr %place, align 8
+  %next = add nuw nsw i64 %k, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}"""

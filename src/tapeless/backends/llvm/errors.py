@@ -6,7 +6,8 @@ Takes the function being written. An error leaves by the label `failed`; the fir
 from __future__ import annotations
 
 from tapeless.backends.llvm.code import Code, emits
-from tapeless.backends.llvm.writer import LIKELY, REGISTER, UNLIKELY
+from tapeless.backends.llvm.writer import LIKELY, REGISTER, UNLIKELY, Module
+from tapeless.ir.target import Target
 from tapeless.ir.types import Const, DType
 from tapeless.lower.ir.loopir import CHECK_RECORD, Check
 
@@ -64,8 +65,7 @@ def warn_unless(code: Code, cond: str, number: int, args: list[tuple[DType, str]
 
 def record(code: Code, place: str, number: int, args: list[tuple[DType, str]]) -> None:
     operands = "".join(f", i64 {bits(code, dtype, arg)}" for dtype, arg in args) + ", i64 0" * (3 - len(args))
-    fail_function = code.module.helper("tapeless.fail", fail_helper)
-    code.w.do(f"call void {fail_function}(ptr {place}, i64 {number}{operands})")
+    code.w.do(f"call void {failing(code.module)}(ptr {place}, i64 {number}{operands})")
 
 
 def bits(code: Code, dtype: DType, value: str) -> str:
@@ -78,8 +78,14 @@ def bits(code: Code, dtype: DType, value: str) -> str:
     return w.let(f"{'zext' if dtype is DType.bool or dtype.is_unsigned else 'sext'} {REGISTER[dtype]} {value} to i64")
 
 
-def fail_helper() -> str:
-    """Records an error unless another thread was first."""
+def failing(module: Module) -> str:
+    """What records an error unless another thread was first: a GPU has its own, a CPU that of the run time (backends/cpu/interrupts.py)."""
+    if module.target.kind == Target.ptx:
+        return module.helper("tapeless.fail", _fail_helper)
+    return module.declare("rt_fail", "void @(ptr, i64, i64, i64, i64) cold nounwind")
+
+
+def _fail_helper() -> str:
     return """
 define internal void @tapeless.fail(ptr %err, i64 %code, i64 %a, i64 %b, i64 %c) noinline cold nounwind {
   %pair = cmpxchg ptr %err, i64 0, i64 %code acq_rel monotonic, align 8

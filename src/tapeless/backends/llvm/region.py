@@ -12,13 +12,11 @@ the error record in the first word of the context, and begins no other range.
 
 from __future__ import annotations
 
-from functools import partial
-
 from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.handover import Context
-from tapeless.backends.llvm.writer import REGISTER, Bounds, Module, Writer
+from tapeless.backends.llvm.writer import REGISTER, Bounds, Writer
 from tapeless.ir.types import DType, Var
 from tapeless.lower.ir.loopir import Buffer, For, Launch
 
@@ -70,25 +68,7 @@ def _write_function(code: Code, name: str, stm: For, first: str) -> str:
 
 def _call(code: Code, function: str, context: str, count: str, can_fail: bool) -> None:
     threads = code.value(code.shared.program.threads)[0]
-    launch = code.module.helper("tapeless.launch", partial(_launch_helper, code.module))
+    launch = code.module.declare("rt_parallel", "void @(ptr, ptr, i64, i64) nounwind")
     code.w.do(f"call void {launch}(ptr {function}, ptr {context}, i64 {count}, i64 {threads})")
     if can_fail:
         errors.leave_if_failed(code)
-
-
-def _launch_helper(module: Module) -> str:
-    runtime = module.declare("rt_parallel", "void @(ptr, ptr, i64, i64) nounwind")
-    return f"""
-define internal void @tapeless.launch(ptr %function, ptr %context, i64 %count, i64 %threads) noinline nounwind {{
-  %some = icmp sgt i64 %count, 1
-  %enough = icmp sgt i64 %threads, 1
-  %both = and i1 %some, %enough
-  br i1 %both, label %several, label %alone
-several:
-  call void {runtime}(ptr %function, ptr %context, i64 %count, i64 %threads)
-  ret void
-alone:
-  call void %function(ptr %context, i64 0, i64 %count)
-  ret void
-}}
-"""

@@ -13,11 +13,9 @@ has failed already, so that it depends on nothing that comes later; polls jump t
 
 from __future__ import annotations
 
-from functools import partial
-
 from tapeless.backends.llvm import flushing, heap
 from tapeless.backends.llvm.code import Code
-from tapeless.backends.llvm.writer import LIKELY, UNLIKELY, Module
+from tapeless.backends.llvm.writer import LIKELY, UNLIKELY
 from tapeless.ir.target import Target
 from tapeless.lower.ir.loopir import For, While
 from tapeless.lower.ir.walk import Block, walk
@@ -83,26 +81,5 @@ def _end(code: Code, given: int, given_count: int) -> None:
 
 def _release(code: Code, pointers: str, count: int) -> None:
     if count:
-        release = code.module.helper("tapeless.release", partial(_release_helper, code.module))
+        release = code.module.routine("tapeless.release", "rt_drop_all", "void @(ptr, i64) nounwind")
         code.w.do(f"call void {release}(ptr {pointers}, i64 {count})")
-
-
-def _release_helper(module: Module) -> str:
-    """Frees a run of pointers."""
-    free = module.helper("tapeless.free", partial(heap.free_helper, module))
-    return f"""
-define internal void @tapeless.release(ptr %pointers, i64 %count) noinline cold nounwind {{
-entry:
-  br label %loop
-loop:
-  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %place = getelementptr inbounds ptr, ptr %pointers, i64 %k
-  %p = load volatile ptr, ptr %place, align 8
-  call void {free}(ptr %p)
-  store volatile ptr null, ptr %place, align 8
-  %next = add nuw nsw i64 %k, 1
-  %more = icmp ult i64 %next, %count
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}"""

@@ -146,6 +146,10 @@ class Module:
             self._definitions[name] = text()
         return symbol(name)
 
+    def routine(self, own: str, name: str, text: str) -> str:
+        """The helper `own` where the module has one, or else a function of the run time, as `declare` takes it."""
+        return symbol(own) if own in self._definitions else self.declare(name, text)
+
     def add(self, name: str, header: str, body: str, internal: bool = False) -> None:
         """`name` as LLVM writes it."""
         self.functions.append(Defined(name, header, body, internal))

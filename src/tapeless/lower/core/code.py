@@ -227,7 +227,9 @@ class Code:
     def allocate_apart(self, dtype: DType, pieces: Atom, shape: Sequence[Atom], label: str = "buf") -> Loc:
         """An array for each piece; no two of them share a line of a cache, which threads would take from each other."""
         line = i64(LINE // dtype.bytes)
-        lines = self.let("floordiv", DType.i64, self.add(self.room(shape), i64(LINE // dtype.bytes - 1)), line, exact=True)
+        lines = self.let(
+            "floordiv", DType.i64, self.add(self.room(shape), i64(LINE // dtype.bytes - 1)), line, exact=True
+        )
         stride = self.mul(lines, line)
         whole = self.allocate(dtype, (pieces, stride), label)
         return Loc(whole.buffer, dtype, (pieces, *shape), (stride, *self.row_major(shape)), ordered=False)
