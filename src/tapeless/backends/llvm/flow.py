@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tapeless.backends.llvm.block_copies import as_call
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.tails import MASKED, SHORT, has_short_form
@@ -11,6 +12,8 @@ from tapeless.lower.ir.loopir import For, If, Tag, While
 
 @emits(For)
 def loop(code: Code, stm: For) -> None:
+    if as_call(code, stm):
+        return
     kind = REGISTER[stm.var.type.dtype]
     lo, hi = code.value(stm.lo)[0], code.value(stm.hi)[0]
 
