@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tapeless.backends.cpu.threads import MAX_THREADS
 from tapeless.backends.cuda.driver import driver
 from tapeless.backends.llvm.at_once import cores
 from tapeless.errors import DeviceError
+from tapeless.lower.core.schedule import MOST_THREADS
 
-THREADS = f"a number from 1 to {MAX_THREADS}"
+THREADS = f"a number from 1 to {MOST_THREADS}"
 # options that are given to no function
 DEFAULTS: dict[str, Any] = {
     "device": "cpu", "threads": None, "fastmath": False, "memory": None, "cache": True, "check": False, "unsafe": False,
@@ -27,17 +27,17 @@ DEFAULTS: dict[str, Any] = {
 def default_threads() -> int:
     given = os.environ.get("TAPELESS_THREADS")
     if given:
-        if not given.isdecimal() or len(given) > 9 or not 1 <= int(given) <= MAX_THREADS:
+        if not given.isdecimal() or len(given) > 9 or not 1 <= int(given) <= MOST_THREADS:
             raise ValueError(f"TAPELESS_THREADS={given!r}: it must be {THREADS}")
         return int(given)
-    return min(cores(), MAX_THREADS)
+    return min(cores(), MOST_THREADS)
 
 
 MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "device": (lambda x: isinstance(x, str), "the name of a device"),
     "threads": (
-        lambda x: x is None or (isinstance(x, int) and not isinstance(x, bool) and 1 <= x <= MAX_THREADS),
+        lambda x: x is None or (isinstance(x, int) and not isinstance(x, bool) and 1 <= x <= MOST_THREADS),
         THREADS,
     ),
     "memory": (lambda x: x is None or (isinstance(x, str) and bool(MEMORY.fullmatch(x))), "a size like '64MB'"),

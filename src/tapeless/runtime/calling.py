@@ -16,12 +16,12 @@ import numpy as np
 
 from tapeless import errors
 from tapeless.backends.cpu import interrupts
-from tapeless.backends.cpu.threads import MAX_THREADS
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.guards import guard
 from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree, View, view_maker
 from tapeless.ir import pytree
 from tapeless.ir.types import DType
+from tapeless.lower.core.schedule import MOST_THREADS
 from tapeless.lower.ir.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
 from tapeless.runtime import blas
 from tapeless.runtime.callbacks import with_callbacks
@@ -61,7 +61,7 @@ class Caller:
 
     def __init__(self, compiled: Compiled, specs: Sequence[Any], threads: int) -> None:
         self.compiled = compiled
-        self.threads = threads = max(1, min(threads, MAX_THREADS))
+        self.threads = threads = max(1, min(threads, MOST_THREADS))
         signature, binary = compiled.signature, compiled.binary
         self.specs = specs
         self.sizes = size_sources(signature)

@@ -32,9 +32,9 @@ import llvmlite.binding as llvm
 
 from tapeless.backends.cpu import interrupts, openmp
 from tapeless.backends.llvm import flushing, host, optimize
+from tapeless.lower.core.schedule import MOST_THREADS
 
 SHARES = 4  # ranges for each thread
-MAX_THREADS = 1024
 SPINS = 400  # about 20 us
 PAUSE = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.hint(i32 1)"}
 FUTEX = {"x86_64": 202, "aarch64": 98}  # numbers of the system call
@@ -214,7 +214,7 @@ ask:
   %p4 = getelementptr inbounds %job, ptr @job, i32 0, i32 4
   %left = getelementptr inbounds %job, ptr @job, i32 0, i32 5
   %generation = getelementptr inbounds %job, ptr @job, i32 0, i32 6
-  %few = call i64 @llvm.smin.i64(i64 %threads, i64 MAX_THREADS)
+  %few = call i64 @llvm.smin.i64(i64 %threads, i64 MOST_THREADS)
   %used = call i64 @llvm.smin.i64(i64 %few, i64 %count)
   %attempt = cmpxchg ptr @taken, i32 0, i32 1 acq_rel monotonic
   %won = extractvalue { i32, i1 } %attempt, 1
@@ -297,7 +297,7 @@ def _text() -> str:
     text = RUNTIME.replace("PAUSE_NAME", PAUSE[machine].replace(" 1", "")).replace("PAUSE", PAUSE[machine])
     text = text.replace("declare RESET", flushing.DECLARED[machine]).replace("RESET", flushing.RESET[machine])
     numbers = {"FUTEX": FUTEX[machine], "WAIT": WAIT, "WAKE": WAKE, "SPINS": SPINS, "SHARES": SHARES}
-    for name, number in (numbers | {"MAX_THREADS": MAX_THREADS, "PERIOD": 1000 * interrupts.PERIOD}).items():
+    for name, number in (numbers | {"MOST_THREADS": MOST_THREADS, "PERIOD": 1000 * interrupts.PERIOD}).items():
         text = text.replace(name, str(number))
     return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}'
 

@@ -130,6 +130,7 @@ class Lowerer:
         self.blas = ""
         self.notes: list[Note] = []
         self.owned: list[list[Buffer]] = [[]]
+        self.scratch: dict[tuple[DType, int], Buffer] = {}  # partial results of one sweep after the other
         self.in_target: dict[Var, Loc] = {}  # where arrays are made that a later update would have put there
 
     @cached_property

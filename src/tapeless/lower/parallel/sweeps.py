@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 
 from tapeless.ir.core import Atom, Lambda, Stm, Sweep, Var
-from tapeless.ir.types import Const, DType, const
+from tapeless.ir.types import Const, DType, Type, const
 from tapeless.ir.walk import free_in_lambda, refresh_lambda
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
+from tapeless.lower.core.schedule import MOST_THREADS
 from tapeless.lower.ir import loopir
+from tapeless.lower.ir.loopir import Buffer, Space
 from tapeless.lower.parallel.accumulators import with_private, worth_private
 from tapeless.lower.parallel.columns import reduces_columns, run_by_columns
 from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
@@ -142,8 +145,9 @@ def _cut(
     """One chunk per thread; partial results in memory, combined in order afterwards."""
     code = lo.code
     partial: list[list[Loc]] = []
+    numbers = count()
     for r in exp.reduces:
-        partial.append([code.allocate(ne.type.dtype, (pieces, *lo.dims(ne.type.shape)), "partial") for ne in r.neutral])
+        partial.append([_partial(lo, ne.type, pieces, next(numbers)) for ne in r.neutral])
     with code.loop(pieces, tag=lo.schedule.launched, label="piece") as t:
         lo.code.parallel = True
 
@@ -168,7 +172,18 @@ def _cut(
                 total.combine([code.inside(p, t) if p.rank > 1 else code.load(p, [t]) for p in ps])
     for ps in partial:
         for p in ps:
-            code.free(p.buffer)
+            if p.buffer.space is Space.heap:
+                code.free(p.buffer)
+
+
+def _partial(lo: Lowerer, type: Type, pieces: Atom, number: int) -> Loc:
+    """Memory for the partial results of all chunks: numbers on the stack, where all sweeps of a program share it."""
+    if type.shape:
+        return lo.code.allocate(type.dtype, (pieces, *lo.dims(type.shape)), "partial")
+    key = type.dtype, number
+    if key not in lo.scratch:
+        lo.scratch[key] = Buffer("partial", type.dtype, Space.stack, MOST_THREADS)
+    return Loc(lo.scratch[key], type.dtype, (pieces,), (ONE,))
 
 
 def _loop(
