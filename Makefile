@@ -8,6 +8,8 @@ BENCH := .venv/.stamp-bench
 PYTHON ?= python3
 TAPELESS_FUZZ_EXAMPLES ?= 5000
 export PYTHON
+# Tests start hundreds of processes, each of which would read all sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: demo test test-each test-all check fuzz soak bench-primal bench-grad bench-memory bench-calls bench-reversible bench-coarsening bench-breadth format clean help

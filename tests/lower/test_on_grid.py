@@ -322,6 +322,7 @@ def too_large(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
     return out, s
 
 
+@pytest.mark.sampled(2, each="f")
 @pytest.mark.parametrize("count", [0, 1, 5, 80])
 @pytest.mark.parametrize("f", [filtered, swinging, too_large], ids=lambda f: f.__name__)
 def test_linear_recurrences(f: Any, count: int) -> None:
@@ -329,6 +330,7 @@ def test_linear_recurrences(f: Any, count: int) -> None:
     assert count == 1 or any(isinstance(s, Barrier) for s in walk(program.body))  # a scan
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [filtered, swinging], ids=lambda f: f.__name__)
 def test_linear_recurrences_go_back_by_a_scan(f: Any) -> None:
     g = tp.grad(lambda x, y: np.sum(f(x, y)[0] ** 2) + f(x, y)[1], argnums=(0, 1))
