@@ -11,9 +11,10 @@ vector functions must be declared and kept, since nothing else mentions them. Th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from tapeless.backends.llvm.writer import PURE, REGISTER, Writer
+from tapeless.backends.llvm.writer import PURE, REGISTER, Writer, literal
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
 
@@ -56,7 +57,11 @@ def call_foreign(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str
     if w.target.kind == Target.ptx:
         if name not in LIBDEVICE:
             raise NotImplementedError(f"scipy.special.{name} on a GPU")
-        return call_libdevice(w, LIBDEVICE[name], dtype, args)
+        found = call_libdevice(w, LIBDEVICE[name], dtype, args)
+        if name != "gammaln":
+            return found
+        kind, lowest = REGISTER[dtype], literal(-math.inf, dtype)[0]  # which SciPy hands on
+        return w.select(w.let(f"fcmp oeq {kind} {args[0]}, {lowest}"), kind, lowest, found)
     single = dtype is DType.f32
     operands = [w.let(f"fpext float {arg} to double") for arg in args] if single else list(args)
     callee = w.module.declare(f"special_{name}", f"double @({'double, ' * len(args)}i32) {PURE}")
