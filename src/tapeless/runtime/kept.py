@@ -14,6 +14,7 @@ from tapeless.frontend import returned
 from tapeless.frontend.entry import Signature
 from tapeless.frontend.returned import Output
 from tapeless.frontend.source.origins import Row
+from tapeless.ir.core import Shown
 from tapeless.ir.span import Span
 from tapeless.ir.types import Const, DType, Type, Var
 from tapeless.lower.footprint import Outline
@@ -100,6 +101,6 @@ class Called:
 CODEC = Codec(
     [
         Binary, DeviceCode, Memory, ForCall, Called, Hidden, SizeOf, Signature, *get_args(Output), *returned.PARTS, Row, Inserted, Site, Span, DType, Type, Var, Const,
-        Outline, *get_args(Stm), Kernel, Buffer, Space, Tag, Pointer,
+        Outline, *get_args(Stm), Kernel, Buffer, Space, Tag, Pointer, Shown,
     ]
 )  # fmt: skip
