@@ -490,6 +490,7 @@ def test_cells_that_define_a_function_again() -> None:
 PROMPT = "import tapeless as tp\ndef f(x):\n    return x * x\n\nprint(tp.grad(f)(3.0))\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["-c", "stdin", "-i"])
 def test_functions_without_a_file(how) -> None:
     """Python 3.13 keeps what is typed; before, there is no source."""

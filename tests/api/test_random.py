@@ -41,6 +41,7 @@ def everything(key):
     )
 
 
+@pytest.mark.thorough
 def test_compiled_numbers_are_those_of_plain_python():
     agree(everything, KEY)
     for mine, plain in zip(tp.function(everything)(KEY), everything(KEY), strict=True):
@@ -84,6 +85,7 @@ def walk(scale, key, n):
     return x
 
 
+@pytest.mark.thorough
 def test_derivatives_draw_again():
     tp.check_grads(lambda s: walk(s, KEY, 20), (0.1,), order=1)
     assert tp.grad(walk)(0.1, KEY, 200) == pytest.approx(

@@ -191,6 +191,7 @@ assert buffers.kept() > 0 and buffers.trim() > 0 and buffers.kept() == 0
 """
 
 
+@pytest.mark.thorough
 def test_with_another_malloc(tmp_path) -> None:
     file = tmp_path / "other.py"
     file.write_text(WITH_ANOTHER_MALLOC)

@@ -116,6 +116,7 @@ def test_value_is_that_of_plain_python(case: Case, size: Any) -> None:
     close(found, expected, 1e-5 if single else 1e-11)
 
 
+@pytest.mark.thorough
 @CHOSEN
 def test_gradient_is_that_of_differences(case: Case, size: Any) -> None:
     given = case.make(size)

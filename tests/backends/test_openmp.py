@@ -81,6 +81,7 @@ def test_the_pool_serves_otherwise(run):
     assert run("everything(); print(threads.runtime())") == POOL
 
 
+@pytest.mark.thorough
 @needs_openmp
 @pytest.mark.parametrize("before", ["everything()", "pass"])
 def test_a_forked_child_has_the_pool(run, before):

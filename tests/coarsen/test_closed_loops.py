@@ -244,6 +244,7 @@ def test_prints_in_branches_are_printed(capfd: pytest.CaptureFixture[str]) -> No
     assert capfd.readouterr().out == "trip 0 7\ntrip 1 7\n"
 
 
+@pytest.mark.thorough
 def test_adjoints_are_added_in_branches() -> None:
     def f(a: float, b: float, x: np.ndarray) -> float:
         c = np.sin(0.25 + 1.0 / (2.0 + x[0] ** 2))

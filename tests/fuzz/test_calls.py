@@ -22,6 +22,7 @@ def test_wrong_slopes_are_seen() -> None:
     assert "differences" in slopes_differ(wrong, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", range(4))
 def test_values_of_the_same_programs(part: int) -> None:

@@ -20,6 +20,7 @@ def run(theme: str, few: int = 60, part: int | None = None) -> None:
     drawn(programs(theme), differs, few=few, part=part, refused_at_most=0.6)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(6, each="theme")
 @pytest.mark.parametrize("part", range(6))
 @pytest.mark.parametrize("theme", THEMES)

@@ -62,6 +62,7 @@ def run(theme: str, examples: int, **options: Any) -> None:
     assert seen["refused"] <= REFUSED_AT_MOST.get(theme, 0.3) * seen["programs"], seen
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(8, each="theme")
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("theme", THEMES)

@@ -55,12 +55,14 @@ def run_programs(theme: str, policies: int, few: int = 30, part: int | None = No
     drawn(programs(theme, 10), differs, few=few, part=part, refused_at_most=0.6)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", range(3))
 def test_the_same_nests(part: int) -> None:
     run_nests(2, 3, 4, part)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3, each="theme")
 @pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("theme", ["control", "arrays"])

@@ -395,6 +395,7 @@ class Generator:
         )
 
 
+@pytest.mark.thorough
 @settings(max_examples=300)
 @given(st.randoms(use_true_random=False))
 def test_generated_functions_round_trip(rng):

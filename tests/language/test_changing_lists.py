@@ -447,6 +447,7 @@ def test_derivatives_of_growing(f):
     tp.check_grads(lambda x: np.sum(f(x, 4)[0] ** 2), (1.5,))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [some_of_them, two_each, rows, pairs])
 def test_derivatives_of_growing_over_arrays(f):
     tp.check_grads(lambda a: np.sum(f(a)[0] ** 2), (X,))
@@ -697,6 +698,7 @@ def made_of_arrays(a):
     return np.array(l), len(list(range(len(a)))), sum(list(range(2 * len(a)))), a + [q for q in a]
 
 
+@pytest.mark.thorough
 def test_lists_in_lists():
     same(table_of, X)
     same(table_of_numbers, 3, 4)

@@ -63,6 +63,7 @@ def reads_another_name(u, n):
     return np.sum(u)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("n", range(5))
 @pytest.mark.parametrize("function", [by_a_step, called, another_name, three_around], ids=lambda f: f.__name__)

@@ -269,6 +269,7 @@ def test_a_test_that_is_reached():
     raises(ZeroDivisionError, stops_early, np.array([2.0, 0.0]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [reductions, rows_of_elements, arrays_of_elements, lists_of_lists])
 def test_derivatives_of_comprehensions(f):
     tp.check_grads(lambda a: np.sum(f(a)[0] ** 2), (X,))

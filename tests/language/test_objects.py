@@ -124,6 +124,7 @@ def test_methods_of_what_is_closed_over(method) -> None:
     np.testing.assert_allclose(tp.function(f)(X), f(X), rtol=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["predict", "loss", "parts", "__call__"])
 def test_gradients(method) -> None:
     tp.check_grads(getattr(Model(), method), (X,))

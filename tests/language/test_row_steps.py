@@ -248,6 +248,7 @@ def test_by_all_stages(function, size):
         assert compare(python, outcome) == "", stage
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", [shortest_paths, shortest_by_choice, widest_paths_in_place, next_row, weighted])
 def test_gradients_by_decisions(function):

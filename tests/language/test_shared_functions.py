@@ -146,6 +146,7 @@ DERIVATIVES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(10)
 @every_program
 @pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)

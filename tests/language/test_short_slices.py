@@ -55,6 +55,7 @@ def test_as_in_numpy(program, k):
         np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("program", [row_and_column, first, last, eliminated])
 def test_gradients(program):

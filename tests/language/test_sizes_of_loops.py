@@ -67,6 +67,7 @@ def test_programs(function, n):
     agree(function, X, n)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("function", [slices, sizes_and_counter, nested, with_continue], ids=lambda f: f.__name__)
 def test_gradients(function):
     def total(x):

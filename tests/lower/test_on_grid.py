@@ -270,6 +270,7 @@ def test_rows_that_elements_fill(count: int) -> None:
     run(filled_rows, count)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [softmax, gated, triangles, filled_rows], ids=lambda f: f.__name__)
 def test_their_gradients(f: Any) -> None:
     g = tp.grad(lambda x, y: np.sum(np.sin(f(x, y))), argnums=(0, 1))
@@ -287,6 +288,7 @@ def spreads(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.sqrt(np.sum((a - means[:, None]) ** 2, axis=1)) + np.max(np.abs(a), axis=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [3, 70])
 def test_rows_are_summed_by_several_threads(count: int) -> None:
     program = run(spreads, count)
@@ -322,6 +324,7 @@ def too_large(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
     return out, s
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(2, each="f")
 @pytest.mark.parametrize("count", [0, 1, 5, 80])
 @pytest.mark.parametrize("f", [filtered, swinging, too_large], ids=lambda f: f.__name__)

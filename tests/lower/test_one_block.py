@@ -113,6 +113,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradients(name: str) -> None:
     slope, args = tp.grad(LOSSES[name]), [RNG.normal(size=5), 3]
@@ -148,6 +149,7 @@ def test_a_wrong_index_is_an_error(f: Any) -> None:
     assert isinstance(outcome, Raised) and isinstance(outcome.error, IndexError)
 
 
+@pytest.mark.thorough
 def test_large_arrays_are_left_to_kernels_of_their_own() -> None:
     assert not blocks_of(run(lambda n: spring(np.ones(100_000), n)[1], (1,)))
 

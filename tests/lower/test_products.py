@@ -40,6 +40,7 @@ def close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=scale, atol=scale)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
 def test_sizes(dtype):
     for m, k, n in itertools.product(SIZES, SIZES, SIZES):

@@ -86,6 +86,7 @@ def gradient(f: Any) -> Any:
     return tp.grad(lambda x, n: np.sum(f(x, n) ** 2)).python
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_gradients(f: Any) -> None:
     (_, want), *others = outcomes(gradient(f), lambda: (np.linspace(-1, 1.5, 12), 5))

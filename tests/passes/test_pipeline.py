@@ -39,6 +39,7 @@ def test_each_pass_keeps_the_meaning(step: Pass) -> None:
         assert_same(f, g, random_arguments(seed))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("steps", [(TIDY,), (TIDY_FINALLY,)], ids=["usual", "final"])
 def test_all_passes_keep_the_meaning(steps: tuple[Repeated, ...]) -> None:
     for seed in SEEDS:

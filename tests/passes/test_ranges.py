@@ -875,6 +875,7 @@ def check_program(text, seed):
         assert earlier or repr(got) == repr(expected), (n, m, a, b, print_function(after))
 
 
+@pytest.mark.thorough
 @given(programs(), st.integers(0, 9))
 @settings(max_examples=80)
 def test_generated_programs_keep_their_meaning(text, seed):
@@ -891,6 +892,7 @@ def test_many_generated_programs_keep_their_meaning(text, seed):
 # -- the prover
 
 
+@pytest.mark.thorough
 @given(st.data())
 @settings(max_examples=200)
 def test_what_is_proved_holds(data):

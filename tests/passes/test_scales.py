@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def straight_lines(draw: st.DrawFn) -> Function:
     return Function("f", (), params, Body(tuple(b.stms), results))
 
 
+@pytest.mark.thorough
 @settings(max_examples=400, deadline=None)
 @given(straight_lines(), st.lists(st.sampled_from([0.3, -1.7, 5.0, 0.0, 1e3, -0.0]), min_size=3, max_size=3))
 def test_bits_stay(f: Function, point: list[float]) -> None:

@@ -45,6 +45,7 @@ def index_first(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return z * y + first
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [halves, in_a_loop, chain], ids=lambda f: f.__name__)
 def test_values_and_gradients(f: Any) -> None:
     (_, want), *others = outcomes(f, lambda: (X.copy(), Y.copy()))

@@ -57,6 +57,7 @@ def test_complex_numbers():
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_slopes():
     judge(
         lambda x, s: (

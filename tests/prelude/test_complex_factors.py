@@ -22,6 +22,7 @@ FACTORS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FACTORS)
 def test_slopes(name):
@@ -46,6 +47,7 @@ def projector(x):
     return np.sum((v @ np.conj(v.T)) * WEIGHTS).real
 
 
+@pytest.mark.thorough
 def test_equal_eigenvalues():
     """Note [Vectors that are not unique] of prelude/factorisations.py."""
     q = np.linalg.qr(SQUARE)[0]
@@ -70,6 +72,7 @@ def completed(x):
     return rest @ np.conj(rest.T), other @ np.conj(other.T), r, s, vt
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("x", [TALL.real.copy(), TALL], ids=["real", "complex"])
 def test_all_columns(x):
     judge(completed, x, order=0, rtol=1e-10, atol=1e-12)

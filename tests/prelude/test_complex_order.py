@@ -65,6 +65,7 @@ def test_order_of_arrays():
     judge(lambda z: (np.argsort(z), np.median(z), np.unique(z), np.ptp(z, axis=0), np.nanargmax(z)), Z, order=0)
 
 
+@pytest.mark.thorough
 def test_slopes():
     judge(lambda z: (np.exp2(z), np.expm1(z), np.log2(z), np.log1p(z)), Z, order=2)
     judge(

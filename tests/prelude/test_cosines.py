@@ -11,6 +11,7 @@ from tests.prelude.quick import unoptimized  # noqa: F401
 X = np.sin(np.arange(15.0) * 1.7 + 0.3).reshape(3, 5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("type", [1, 2, 3, 4])
 def test_values(type):
     def transforms(x):
@@ -24,6 +25,7 @@ def test_values(type):
     judge(transforms, X, order=0, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.thorough
 def test_other_numbers_and_more_axes():
     judge(lambda x: (scipy.fft.dct(x), scipy.fft.idst(x, 4)), X + 1j * X[::-1], order=0, rtol=1e-11)
     judge(lambda x: (scipy.fft.dct(x), scipy.fft.dst(x, 1)), X.astype(np.float32), order=0, rtol=1e-5, atol=1e-6)
@@ -36,6 +38,7 @@ def test_other_numbers_and_more_axes():
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("type", [1, 2, 3, 4])
 def test_slopes(type):

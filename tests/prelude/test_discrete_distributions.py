@@ -20,6 +20,7 @@ DISCRETE = {
 COUNTS = np.array([-INF, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 6.0, 7.0, 7.5, 8.0, 40.0, INF, NAN])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DISCRETE)
 def test_masses(name):
     shapes, points = DISCRETE[name]

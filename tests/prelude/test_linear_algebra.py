@@ -84,6 +84,7 @@ def test_values(name):
     judge(function, *args, order=0, rtol=1e-5 if name == "single precision" else 1e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["eigh", "svd", "qr"])
 def test_second_derivatives(name):

@@ -40,6 +40,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_slopes(name):

@@ -64,6 +64,7 @@ def same(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(2)
 @each_kind
 def test_values_and_gradients(kind):
@@ -133,6 +134,7 @@ def test_of_the_surroundings():
     np.testing.assert_allclose(tp.grad(lambda x: np.sum((held @ x) ** 2))(U), 2 * held.T @ (held @ U))
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(2)
 @each_kind
 def test_made_in_compiled_code(kind):

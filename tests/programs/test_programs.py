@@ -117,6 +117,7 @@ class Fitted(kalman.ConstantVelocity):
 tp.register_container(Fitted)
 
 
+@pytest.mark.thorough
 def test_kalman_slopes():
     value, slopes = tp.value_and_grad(Fitted.loglik)(Fitted(0.5, LOG_NOISE), measurements())
     close(value, filter_of(LOG_NOISE).loglik(measurements()))
@@ -220,6 +221,7 @@ def chain(gradient_of):
     return lambda momenta, uniforms: bayes.hmc(logp, gradient_of(logp), STATE, momenta, uniforms)
 
 
+@pytest.mark.thorough
 def test_bayes_chain():
     """The whole sampler compiled, gradients inside; judged by the sampler in plain Python with differences."""
     draws = rng().normal(size=(8, 4)), rng().uniform(size=8)
@@ -256,6 +258,7 @@ def test_viterbi_is_the_best_path():
     close(tp.function(viterbi.viterbi)(obs[:6], *tables)[1], max(scores))
 
 
+@pytest.mark.thorough
 def test_viterbi_slopes():
     obs, log_pi, log_A, log_B = markov()
     path, _ = viterbi.viterbi(obs, log_pi, log_A, log_B)
@@ -349,6 +352,7 @@ def trained(slopes_of, optimiser):
     return model, losses
 
 
+@pytest.mark.thorough
 def test_sgd():
     mine, losses = trained(tp.value_and_grad(loss), sgd.Momentum())
     plain, expected = trained(differences_of_loss, sgd.Momentum())
@@ -379,6 +383,7 @@ def image():
 KERNEL = np.outer([1.0, 2.0, 1.0], [1.0, 2.0, 1.0]) / 16
 
 
+@pytest.mark.thorough
 def test_masked_filter():
     pixels, mask = image()
     same(masked_filter.convolve, pixels, KERNEL)

@@ -130,6 +130,7 @@ def test_it_is_not_taken(program) -> None:
 # -- gradients
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(5)
 @loop.all
 def test_the_same_as_storing_everything(program) -> None:
@@ -171,6 +172,7 @@ def test_inside_of_a_loop() -> None:
         same(derived(0.7, n), stored(0.7, n))
 
 
+@pytest.mark.thorough
 def test_second_derivatives() -> None:
     inside = tp.grad(tp.grad(nonlinear, memory=f"{room(65)}B"), (0, 1))
     around = tp.hessian(nonlinear, (0, 1), memory="1kB")

@@ -133,6 +133,7 @@ def most_over(f, recover: str) -> dict[tuple[int, int], int]:
 BRANCHES = [two_in_a_branch, one_and_one_in_a_branch, one_in_each_arm]
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(8, each="f")
 @pytest.mark.parametrize("f", [sine, by_cells, two_loops, while_loop, nest, *BRANCHES])
 @pytest.mark.parametrize("recover", ["auto", "checkpoint", "checkpoint:3", "store"])

@@ -227,6 +227,7 @@ def test_by_the_grid_too():
     np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("recover", ["auto", "undo"])
 def test_a_large_array_with_few_updates_is_neither_stacked_nor_copied(recover):
     """A hundred thousand cells, of which iterations update a few: the whole array a thousand times would be 800 MB. One row
@@ -249,6 +250,7 @@ def test_no_array_is_copied_as_a_whole(case):
     assert all("part" in copy.reason for copy in tp.grad(f).explain(*args).copies)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", ["elimination", "pushed", "by slices", "insertion"])
 def test_budgets_hold(case):

@@ -133,6 +133,7 @@ def test_inside_of_other_loops_and_transforms() -> None:
         np.testing.assert_allclose(tp.hvp(f, (d,), (d,))[1], by_hand, rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "f, shape", [(shortest, (5, 5)), (of_two, (2, 70)), (by_sums, (2, 65)), (two_long_rows, (1, 70))]

@@ -101,6 +101,7 @@ def test_tests_of_the_program_stay() -> None:
         tp.grad(f)(D[0], keys, 4)
 
 
+@pytest.mark.thorough
 def test_strips_and_budgets() -> None:
     expected = tp.grad(floyd, recover="store")(D)
     for options in ({"recover": "checkpoint"}, {"recover": "checkpoint:3"}, {"memory": "125B"}, {"memory": "1KB"}):

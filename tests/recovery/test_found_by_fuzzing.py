@@ -40,6 +40,7 @@ def test_slices_of_varying_lengths_are_solved_for() -> None:
     assert disagreement(f, arguments, (0, 1), WAYS, (0, 1, 5)) == ""
 
 
+@pytest.mark.thorough
 def test_snapshots_of_loops_that_nobody_knows_the_length_of_count_nothing() -> None:
     """What the loop would log was counted in front of it, up to a number of trips that is found while it runs."""
 

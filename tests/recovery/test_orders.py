@@ -90,6 +90,7 @@ def test_second_order_with_a_budget(memory: str) -> None:
         same(hessian(0.7, 1.1, n), stored(0.7, 1.1, n), 1e-11)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("inner, outer", [("200B", None), (None, "2KB")])
 def test_gradient_of_a_gradient_with_a_budget(inner: str | None, outer: str | None) -> None:
     twice, plain = tp.grad(tp.grad(sine, memory=inner), memory=outer), tp.grad(tp.grad(sine))

@@ -189,6 +189,7 @@ def eliminated(a):
     return np.sum(np.log(np.abs(np.diag(a))))
 
 
+@pytest.mark.thorough
 def test_logs_that_loops_count_are_known_beforehand():
     g, plain = tp.grad(eliminated, memory="8kB"), tp.grad(eliminated)
     rng = np.random.default_rng(3)
@@ -213,6 +214,7 @@ def test_bounds_of_operations():
                 assert bounds[0] <= TABLE[op].numpy(np.int64(x), np.int64(y)) <= bounds[1], (op, boxes)
 
 
+@pytest.mark.thorough
 def test_a_later_call_that_takes_all_ways():
     """The first call decides something, the second one nothing: there is no end of programs for it."""
     triangle = next(p for p in loop.loops if p.function.__name__ == "triangle")

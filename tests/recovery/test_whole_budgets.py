@@ -80,6 +80,7 @@ def test_the_whole_call_stays_below_it(name, threads):
     assert fitted >= 2
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["heat", "swept"])
 def test_what_an_error_asks_for_is_enough_and_no_less(name):
@@ -114,6 +115,7 @@ def test_small_arrays_are_not_worth_a_refusal():
     np.testing.assert_allclose(tp.grad(f, memory="4kB")(x, 50), tp.grad(f)(x, 50), rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_explain_of_a_budget_that_is_too_small():
     report = tp.grad(heat, memory="1kB").explain(U, 0.1, 90)
     assert report.loops
@@ -204,6 +206,7 @@ def large_in_the_middle(u, n):
     return x
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [9, 1000])
 def test_iterations_in_the_middle_count(n):
     with pytest.raises(tp.RecoveryError, match="TP305"):

@@ -217,6 +217,7 @@ def test_functions_that_return_functions():
     tp.check_grads(with_factories, (1.3,))
 
 
+@pytest.mark.thorough
 def test_products_in_a_loop_over_what_they_multiply():
     def total(x):
         s = 0.0

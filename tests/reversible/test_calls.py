@@ -163,6 +163,7 @@ def test_gradients_need_no_second_condition():
     assert tp.grad(lambda x, y: undecided(x, y)[0], argnums=(0, 1))(1.0, 2.0) == (1.0, 3.0)
 
 
+@pytest.mark.thorough
 def test_reports_say_that_nothing_is_kept():
     def f(q, p, steps):
         return leap(q, p, force=lambda q: -q, steps=steps, h=0.1)[0][0]

@@ -150,6 +150,7 @@ def in_an_ancilla(x, y, *, n, m):
 ARRAYS = [cells, whole_arrays, calls, in_parallel]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("function", ARRAYS, ids=lambda f: f.__name__)
 def test_arrays(function):
     def loss(x, n, m):
@@ -272,6 +273,7 @@ def plainly(x, p, kinds, counts, sizes):
     return phases.unchecked(x, p, 0.0, kinds=kinds, counts=counts, sizes=sizes)[2]
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.floats(0.3, 3.0)), min_size=1, max_size=6),

@@ -42,6 +42,7 @@ def units(state):
     return [np.asarray(order(v.pattern)).tolist() if isinstance(v, tp.fixed43) else v for v in state]
 
 
+@pytest.mark.thorough
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(sums=True), st.integers(0, 2**32))
 def test_there_and_back_to_the_last_bit(tmp_path_factory, text, seed):
@@ -67,6 +68,7 @@ def test_there_and_back_to_the_last_bit(tmp_path_factory, text, seed):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 2**32))
 def test_there_and_back(tmp_path_factory, text, seed):

@@ -129,6 +129,7 @@ def known_embedding():
     return np.sqrt(2) * vectors[:, chosen]
 
 
+@pytest.mark.thorough
 def test_petersen_graph():
     x = known_embedding()
     for pairs, length in ((LINKED, math.sqrt(4 / 3)), (APART, math.sqrt(8 / 3))):
@@ -213,6 +214,7 @@ def test_mixture():
     assert start[0] == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["gmm_jacobian_d2_k2_n5_m0", "gmm_jacobian_d4_k3_n6_m2"])
 def test_gradient_of_mixture(name):
     x, parameters, m, gamma, wanted = mixture(name)

@@ -273,6 +273,7 @@ def test_leapfrog():
     assert q.tolist() == [1.0, 0.0]
 
 
+@pytest.mark.thorough
 def test_a_loop_of_reversible_calls_is_inverted():
     """In an ordinary function, by the planner's own choice."""
 

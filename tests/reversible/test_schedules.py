@@ -74,6 +74,7 @@ def lorenz(x, h=0.01):
     return x + h / 6.0 * (a + 2.0 * b + 2.0 * c + d)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("memory", [2, 5, 40])
 def test_treeverse_keeps_so_many_states(memory):
     def end(x, n):

@@ -171,6 +171,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("function", EVERYWHERE)

@@ -114,6 +114,7 @@ def is_gone(seen):
     return "\x1b[2K" in seen.rpartition(" of ")[2]
 
 
+@pytest.mark.thorough
 def test_a_terminal_sees_forward_and_backward(script):
     printed, seen = run(script, "gradient")
     assert printed.endswith("end\n")
@@ -130,6 +131,7 @@ def test_a_terminal_sees_forward_and_backward(script):
     assert is_gone(seen)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case, printed", [("error", "ValueError"), ("interrupt", "KeyboardInterrupt")])
 def test_it_is_gone_after_an_exception(script, case, printed):
     interrupt = (" of 1,000,000,000", lambda process: process.send_signal(signal.SIGINT))
@@ -139,11 +141,13 @@ def test_it_is_gone_after_an_exception(script, case, printed):
     assert is_gone(seen)
 
 
+@pytest.mark.thorough
 def test_of_nested_loops_the_outermost_is_shown(script):
     _, seen = run(script, "nested")
     assert {(name, total) for name, _, _, total in lines(seen)} == {("nested", 3000)}
 
 
+@pytest.mark.thorough
 def test_plain_python_too(script):
     printed, seen = run(script, "python")
     assert printed == "10\nend\n"
@@ -157,10 +161,12 @@ def test_two_calls_at_once(script):
     assert {(name, total) for name, _, _, total in lines(seen)} == {("wave", 20000)}
 
 
+@pytest.mark.thorough
 def test_it_can_be_turned_off(script):
     assert run(script, "python", TAPELESS_PROGRESS="0")[1] == ""
 
 
+@pytest.mark.thorough
 def test_pipes_stay_clean(script):
     for case in ("error", "python"):
         command = [sys.executable, script, case]

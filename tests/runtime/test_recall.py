@@ -203,6 +203,7 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_is_noticed(session, change):
@@ -467,6 +468,7 @@ def test_local_classes_are_traced(session):
         assert not recalled(g, 1.0)
 
 
+@pytest.mark.thorough
 def test_a_fresh_process_recalls(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

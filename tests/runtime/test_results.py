@@ -48,6 +48,7 @@ def test_a_dropped_result_gives_its_memory_to_the_next(f) -> None:
     np.testing.assert_array_equal(second, kept)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [doubled, longer])
 def test_results_in_use_keep_their_memory(f) -> None:
     x = np.ones(LENGTH)

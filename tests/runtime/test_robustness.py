@@ -57,6 +57,7 @@ def entries(directory: Path) -> list[Path]:
 # -- the disk cache
 
 
+@pytest.mark.thorough
 def test_a_fresh_process_finds_the_code(tmp_path):
     program, directory = tmp_path / "program.py", tmp_path / "cache"
     assert not run(program, directory)["hit"]
@@ -337,6 +338,7 @@ def test_fork_while_another_thread_runs_native_code():
     assert status == 0
 
 
+@pytest.mark.thorough
 def test_fork_while_another_thread_compiles():
     """A child has no other thread: locks that one held, LLVM's included, would never be free again."""
     made = lambda k: tp.function(lambda x: x * k, cache=False)
@@ -440,6 +442,7 @@ print("usable")
 """
 
 
+@pytest.mark.thorough
 def test_interrupt_while_compiling(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     program = tmp_path / "program.py"

@@ -28,6 +28,7 @@ def test_code_of_functions_that_are_gone_is_unloaded():
     assert mappings.used() < before + 50  # an object takes two at least
 
 
+@pytest.mark.thorough
 def test_code_of_functions_that_are_there_stays():
     kept = [made(k) for k in range(10)]
     for k, f in enumerate(kept):

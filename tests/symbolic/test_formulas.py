@@ -344,6 +344,7 @@ def expressions(depth):
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(expressions(3), st.floats(-2, 2), st.floats(-2, 2))
 def test_generated(tmp_path_factory, text, x, y):

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = str(Path(tapeless.__file__).parents[1])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script", ["draw-layers", "list-passes", "list-functions"])
 def test_is_up_to_date(script, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", SOURCE)
