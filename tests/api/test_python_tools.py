@@ -183,6 +183,7 @@ def test_classes_that_cannot_be_registered(cls, reason) -> None:
 # -- leaves without derivatives
 
 
+@pytest.mark.thorough
 def test_leaves_without_derivatives() -> None:
     def f(p):
         scale = 1.0 if p["kind"] == "plain" or p["none"] is None else 2.0

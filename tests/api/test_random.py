@@ -56,6 +56,7 @@ def test_threads_do_not_matter():
     np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.thorough
 def test_checked_arithmetic_does_not_overflow():
     np.testing.assert_array_equal(
         tp.function(lambda k: tp.random.uniform(k, (9,)), check=True)(KEY), tp.random.uniform(KEY, (9,))

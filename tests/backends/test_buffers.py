@@ -132,6 +132,7 @@ def test_errors_lose_nothing() -> None:
         assert buffers.kept() == kept
 
 
+@pytest.mark.thorough
 def test_callers_on_several_threads() -> None:
     problems: list[object] = []
 

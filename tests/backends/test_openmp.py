@@ -58,6 +58,7 @@ def run(tmp_path):
     return run
 
 
+@pytest.mark.thorough
 @needs_openmp
 def test_a_runtime_that_was_loaded_before_serves(run):
     assert is_runtime(run(f"ctypes.CDLL({RUNTIME!r}); everything(); print(threads.runtime())"))
@@ -77,6 +78,7 @@ def test_openmp_is_left_alone_when_told_so(run):
     assert run(f"ctypes.CDLL({RUNTIME!r}); everything(); print(threads.runtime())", TAPELESS_OPENMP="0") == POOL
 
 
+@pytest.mark.thorough
 def test_the_pool_serves_otherwise(run):
     assert run("everything(); print(threads.runtime())") == POOL
 

@@ -45,6 +45,7 @@ def read_inside(x, n):
     return a + b * c + d + e * f + s
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("length", [5, 8, 600])
 def test_pieces_inside_runs(monkeypatch, length) -> None:

@@ -90,6 +90,7 @@ def test_at_once_keeps_the_order_and_hands_problems_on(monkeypatch):
     assert at_once.at_once(fails, []) == []
 
 
+@pytest.mark.thorough
 def test_functions_are_compiled_by_several_threads_at_once(small_units):
     gradients = [tp.function(tp.grad(lambda x, n, k=k: waves(x, n) * k), cache=False) for k in range(1, 4)]
     found = {}

@@ -29,6 +29,7 @@ def test_values_of_the_same_programs(part: int) -> None:
     drawn(calls(), values_differ, few=10, part=part, refused_at_most=0.4)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", range(4))
 def test_slopes_of_the_same_programs(part: int) -> None:

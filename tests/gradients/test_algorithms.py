@@ -349,6 +349,7 @@ def relaxation_until_it_stands(a, b):
     return x
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @case.all
 def test_jacobian(program: Case) -> None:

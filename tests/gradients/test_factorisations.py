@@ -65,6 +65,7 @@ def squares(a, w):
     return np.sum(np.linalg.cholesky(a) ** 2 * w)
 
 
+@pytest.mark.thorough
 def test_second_derivatives_in_every_nesting():
     a, w = positive(4, 3), np.random.default_rng(4).standard_normal((4, 4))
     tp.check_grads(squares, (a, w), order=2)

@@ -43,6 +43,7 @@ def agree(got, expected, tolerance, place=""):
         assert type(got) is type(expected) and got == expected, place
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", VECTORS, ids=lambda p: p.stem)
 def test_vector(tool, path):

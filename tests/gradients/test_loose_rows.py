@@ -37,6 +37,7 @@ def once(x, w):
     return (np.tanh(x * w) * w).sum()
 
 
+@pytest.mark.thorough
 def test_run_again_for_slopes() -> None:
     gradient = tp.grad(tp.function(stepped, threads=1), argnums=(0, 1))
     assert rows(gradient, X, W, 3) == {"tanh": 1, "loose_tanh": 1, "sech2": 1, "cosh": 0}

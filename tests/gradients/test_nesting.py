@@ -171,6 +171,7 @@ def differences_of_gradients(f, x, h=1e-5):
     return np.array(rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_hessians_in_every_nesting(f) -> None:

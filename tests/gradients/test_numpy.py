@@ -250,6 +250,7 @@ RANK_2 = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 0.0], [3.0, 3.0, 3.0]])
 SINGULAR = [np.ones((2, 2)), np.zeros((1, 1)), np.zeros((2, 2)), RANK_2, np.outer(V[:3], V[:3]), np.zeros((4, 4))]
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("a", SINGULAR, ids=lambda a: f"{len(a)} rows, rank {np.linalg.matrix_rank(a)}")
 def test_determinants_of_singular_matrices(a):

@@ -230,6 +230,7 @@ LARGE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("f", LARGE)
 def test_enough_elements_for_threads(f, optimized) -> None:

@@ -202,6 +202,7 @@ def test_histogram_without_bins() -> None:
 # -- twice
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("at", [{}, {3: 0.0}, {3: 0.0, 4: 0.0}, {3: 1e-9}, {3: 0.0, 4: 0.0, 5: 0.0}])
 def test_second_derivatives(at) -> None:

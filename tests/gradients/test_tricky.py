@@ -198,6 +198,7 @@ def test_repeated_gathers() -> None:
     check(lambda x: x[first][second] ** 2, array(1, 2, 3, 4), jacobian=[[0, 4, 0, 0], [0, 4, 0, 0], [2, 0, 0, 0]])
 
 
+@pytest.mark.thorough
 def test_destination_also_used_before() -> None:
     keys = np.array([0, 1, 0])
 

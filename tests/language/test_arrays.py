@@ -59,6 +59,7 @@ def operators(x, y):
     return x + y, x - y, x * y, x / y, x**2, -x, abs(x), x < y, x == y, (x < y) & (y > 0), ~(x < y), x // y, x % y
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int32])
 def test_elementwise_operators(kind):
     x, y = np.array([7, -7, 3, 0], kind), np.array([2, 2, -2, 5], kind)
@@ -124,6 +125,7 @@ def reductions(m):
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_reductions():
     same(reductions, M)
     same(reductions, M.astype(np.float32) / 4)

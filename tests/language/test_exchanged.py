@@ -132,6 +132,7 @@ def the_larger_first(x, c):
     return a - b
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(15)
 @pytest.mark.parametrize("c", range(3))
 @pytest.mark.parametrize(

@@ -138,6 +138,7 @@ def test_as_in_python(function):
     assert repr(tp.function(function)(*PAIR)) == repr(function(*PAIR))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("function", [operators, methods, in_loops])
 def test_gradients(function):
     tp.check_grads(lambda v, w: sum(np.sum(np.asarray(x)) for x in _numbers(function(v, w))), PAIR)

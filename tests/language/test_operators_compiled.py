@@ -203,6 +203,7 @@ def counts(k, n):
     return tp.hist(lambda a, b: a + b, 0, n, k, np.ones(len(k), dtype=np.int64))
 
 
+@pytest.mark.thorough
 def test_hist_tuples_and_rows():
     same(hist_tuples, K, X)
     same(hist_rows, K[:4], M)
@@ -381,6 +382,7 @@ def parallel_temporary(x):
     return out
 
 
+@pytest.mark.thorough
 def test_prange():
     same(parallel_own_cells, X, M)
     same_values(parallel_sum, X, 6)

@@ -45,6 +45,7 @@ def array(kind):
     return np.array([1, 0, 2]).astype(kind)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("a", DTYPES)
 def test_arrays_with_arrays(a):
@@ -53,6 +54,7 @@ def test_arrays_with_arrays(a):
         same(compared, array(a), array(b))
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("a", DTYPES)
 def test_arrays_with_numbers(a):

@@ -39,6 +39,7 @@ def operands(dtype):
     return x, y
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", SMALL)
 @pytest.mark.parametrize("function", [arithmetic, order, mixed, combined], ids=lambda f: f.__name__)
@@ -145,6 +146,7 @@ def brightness(a, w):
     return np.sum((a / 255.0) ** w) + np.sum(a * w)
 
 
+@pytest.mark.thorough
 def test_derivatives_go_past_them():
     tp.check_grads(lambda w: brightness(IMAGE, w), (1.3,))
     with pytest.raises(tp.CompileError, match="TP301.*array of uint8: integers and truth values have no derivative"):

@@ -100,6 +100,7 @@ def run(f: Any, count: int) -> Any:
     return lowered.program
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [3, 40])
 @pytest.mark.parametrize("f", OPERATORS, ids=lambda f: f.__name__)
 def test_operators(f: Any, count: int) -> None:
@@ -181,6 +182,7 @@ def shared_by_rows(x: np.ndarray, y: np.ndarray) -> float:
     return np.sum(z**2) + np.sum(np.cos(cube))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("threads", [1, 7, 1 << 17])
 def test_gradients_by_what_rows_share(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summed, "THREADS", threads)
@@ -265,6 +267,7 @@ def changed(row: np.ndarray, by: float) -> np.ndarray:
     return row
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [3, 40])
 def test_rows_that_elements_fill(count: int) -> None:
     run(filled_rows, count)

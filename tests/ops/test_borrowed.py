@@ -180,6 +180,7 @@ def test_the_line_is_named():
     assert tp.grad(lambda x: scipy.special.jv(2, x))(1.0) == pytest.approx(scipy.special.jvp(2, 1.0))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["j1", "kve", "log_ndtr", "ndtri", "betainc", "ellipk", "erfcx", "dawsn"])
 def test_second_derivatives(name):
     _, lead, _ = CASES[name]

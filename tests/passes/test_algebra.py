@@ -103,6 +103,7 @@ def test_rules_on_results_of_operations_are_exact(op: str, dtype: DType) -> None
                     check(exp, result_type(op, exp.args), {t: made}, [x, y])
 
 
+@pytest.mark.thorough
 def test_selections_of_selections_are_exact() -> None:
     params = [Var(n, SCALAR[DType.bool]) for n in "cde"]
     known: list[Atom] = [*params, *(const(v, DType.bool) for v in (False, True))]

@@ -87,6 +87,7 @@ def f(n: i64) -> ([8]f64, [8]f64)
     assert copies(text)[0] == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("start", range(0, 400, 100))
 def test_random_programs_never_use_what_was_consumed(start):
     ran = 0

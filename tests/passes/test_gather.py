@@ -92,6 +92,7 @@ PLANE = """
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("term", ["neg e", "exp e", "mul u e"])
 def test_along_a_line(term: str) -> None:
     gathered(program(LINE.format(term)), 3)
@@ -220,6 +221,7 @@ def test_gradient_of_a_stencil(function, shape, threads) -> None:
     assert slope == pytest.approx(expected, rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.thorough
 def test_threads_share_the_rows() -> None:
     """A large one: chunks of rows, each cell by one thread, and the same cells in the same order."""
     x = np.random.default_rng(3).normal(size=(300, 280))

@@ -58,6 +58,7 @@ def test_the_same_results(program):
     agree(program, y, A, X, levels=(0, 3))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("program", PROGRAMS[:4], ids=lambda f: f.__name__)
 def test_gradients(program):
     tp.check_grads(lambda y, a, x: np.sum(program(y.copy(), a, x) ** 2), (np.linspace(-1.0, 1.0, 5), A, X), order=1)

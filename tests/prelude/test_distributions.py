@@ -118,6 +118,7 @@ def test_slopes_by_shapes(name):
         np.testing.assert_allclose(value(x, *given), np.sum(d.logpdf(x, *given) + d.pdf(x, *given)), rtol=2e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_ends_and_tails(name):

@@ -154,6 +154,7 @@ def test_equal_eigenvalues():
     np.testing.assert_allclose(tp.grad(lambda x: np.linalg.eigvalsh(x)[2])(twice), np.diag([0, 0, 1.0]), atol=1e-14)
 
 
+@pytest.mark.thorough
 def test_equal_and_zero_singular_values():
     turned = 2 * np.linalg.qr(STACK[0])[0]
     np.testing.assert_allclose(tp.grad(polar)(turned), differences(polar, turned), atol=1e-7)

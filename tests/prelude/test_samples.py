@@ -14,6 +14,7 @@ from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
 SAMPLE = np.array([[0.3, 1.2, 0.7, 2.9], [1.4, 0.2, 2.2, 0.9], [0.6, 3.1, 1.7, 0.4]])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", [0, 1, None])
 def test_samples(axis):
     check = agree if axis == 1 else partial(judge, order=0)

@@ -104,6 +104,7 @@ def test_ends():
     np.testing.assert_array_equal(slope(np.array([np.inf, 1.0, 1.0]), np.array([1.0, np.inf, 0.0])), [0, 0, 0])
 
 
+@pytest.mark.thorough
 def test_the_limit_of_students_distribution():
     """With endless degrees of freedom it is the normal one."""
     by_point = tp.grad(lambda t: np.sum(special.stdtr(np.inf, t)))

@@ -84,6 +84,7 @@ def test_values_and_gradients(kind):
     np.testing.assert_allclose(bent.data, expected, rtol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.coo_array], ids=lambda kind: kind.__name__)
 def test_entries_that_come_twice(kind):
     a = duplicated(kind)
@@ -153,7 +154,8 @@ def test_made_in_compiled_code(kind):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_threads(threads):
     a, x = sp.random_array((3000, 2000), density=0.01, format="csr", rng=RNG), RNG.normal(size=2000)
-    np.testing.assert_allclose(tp.function(lambda a, x: a @ x, threads=threads)(a, x), a @ x, rtol=1e-12)
+    error = np.abs(tp.function(lambda a, x: a @ x, threads=threads)(a, x) - a @ x)
+    assert np.all(error <= 1e-14 * (abs(a) @ abs(x)))  # terms cancel
     found = tp.grad(lambda a, x: np.sum((a @ x) ** 2), (0, 1), threads=threads)(a, x)
     np.testing.assert_allclose(found[1], 2 * a.T @ (a @ x), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found[0].data, 2 * np.repeat(a @ x, np.diff(a.indptr)) * x[a.indices], rtol=1e-10)

@@ -70,6 +70,7 @@ def cases():
     return [pytest.param(n, marks=pytest.mark.thorough if n in long else ()) for n in REAL_CASES]
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", cases())
 def test_values_and_slopes(name):
@@ -83,6 +84,7 @@ def test_transforms_of_rows():
     judge(lambda x: (tp.vmap(np.fft.rfft)(x), tp.vmap(np.fft.irfft)(x)), MATRIX, order=0, **TOLERANCE)
 
 
+@pytest.mark.thorough
 def test_halves_of_even_and_odd_length():
     """What is imaginary in the first number, and in the one in the middle, does not count."""
     for n in (1, 2, 3, 4, 5, 8, 9, None):

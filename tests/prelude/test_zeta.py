@@ -26,6 +26,7 @@ def test_values():
     judge(lambda x: (special.polygamma(2, x), special.zeta(2, x)), 0.75, order=0)
 
 
+@pytest.mark.thorough
 def test_slopes():
     tp.check_grads(lambda x: (special.polygamma(1, x), special.zeta(2.0, x)), (X,), order=1)
     tp.check_grads(lambda x: special.polygamma(2, x), (1.5,), order=2)

@@ -153,6 +153,7 @@ def test_gaussian_process():
     same_slopes(gaussian_process.neg_log_marginal_likelihood, THETA, X, y)
 
 
+@pytest.mark.thorough
 def test_gaussian_process_predictions():
     X, y = points()
     same(gaussian_process.predict, THETA, X, y, rng().normal(size=(4, 2)))
@@ -162,6 +163,7 @@ def test_gaussian_process_predictions():
 # -- the heat equation by Fourier modes
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [16, 15])
 def test_heat(n):
     u0, times = rng().normal(size=n), np.array([0.0, 0.01, 0.1])
@@ -169,6 +171,7 @@ def test_heat(n):
     same_slopes(heat.misfit, u0, observed, 0.1, times)
 
 
+@pytest.mark.thorough
 def test_heat_2d():
     u0 = rng().uniform(size=(6, 5))
     same_slopes(heat.final_energy, u0, 0.02)
@@ -181,6 +184,7 @@ def table():
     return rng().normal(size=(12, 4)) @ np.diag([3.0, 2.0, 1.0, 0.5]) + 1.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [pca.fit, pca.reconstruction_error, pca.largest_loading])
 def test_pca(f):
     same(f, table(), 2)
@@ -191,10 +195,12 @@ def test_pca_whitened():
     close(scores.std(axis=0, ddof=1), np.ones(2))
 
 
+@pytest.mark.thorough
 def test_pca_slopes():
     same_slopes(pca.explained_variance_ratio, table(), 2)
 
 
+@pytest.mark.thorough
 def test_pca_slopes_of_scores():
     same_slopes(lambda X: np.sum(pca.transform(X, 2, whiten=True)[0] ** 3), table())
 
@@ -270,6 +276,7 @@ def test_viterbi_slopes():
 # -- the Ising model: to the bit
 
 
+@pytest.mark.thorough
 def test_ising():
     mine, plain = tp.function(ising.simulate)(3, 8, 0.5, 12), ising.simulate(3, 8, 0.5, 12)
     close(mine, plain, rtol=0, atol=0)
@@ -392,6 +399,7 @@ def test_masked_filter():
     assert same(masked_filter.clip_outliers, pixels, mask, 1.2) > 0
 
 
+@pytest.mark.thorough
 def test_masked_filter_slopes():
     same_slopes(masked_filter.roughness, *image(), KERNEL)
 

@@ -207,6 +207,7 @@ def test_as_many_states_as_it_says(n: int) -> None:
     assert kept(nonlinear, 0.7, 1.1, n, memory=f"{enough - 1}B") == (math.ceil(n / m) + m) * 8
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(5)
 @loop.all
 def test_budgets_are_kept_to(program) -> None:
@@ -218,6 +219,7 @@ def test_budgets_are_kept_to(program) -> None:
                 continue
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [27, 65, 1000, 1001])
 def test_explain_says_it(n: int) -> None:

@@ -184,6 +184,7 @@ def test_every_budget_that_is_enough_gives_the_same(budget: int, recover: str) -
         same(derived(0.7, n), stored(0.7, n), 1e-12, f"{budget} bytes, {n} trips")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("budget", ["96B", "200B", "500B", "2KB"])
 def test_states_that_are_arrays(budget: str) -> None:
     derived, stored = tp.grad(of_an_array, memory=budget), tp.grad(of_an_array, recover="store")
@@ -248,6 +249,7 @@ def test_loops_that_keep_nothing_need_no_budget() -> None:
     assert tp.grad(total, memory="0B")(0.5, 9) == tp.grad(total)(0.5, 9)
 
 
+@pytest.mark.thorough
 def test_a_loop_around_is_told_apart_from_the_one_inside() -> None:
     derived, stored = tp.grad(nest, memory="160B"), tp.grad(nest, recover="store")
     for n in (0, 1, 2, 8, 9):

@@ -21,6 +21,7 @@ def test_always(program: Loop, recover: str) -> None:
     program.check(recover=recover)
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("memory", ["300B", "3KB"])
 @loop.all

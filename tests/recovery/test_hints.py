@@ -85,6 +85,7 @@ def test_the_loops_own_goes_first(of_all: str) -> None:
     check(inner_hint("undo"), inner_hint("auto"), recover=of_all)
 
 
+@pytest.mark.thorough
 def test_a_hint_under_a_budget() -> None:
     check(inner_hint("checkpoint"), inner_hint("auto"), memory="400B")
     check(outer_hint("recompute"), outer_hint("auto"), memory="400B")

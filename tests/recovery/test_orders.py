@@ -264,6 +264,7 @@ def test_nothing_is_printed_again(options, capfd) -> None:
     assert capfd.readouterr().out.splitlines() == [f"step {i}" for i in range(9)]
 
 
+@pytest.mark.thorough
 def test_as_it_is_shipped(optimized: None) -> None:
     """With LLVM's optimiser."""
     for options in ({"recover": "checkpoint"}, {"recover": "recompute"}, {"memory": "400B"}, {"memory": "1KB"}):

@@ -34,6 +34,7 @@ def two_arrays(a, outer, inner):
 SIZES = [(5, 4, 10), (3, 1, 7), (0, 2, 5), (2, 0, 5), (4, 3, 2), (2, 7, 4), (7, 1, 3)]
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(3, each="f")
 @pytest.mark.parametrize("outer, inner, n", SIZES)
 @pytest.mark.parametrize("f", [sweeps, two_arrays])

@@ -167,6 +167,7 @@ def test_arrays(function):
     assert tp.grad(loss)(np.zeros(0), 4, 20).shape == (0,)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("function", [side_by_side, side_by_side_in_ancillas], ids=lambda f: f.__name__)
 def test_each_iteration_of_a_parallel_loop(function):
     def loss(x, n, m):

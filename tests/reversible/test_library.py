@@ -156,6 +156,7 @@ def turned(x, angles):
     return x
 
 
+@pytest.mark.thorough
 def test_rotations():
     x, _ = there_and_back(rotations, X, ANGLES)
     assert np.linalg.norm(x) == pytest.approx(np.linalg.norm(X), rel=1e-15)
@@ -250,6 +251,7 @@ def test_leapfrog():
     same_gradients(reversible, plain, Q, P, 1.0, 0.1)
 
 
+@pytest.mark.thorough
 def test_forest_ruth():
     def energy(q, p):
         return np.sum(p**2) / 2 - 1 / np.sqrt(np.sum(q**2))

@@ -766,6 +766,7 @@ def test_work_grows_with_the_program(make, n, growth, tmp_path):
     assert large < growth * small
 
 
+@pytest.mark.thorough
 def test_deep_programs_can_be_looked_into(tmp_path):
     f = tp.function(written(tmp_path, long_chain(250)))
     assert f.ir(3.0, stage="core").count("if ") >= 250

@@ -165,6 +165,7 @@ def test_errors_name_the_line():
         assert compiled(X, 2) == 2.0
 
 
+@pytest.mark.thorough
 def test_errors_leave_nothing_behind():
     def scaled(a, k):
         return a * a[k]

@@ -10,12 +10,14 @@ from tapeless.runtime.peak import STATUS, peak_of
 SIZE = 32_000_000  # bytes
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not STATUS.exists(), reason="the system does not tell")
 def test_peak_of_a_call():
     memory, seconds = peak_of(lambda: np.ones(SIZE // 8).sum())
     assert memory == pytest.approx(SIZE, rel=0.2) and seconds > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not STATUS.exists(), reason="the system does not tell")
 def test_buffers_held_in_reserve_show_when_they_are_used_again():
     @tp.function(threads=1)

@@ -155,6 +155,7 @@ def test_plain_python_too(script):
     assert is_gone(seen)
 
 
+@pytest.mark.thorough
 def test_two_calls_at_once(script):
     """Each has its own words; one is shown at a time."""
     _, seen = run(script, "two threads")

@@ -407,6 +407,7 @@ print("usable")
 """
 
 
+@pytest.mark.thorough
 def test_interrupt_leaves_the_process_usable(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(INTERRUPTED, encoding="utf-8")

@@ -86,6 +86,7 @@ def test_an_error_inside_gives_blas_back():
         assert blas._users == 0
 
 
+@pytest.mark.thorough
 def test_products_from_several_threads():
     f = tp.function(lambda a, b: a @ b)
     a = np.random.default_rng(1).standard_normal((90, 90))

@@ -42,6 +42,7 @@ def test_code_of_functions_that_are_there_stays():
         np.testing.assert_array_equal(f(x), x * k + 0.5)
 
 
+@pytest.mark.thorough
 def test_no_room(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(mappings, "OFTEN", 1)

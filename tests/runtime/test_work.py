@@ -93,6 +93,7 @@ def run(script, *args, once_seen=None, **surroundings):
     return printed.decode(), seen.decode()
 
 
+@pytest.mark.thorough
 def test_a_terminal_shows_what_is_compiled_and_then_nothing(script):
     printed, seen = run(script, once_seen=("simplifying", lambda process: process.stdin.close()))
     assert printed.startswith("slope 0.9182")
