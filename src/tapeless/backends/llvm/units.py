@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tapeless.backends.llvm.writer import Defined, Module
 
-UNIT = 1000  # lines of a unit that is worth a module of its own
+UNIT = 400  # lines of a unit that is worth a module of its own
 MOST = 12  # units
 NODE = re.compile(r"!(\d+)")
 GLOBAL = re.compile(r'@(?:[\w.$-]+|"[^"]*")')
