@@ -34,7 +34,8 @@ from tapeless.errors import (
     ShapeError,
     TapelessError,
 )
-from tapeless.ir.pytree import register_container, tree_map
+from tapeless.ir.containers import register_container
+from tapeless.ir.pytree import tree_map
 from tapeless.reversible.dialect.support import Stack, stack
 from tapeless.reversible.dialect.words import ancilla, between, branch, compute, pop, push, rot, uncompute
 from tapeless.version import VERSION as __version__

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tapeless.ir.containers import register_leaf
 from tapeless.ir.pytree import (
     LEAF,
     TreeDef,
@@ -21,7 +22,6 @@ from tapeless.ir.pytree import (
     leaf_paths,
     ordered_like,
     paths,
-    register_leaf,
     tree_map,
     unflatten,
 )

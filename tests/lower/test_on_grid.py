@@ -328,7 +328,6 @@ def too_large(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(2, each="f")
 @pytest.mark.parametrize("count", [0, 1, 5, 80])
 @pytest.mark.parametrize("f", [filtered, swinging, too_large], ids=lambda f: f.__name__)
 def test_linear_recurrences(f: Any, count: int) -> None:

@@ -61,7 +61,7 @@ from tapeless.frontend.state.context import Captured, Context, Options, Watch
 from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.surroundings import from_python, python_function, transform_of
 from tapeless.frontend.state.values import Array, Cell, Scalar, Sequence_, Static, Value
-from tapeless.ir import pytree
+from tapeless.ir import containers, pytree
 from tapeless.ir.core import Body, Function
 from tapeless.ir.segments import Segment
 from tapeless.ir.span import Span
@@ -381,7 +381,7 @@ def _value(tree: Any) -> Value:
             return Sequence_(tuple(_value(v) for v in tree), "list")
         case dict():
             return Sequence_(tuple(_value(v) for v in tree.values()), "dict", tuple(tree))
-        case pytree.Opened(cls=cls, names=names, parts=parts):
+        case containers.Opened(cls=cls, names=names, parts=parts):
             return Sequence_(tuple(map(_value, parts)), "dataclass", names, cls)
     fields = tuple(f.name for f in dataclasses.fields(tree))
     return Sequence_(tuple(_value(getattr(tree, f)) for f in fields), "dataclass", fields, type(tree))

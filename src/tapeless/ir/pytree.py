@@ -1,45 +1,25 @@
 """Containers (pytrees): nested tuples, lists, dicts, NamedTuples, dataclasses and None, taken apart and put together.
 
 Takes any Python value; gives its leaves in a fixed order and a hashable `TreeDef` from which `unflatten` rebuilds it.
-Relies on nothing else of this package. All else is a leaf: arrays, strings, sets, other subclasses of tuple or dict, and
+What a container is, `containers.py` says. All else is a leaf: arrays, strings, sets, other subclasses of tuple or dict, and
 objects whose class was not given to `register_container`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any
+
+from tapeless.ir.containers import LEAF_TYPES, REGISTERED, Keys, container_of, kept_parts, original_class, register_leaf
 
 __all__ = [
-    "LEAF",
-    "Opened",
-    "TreeDef",
-    "broadcast_prefix",
-    "built",
-    "class_of",
-    "difference",
-    "flatten",
-    "for_tracing",
-    "is_registered",
-    "kept_leaves",
-    "kept_parts",
-    "leaf_paths",
-    "ordered_like",
-    "paths",
-    "register_container",
-    "register_leaf",
-    "register_stand_in",
-    "stand_in_of",
-    "tree_map",
-    "unflatten",
-    "when_met",
-]
+    "LEAF", "TreeDef", "broadcast_prefix", "class_of", "difference", "flatten", "for_tracing", "kept_leaves", "leaf_paths", "ordered_like",
+    "paths", "tree_map", "unflatten",
+]  # fmt: skip
 
-Keys = tuple[Hashable, ...]
 IsLeaf = Callable[[Any], bool]
-T = TypeVar("T")
 
 
 # Note [Order of leaves]
@@ -124,164 +104,7 @@ def _node(node_type: type | None, keys: Keys, children: tuple[TreeDef, ...]) -> 
     return found
 
 
-# --- the kinds of container -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """How one kind of container is taken apart (`keys` and `children`) and put together (`build`)."""
-
-    open: Callable[[Any], tuple[Keys, Sequence[Any]]]
-    build: Callable[[Keys, list[Any]], Any]
-
-
-def _open_dict(tree: dict[Any, Any]) -> tuple[Keys, list[Any]]:
-    return tuple(tree), list(tree.values())
-
-
-def _named_tuple(cls: type[Any]) -> Container:
-    names: tuple[str, ...] = cls._fields
-    return Container(lambda tree: (names, tree), lambda _, children: cls._make(children))
-
-
-def _dataclass(cls: type[Any]) -> Container:
-    names = tuple(f.name for f in fields(cls))
-
-    def build(_: Keys, children: list[Any]) -> Any:
-        # Not through __init__: the leaves may be gradients or stand-ins that a validating __post_init__ would refuse.
-        instance = object.__new__(cls)
-        for name, child in zip(names, children, strict=True):
-            object.__setattr__(instance, name, child)
-        return instance
-
-    return Container(lambda tree: (names, [getattr(tree, name) for name in names]), build)
-
-
-_CONTAINERS: dict[type, Container] = {
-    tuple: Container(lambda tree: ((), tree), lambda _, children: tuple(children)),
-    list: Container(lambda tree: ((), tree), lambda _, children: children),
-    dict: Container(_open_dict, lambda keys, children: dict(zip(keys, children, strict=True))),
-    NoneType: Container(lambda _: ((), ()), lambda _, __: None),
-}
-_LEAF_TYPES: set[type] = {int, float, complex, bool, str}  # grows with every class met, so that each is looked at once
-
-
-def register_leaf(cls: type[T]) -> type[T]:
-    """Declare a NamedTuple or dataclass a value rather than a container. Usable as a decorator."""
-    _CONTAINERS.pop(cls, None)
-    _LEAF_TYPES.add(cls)
-    return cls
-
-
 register_leaf(TreeDef)
-
-
-# Note [Registered classes]
-# Objects of a class that was registered are containers of named parts. Compiled code sees them as it sees dataclasses:
-# what it knows are names, values and a class with its methods. So the structure that is traced has another class in the
-# place of a registered one, which gives just that, as `Opened`; nobody else meets it. The class with the methods is the
-# registered one, or, of libraries, one that is written in the compiled language.
-_REGISTERED: dict[type, type] = {}  # by class, what stands for it while it is traced
-_STANDS_FOR: dict[type, type] = {}
-_STAND_INS: dict[
-    type, tuple[type, tuple[str, ...]]
-] = {}  # classes of libraries: the class with the methods, and the names
-_KEPT: dict[type, frozenset[str]] = {}  # parts that make up the structure: gradients have the same
-_WHEN_MET: dict[
-    str, Callable[[], object]
-] = {}  # what registers the classes of a library, by the beginning of their modules
-_WRITTEN_IN_PYTHON = 1 << 9  # a flag of such classes
-_HIDDEN = ("__tapeless_shared__",)  # ours, in the `__dict__` of an object
-
-
-def register_container(
-    cls: type[T],
-    flatten: Callable[[T], dict[str, Any]] | None = None,
-    unflatten: Callable[[dict[str, Any]], T] | None = None,
-) -> type[T]:
-    """Makes objects of a class containers of their attributes: as arguments of compiled functions, and in gradients, which
-    are objects of the same class. Usable as a decorator. Subclasses are registered for themselves.
-
-    `flatten(obj)` gives the attributes as a dict by name, `vars(obj)` if it is not given: compiled code knows the object
-    by these, and by what its class defines. `unflatten(attributes)` makes an object of such a dict; if it is not given a
-    new object gets them as they are, without `__init__`. Dataclasses and NamedTuples are containers without this.
-
-    Numbers and arrays are arguments like any others, so that objects with other numbers need no other code; texts and
-    functions are known at compile time. In a gradient None stands for what has no derivative: None itself, texts, ints,
-    truth values.
-    """
-    if not isinstance(cls, type):
-        raise TypeError(f"tp.register_container takes a class, not {cls!r}")
-    if is_dataclass(cls) or hasattr(cls, "_fields"):
-        raise TypeError(f"tp.register_container: '{cls.__name__}' is a container without that")
-    if not all(c.__flags__ & _WRITTEN_IN_PYTHON for c in cls.__mro__[:-1]):
-        raise TypeError(f"tp.register_container: '{cls.__name__}' inherits from a class that is not written in Python")
-    if not cls.__dictoffset__:
-        reason = f"objects of '{cls.__name__}' have no __dict__: leave __slots__ out, or make it a dataclass"
-        raise TypeError(f"tp.register_container: {reason}")
-
-    def opened(tree: Any) -> tuple[Keys, list[Any]]:
-        parts = vars(tree) if flatten is None else flatten(tree)
-        names = tuple(name for name in parts if name not in _HIDDEN)
-        return names, [parts[name] for name in names]
-
-    def put_together(keys: Keys, children: list[Any]) -> Any:
-        parts = {str(name): child for name, child in zip(keys, children, strict=True)}
-        return _instance(cls, parts) if unflatten is None else unflatten(parts)
-
-    _enter(cls, Container(opened, put_together), cls)
-    return cls
-
-
-@dataclass(frozen=True)
-class Opened:
-    """An object of a registered class while it is traced. Note [Registered classes]"""
-
-    cls: type
-    names: tuple[str, ...]
-    parts: tuple[Any, ...]
-
-
-def _enter(cls: type, container: Container, methods: type) -> None:
-    def for_the_front_end(keys: Keys, children: list[Any]) -> Opened:
-        return Opened(methods, tuple(map(str, keys)), tuple(children))
-
-    seen = type(cls.__name__, (), {"__module__": cls.__module__})
-    _LEAF_TYPES.discard(cls)
-    _CONTAINERS[cls] = container
-    _CONTAINERS[seen] = Container(container.open, for_the_front_end)
-    _REGISTERED[cls], _STANDS_FOR[seen] = seen, cls
-
-
-def register_stand_in(
-    cls: type,
-    stand_in: type,
-    names: tuple[str, ...],
-    flatten: Callable[[Any], list[Any]],
-    unflatten: Callable[[list[Any]], Any],
-    kept: tuple[str, ...] = (),
-) -> None:
-    """A class of a library, whose methods in compiled code are those of `stand_in`."""
-    container = Container(lambda tree: (names, flatten(tree)), lambda _, children: unflatten(children))
-    _enter(cls, container, stand_in)
-    _CONTAINERS[stand_in] = container  # of results
-    _STAND_INS[cls] = (stand_in, names)
-    _KEPT[cls] = _KEPT[stand_in] = frozenset(kept)
-
-
-def when_met(module: str, act: Callable[[], object]) -> None:
-    """`act` runs before an object of a class from that module, or from below it, is looked at for the first time."""
-    _WHEN_MET[module] = act
-
-
-def stand_in_of(cls: type) -> tuple[type, tuple[str, ...]] | None:
-    """What stands for a class of a library, and the names of its parts."""
-    return _STAND_INS.get(cls) if _container(cls) is not None else None
-
-
-def kept_parts(cls: type | None) -> frozenset[str]:
-    """The parts of a container that make up its structure, which gradients, tangents and `tree_map` leave as they are."""
-    return _KEPT.get(cls, frozenset()) if cls is not None else frozenset()
 
 
 def kept_leaves(treedef: TreeDef) -> list[bool]:
@@ -296,61 +119,17 @@ def kept_leaves(treedef: TreeDef) -> list[bool]:
     return found
 
 
-def _instance(cls: type[T], parts: dict[str, Any]) -> T:
-    made = object.__new__(cls)
-    vars(made).update(parts)
-    return made
-
-
-def is_registered(cls: type) -> bool:
-    return cls in _REGISTERED
-
-
 def for_tracing(tree: TreeDef) -> TreeDef:
     """The structure as the front end takes it: Note [Registered classes]."""
-    if not _REGISTERED or tree.node_type is None:
+    if not REGISTERED or tree.node_type is None:
         return tree
     children = tuple(map(for_tracing, tree.children))
-    return _node(_REGISTERED.get(tree.node_type, tree.node_type), tree.keys, children)
+    return _node(REGISTERED.get(tree.node_type, tree.node_type), tree.keys, children)
 
 
 def class_of(tree: TreeDef) -> type | None:
     """The class of a container, also of one for tracing."""
-    return tree.node_type if tree.node_type is None else _STANDS_FOR.get(tree.node_type, tree.node_type)
-
-
-def built(kind: str, cls: type | None, keys: Keys, children: list[Any]) -> Any:
-    """A container of this kind with these parts."""
-    match kind:
-        case "tuple":
-            return tuple(children)
-        case "list":
-            return children
-        case "dict":
-            return dict(zip(keys, children, strict=True))
-    assert cls is not None
-    if kind == "namedtuple":
-        return cls(*children)
-    container = _container(cls)
-    assert container is not None
-    return container.build(keys, children)
-
-
-def _container(cls: type) -> Container | None:
-    """The container of a class, or None where its instances are leaves."""
-    found = _CONTAINERS.get(cls)
-    if found is not None or cls in _LEAF_TYPES:
-        return found
-    for module in [m for m in _WHEN_MET if f"{cls.__module__}.".startswith(f"{m}.")]:
-        _WHEN_MET.pop(module)()
-        return _container(cls)
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        found = _CONTAINERS[cls] = _named_tuple(cls)
-    elif is_dataclass(cls):
-        found = _CONTAINERS[cls] = _dataclass(cls)
-    else:
-        _LEAF_TYPES.add(cls)
-    return found
+    return None if tree.node_type is None else original_class(tree.node_type)
 
 
 # --- taking apart and putting together --------------------------------------------------------------------------------
@@ -360,7 +139,7 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDe
     """The leaves of `tree` and its structure. Where `is_leaf(part)` is true, that part is kept whole."""
     # The arguments of nearly every call are a short tuple of plain values, and each call comes through here.
     if type(tree) is tuple and is_leaf is None and len(tree) <= _SMALL:
-        leaf_types = _LEAF_TYPES
+        leaf_types = LEAF_TYPES
         for part in tree:
             if type(part) not in leaf_types:
                 break
@@ -371,7 +150,7 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDe
 
 
 def _flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> TreeDef:
-    container = _container(type(tree))
+    container = container_of(type(tree))
     if container is None or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
         return LEAF
@@ -393,7 +172,7 @@ def _build(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
     if treedef.node_type is None:
         return next(leaves)
     children = [_build(child, leaves) for child in treedef.children]
-    container = _container(treedef.node_type)
+    container = container_of(treedef.node_type)
     assert container is not None, f"{treedef.node_type.__name__} was declared a leaf after it had been flattened"
     return container.build(treedef.keys, children)
 
@@ -429,7 +208,7 @@ def _beside(tree: Any, treedef: TreeDef, is_leaf: IsLeaf | None) -> list[Any] | 
     """What a tree has at each leaf of a structure, where None may stand for any part; None where it does not fit."""
     if tree is None:
         return [_ABSENT] * treedef.num_leaves
-    container = None if is_leaf is not None and is_leaf(tree) else _container(type(tree))
+    container = None if is_leaf is not None and is_leaf(tree) else container_of(type(tree))
     if container is None or treedef.node_type is None:
         return [tree] if container is None and treedef.node_type is None else None
     keys, children = container.open(tree)
@@ -441,7 +220,7 @@ def _beside(tree: Any, treedef: TreeDef, is_leaf: IsLeaf | None) -> list[Any] | 
 
 def ordered_like(tree: Any, treedef: TreeDef) -> Any:
     """`tree` with its dicts in the order of those of the structure, as far as their keys are the same."""
-    container = _container(type(tree))
+    container = container_of(type(tree))
     if container is None or type(tree) is not treedef.node_type:
         return tree
     keys, children = container.open(tree)
@@ -490,7 +269,7 @@ def difference(left: TreeDef, right: TreeDef, path: str = "") -> str:
 
 def broadcast_prefix(prefix: Any, treedef: TreeDef, path: str = "") -> list[Any]:
     """For each leaf of `treedef` the leaf of `prefix` at or above it. In `prefix`, None is a leaf like any other."""
-    container = None if prefix is None else _container(type(prefix))
+    container = None if prefix is None else container_of(type(prefix))
     if container is None:
         return [prefix] * treedef.num_leaves
     keys, children = container.open(prefix)

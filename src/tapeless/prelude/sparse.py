@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from tapeless.errors import ArgumentError
-from tapeless.ir import pytree
+from tapeless.ir import containers
 from tapeless.prelude.intrinsics import prange
 from tapeless.prelude.registry import refuse, stands_for
 
@@ -395,7 +395,7 @@ def _register(stand_in: type, original: type, names: tuple[str, str, str, str]) 
         inside = (data, places) if names[1] == "row" else (data, *places)
         return original(inside, shape=shape)
 
-    pytree.register_stand_in(original, stand_in, names, opened, built, kept=names[1:])
+    containers.register_stand_in(original, stand_in, names, opened, built, kept=names[1:])
 
 
 for _class in (csr_array, csc_array, coo_array, csr_matrix, csc_matrix, coo_matrix):

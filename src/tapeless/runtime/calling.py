@@ -19,7 +19,7 @@ from tapeless.backends.cpu import interrupts
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.guards import guard
 from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree, View, view_maker
-from tapeless.ir import pytree
+from tapeless.ir import containers
 from tapeless.ir.types import DType
 from tapeless.lower.core.schedule import MOST_THREADS
 from tapeless.lower.ir.loopir import CHECK_RECORD, INTERRUPT, RECORDS, Site
@@ -249,7 +249,7 @@ class Caller:
 
                 def build(results: Any, made: Any, leaves: Any) -> Any:
                     values = [p(results, made, leaves) for p in parts]
-                    return pytree.built(kind, cls, keys, values)
+                    return containers.built(kind, cls, keys, values)
 
                 return build
 

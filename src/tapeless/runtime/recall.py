@@ -31,7 +31,7 @@ from tapeless.frontend.source.marks import Unknown, tree_mark
 from tapeless.frontend.source.origins import UNRECORDED, Origin, Row, recalled
 from tapeless.frontend.state.context import Captured, Options, Watch
 from tapeless.frontend.state.values import Cell
-from tapeless.ir import pytree
+from tapeless.ir import containers, pytree
 from tapeless.ir.pytree import TreeDef
 from tapeless.runtime import cache
 from tapeless.runtime.kept import CODEC, Called, ForCall, Hidden, Memory
@@ -167,7 +167,7 @@ def _classes(origins: Sequence[Origin], tree: TreeDef) -> list[type]:
 
 def _is_container(cls: type) -> bool:
     named = issubclass(cls, tuple) and hasattr(cls, "_fields")
-    return named or dataclasses.is_dataclass(cls) or pytree.is_registered(cls)
+    return named or dataclasses.is_dataclass(cls) or containers.is_registered(cls)
 
 
 def _in_tree(tree: TreeDef) -> Iterator[type]:

@@ -37,6 +37,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tapeless.backends.llvm import flushing, host, optimize
+from tapeless.backends.llvm.errors import RECORDING
 from tapeless.backends.llvm.polls import CONVENTION
 from tapeless.lower.ir.loopir import INTERRUPT
 
@@ -50,23 +51,6 @@ OF_PYTHON = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "P
 RUNTIME = """
 @word = internal global [16 x i64] zeroinitializer, align 128
 @main = internal global i64 0  ; the thread that runs signal handlers
-
-; Records an error unless another thread was first.
-define void @rt_fail(ptr %err, i64 %code, i64 %a, i64 %b, i64 %c) nounwind {
-  %pair = cmpxchg ptr %err, i64 0, i64 %code acq_rel monotonic, align 8
-  %first = extractvalue { i64, i1 } %pair, 1
-  br i1 %first, label %record, label %exit
-record:
-  %p1 = getelementptr inbounds i64, ptr %err, i64 1
-  store i64 %a, ptr %p1, align 8
-  %p2 = getelementptr inbounds i64, ptr %err, i64 2
-  store i64 %b, ptr %p2, align 8
-  %p3 = getelementptr inbounds i64, ptr %err, i64 3
-  store i64 %c, ptr %p3, align 8
-  br label %exit
-exit:
-  ret void
-}
 
 define ptr @rt_watched(ptr %err) nounwind {
   %me = call i64 @pthread_self()
@@ -205,7 +189,7 @@ def _text() -> str:
     numbers = {"FUTEX": FUTEX[machine], "WAIT": WAIT, "WAKE": WAKE, "PERIOD": PERIOD}
     for name, number in (numbers | {"INTERRUPT": INTERRUPT, "CODE": INTERRUPTED}).items():
         text = text.replace(name, str(number))
-    return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}'
+    return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}{RECORDING.format(linkage="", name="rt_fail")}\n'
 
 
 @functools.cache

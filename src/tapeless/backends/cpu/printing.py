@@ -14,6 +14,8 @@ import sys
 
 import numpy as np
 
+from tapeless.ir.core import Shown
+
 ARGUMENT = re.compile("\x01([?bBhHiIqQfdcz])([^\x01]*)\x01")
 _kept: list[object] = []
 
@@ -36,7 +38,7 @@ def _format(text: bytes, slots: int) -> str:
         return read(code)
 
     def shown(match: re.Match[str]) -> str:
-        return match[2].format(value(match[1])) if match[2] else str(value(match[1]))
+        return Shown(0, match[2]).text(value(match[1]))
 
     return ARGUMENT.sub(shown, text.decode())
 

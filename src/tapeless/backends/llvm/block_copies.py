@@ -3,7 +3,8 @@
 `as_call` takes a loop and writes the call, or says that the loop is no such one. LLVM would find most of them itself, after passes
 over loops that take far longer.
 
-Iterations are independent, so runs of one buffer are apart or the same; then and only then either order of reads and writes will do.
+Iterations are independent of each other. So two runs of one buffer are apart, or they are the same run, and it does not matter that
+the loop writes a cell before it reads the next one, and the call may not.
 """
 
 from __future__ import annotations
@@ -80,4 +81,4 @@ def _address(code: Code, loop: For, buffer: Buffer, index: Atom) -> str:
     if start is not None and lo != "0":
         first = code.w.let(f"add nsw i64 {first}, {lo}")
     kind = f"[{buffer.dtype.bytes} x i8]"
-    return f"ptr align {min(buffer.dtype.bytes, 8)} {code.w.gep(kind, code.pointer(buffer), first)}"
+    return f"ptr align {buffer.dtype.real.bytes} {code.w.gep(kind, code.pointer(buffer), first)}"

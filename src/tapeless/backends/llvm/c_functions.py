@@ -60,7 +60,7 @@ def call_foreign(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str
         found = call_libdevice(w, LIBDEVICE[name], dtype, args)
         if name != "gammaln":
             return found
-        kind, lowest = REGISTER[dtype], literal(-math.inf, dtype)[0]  # which SciPy hands on
+        kind, lowest = REGISTER[dtype], literal(-math.inf, dtype)[0]  # there SciPy has the same, libdevice +inf
         return w.select(w.let(f"fcmp oeq {kind} {args[0]}, {lowest}"), kind, lowest, found)
     single = dtype is DType.f32
     operands = [w.let(f"fpext float {arg} to double") for arg in args] if single else list(args)

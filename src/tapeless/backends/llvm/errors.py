@@ -79,17 +79,20 @@ def bits(code: Code, dtype: DType, value: str) -> str:
 
 
 def failing(module: Module) -> str:
-    """What records an error unless another thread was first: a GPU has its own, a CPU that of the run time (backends/cpu/interrupts.py)."""
+    """What records an error: a GPU has its own, a CPU that of the run time (backends/cpu/interrupts.py)."""
     if module.target.kind == Target.ptx:
-        return module.helper("tapeless.fail", _fail_helper)
-    return module.declare("rt_fail", "void @(ptr, i64, i64, i64, i64) cold nounwind")
+        return module.helper("tapeless.fail", lambda: RECORDING.format(linkage="internal ", name="tapeless.fail"))
+    return module.declare("rt_fail", f"void @(ptr, i64, i64, i64, i64) cold {COLD}")
 
 
-def _fail_helper() -> str:
-    return """
-define internal void @tapeless.fail(ptr %err, i64 %code, i64 %a, i64 %b, i64 %c) noinline cold nounwind {
+COLD = "nounwind willreturn memory(argmem: readwrite)"
+# Nothing happens if another thread was first.
+RECORDING = (
+    "define {linkage}void @{name}(ptr %err, i64 %code, i64 %a, i64 %b, i64 %c) noinline cold "
+    + COLD
+    + """ {{
   %pair = cmpxchg ptr %err, i64 0, i64 %code acq_rel monotonic, align 8
-  %first = extractvalue { i64, i1 } %pair, 1
+  %first = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %first, label %record, label %exit
 record:
   %p1 = getelementptr inbounds i64, ptr %err, i64 1
@@ -101,4 +104,5 @@ record:
   br label %exit
 exit:
   ret void
-}"""
+}}"""
+)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from tapeless.backends.llvm import errors
 from tapeless.backends.llvm.code import Code, emits
-from tapeless.backends.llvm.writer import Module
 from tapeless.lower.ir.loopir import Alloc, Free, Give, Swap
 
 OUT_OF_MEMORY = -1
@@ -57,8 +56,5 @@ def write_give(code: Code, stm: Give) -> None:
 
 def free_slot(code: Code, slot: str) -> None:
     pointer = code.w.let(f"load ptr, ptr {slot}, align 8")
-    code.w.do(f"call void {freeing(code.module)}(ptr {pointer})")
-
-
-def freeing(module: Module) -> str:
-    return module.routine("tapeless.free", "rt_drop", f"void @(ptr captures(none)) {ROUTINE}")
+    drop = code.module.routine("tapeless.free", "rt_drop", f"void @(ptr captures(none)) {ROUTINE}")
+    code.w.do(f"call void {drop}(ptr {pointer})")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tapeless.frontend.data.arrays import read
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value
-from tapeless.ir import pytree
+from tapeless.ir import containers
 from tapeless.ir.types import Atom, Type, Var
 
 
@@ -47,10 +47,10 @@ def number_of(value: Value) -> Value:
 
 
 def kept_leaves(value: Value) -> list[bool]:
-    """Of each leaf, whether it belongs to the structure of its container: `pytree.kept_parts`."""
+    """Of each leaf, whether it belongs to the structure of its container: `containers.kept_parts`."""
     if not isinstance(value, Sequence_):
         return [False]
-    names = pytree.kept_parts(value.cls)
+    names = containers.kept_parts(value.cls)
     found: list[bool] = []
     for k, item in enumerate(value.items):
         found += [True] * len(leaves_of(item)) if names and value.keys[k] in names else kept_leaves(item)
@@ -65,7 +65,7 @@ def tangents_like(value: Value, leaves: Sequence[Value]) -> Value:
         number = number_of(v)
         if isinstance(number, Sequence_):
             items = tuple(build(item) for item in number.items)
-            kept = pytree.kept_parts(number.cls)
+            kept = containers.kept_parts(number.cls)
             if kept and all(item == Static(None) for k, item in zip(number.keys, items, strict=True) if k not in kept):
                 return Static(None)  # a structure of nothing
             return Sequence_(items, number.kind, number.keys, number.cls)

@@ -15,7 +15,7 @@ from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import BY_ID, Handler, register, when_imported
 from tapeless.frontend.state.values import Sequence_, Static, Value
-from tapeless.ir import pytree
+from tapeless.ir import containers
 from tapeless.prelude import registry
 
 
@@ -50,7 +50,7 @@ def _refuse(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
     ctx.fail("TP112", str(text[0]), *map(str, text[1:]))
 
 
-pytree.when_met("scipy.sparse", partial(importlib.import_module, "tapeless.prelude.sparse"))
+containers.when_met("scipy.sparse", partial(importlib.import_module, "tapeless.prelude.sparse"))
 BY_ID[id(registry.refuse)] = (registry.refuse, _refuse)
 for _library in registry.MODULES:
     if _library == "numpy":

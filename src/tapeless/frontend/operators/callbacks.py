@@ -19,7 +19,7 @@ from tapeless.frontend.source.foreign_arrays import array_of, is_foreign
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import operator
 from tapeless.frontend.state.values import Array, Builtin, Closure, Scalar, Sequence_, Static, Value
-from tapeless.ir import pytree
+from tapeless.ir import containers
 from tapeless.ir.core import Body, Function, Hist, Library, Scatter, Sweep
 from tapeless.ir.effects import runs_python
 from tapeless.ir.operands import regions
@@ -107,7 +107,7 @@ def _builder(ctx: Context, value: Value, numbers: Iterator[int]) -> Callable[[li
             return lambda parts: parts[k]
         case Sequence_(items=items, kind=kind, keys=keys, cls=cls):
             inner = [_builder(ctx, item, numbers) for item in items]
-            return lambda parts: pytree.built(kind, cls, keys, [build(parts) for build in inner])
+            return lambda parts: containers.built(kind, cls, keys, [build(parts) for build in inner])
         case Static(value=known):
             return lambda parts: known
         case Closure(python=python) | Builtin(python=python) if python is not None:

@@ -242,8 +242,8 @@ def _print(
             if isinstance(piece, str):
                 parts.append(piece)
             else:
-                how, atom = piece
-                parts.append(Shown(len(atoms), "" if how.field == "{}" else how.field))
+                field, atom = piece
+                parts.append(Shown(len(atoms), field))
                 atoms.append(atom)
     ctx.b.effect(Print((*parts, last), tuple(atoms)))
     return Static(None)
@@ -253,15 +253,16 @@ def _text_or_none(ctx: Context, name: str, value: Value | None, otherwise: str) 
     return text(ctx, f"print: {name}", None if value == Static(None) else value, otherwise)
 
 
-def _printed(ctx: Context, value: Value) -> list[str | tuple[Format, Atom]]:
+def _printed(ctx: Context, value: Value) -> list[str | tuple[str, Atom]]:
+    """Texts, and what is written by a field of `Shown`."""
     if isinstance(value, Array) and value.type.rank >= 1:
-        return [(Format(), read(ctx, value))]
+        return [("", read(ctx, value))]
     if isinstance(value, Scalar) and not isinstance(value.atom, Const):
-        return [(Format(), value.atom)]
+        return [("", value.atom)]
     if not isinstance(value, Scalar | Static | Text | Sequence_):
         ctx.fail(
             "TP101",
             f"{type_text(value)} cannot be printed from compiled code",
             "print numbers, arrays and strings.",
         )
-    return [p if isinstance(p, str) else (p[0], p[1].atom) for p in written(ctx, value)]
+    return [p if isinstance(p, str) else (p[0].field, p[1].atom) for p in written(ctx, value)]

@@ -29,7 +29,7 @@ from tapeless.frontend.state.context import Context, Watch, whole_number
 from tapeless.frontend.state.handlers import OPERATORS, call_value, find_handler
 from tapeless.frontend.state.refusals import is_library, refuse_call
 from tapeless.frontend.state.values import Array, Builtin, Closure, Scalar, Sequence_, SliceValue, Static, Value, weak
-from tapeless.ir import pytree
+from tapeless.ir import containers
 from tapeless.ir.node import node
 from tapeless.ir.types import FROM_NUMPY, const
 
@@ -131,7 +131,7 @@ def from_python(ctx: Context, origin: Origin, name: str) -> Value:
         return _method(ctx, origin, name)
     if is_foreign(value):
         return _foreign_array(ctx, origin, name)
-    found = pytree.stand_in_of(type(value))
+    found = containers.stand_in_of(type(value))
     if found is not None:  # of a library
         _watch_type(ctx, origin, name)
         items = tuple(from_python(ctx, reads.step(origin, "field", f), f"{name}.{f}") for f in found[1])

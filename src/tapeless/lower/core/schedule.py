@@ -27,7 +27,7 @@ class Schedule:
     apart: bool = False
 
 
-MOST_THREADS = 1024  # of a CPU that a program is run on
+MOST_THREADS = 1024  # of a CPU; programs have room for so many partial results, and are never called with more
 THREADS = Schedule(Tag.threads, chunks=True, each=False)
 ONE_THREAD = Schedule(Tag.threads, chunks=False, each=False)
 GRID = Schedule(Tag.grid, chunks=False, each=True, apart=True)
