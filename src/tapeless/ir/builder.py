@@ -176,7 +176,7 @@ class Builder:
 
     def inline(self, lam: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         """The body of a lambda here, with names of its own; its results."""
-        return self._here(apply_lambda(lam, args))
+        return self.splice(apply_lambda(lam, args))
 
     def call(
         self, name: str, args: Sequence[Atom], effects: bool, types: Sequence[Type] | None = None
@@ -191,9 +191,10 @@ class Builder:
 
     def inline_call(self, name: str, args: Sequence[Atom], effects: bool) -> tuple[Atom, ...]:
         """The body of a function here; its results."""
-        return self._here(in_place_of(self.functions[name], args, effects))
+        return self.splice(in_place_of(self.functions[name], args, effects))
 
-    def _here(self, body: Body) -> tuple[Atom, ...]:
+    def splice(self, body: Body) -> tuple[Atom, ...]:
+        """The statements of a body here, which are nowhere else; its results."""
         self.stms.extend(body.stms)
         self.made += len(body.stms)
         return body.results
@@ -204,10 +205,16 @@ class Builder:
         return self.bind(vars, If(cond, then, orelse))
 
     def map(
-        self, width: Dim, arrays: Sequence[Var], make: Callable[..., Iterable[Atom]], name: str = "m"
+        self,
+        width: Dim,
+        arrays: Sequence[Var],
+        make: Callable[..., Iterable[Atom]],
+        name: str = "m",
+        rows: Sequence[Var] = (),
     ) -> tuple[Var, ...]:
-        """`make(index, *rows)` gives the mapped results."""
-        params = [Var("i", I64), *(Var(a.name, a.type.row()) for a in arrays)]
+        """`make(index, *rows)` gives the mapped results. `rows`: of the last arrays, which are there already."""
+        own = arrays[: len(arrays) - len(rows)]
+        params = [Var("i", I64), *(Var(a.name, a.type.row()) for a in own), *rows]
         lam = self.lam(params, make)
         vars = [Var(name, Type(t.dtype, (width, *t.shape))) for t in lam.result_types]
         return self.bind(vars, Sweep(width, tuple(arrays), lam))

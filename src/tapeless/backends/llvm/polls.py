@@ -36,7 +36,6 @@ REST_OF_UNROLLED = re.compile(r"\.(epil|prol)\b")
 OFFSET = re.compile(r"^  (%[\w.$-]+) = (?:add|or|sub) (?:\w+ )*i64 (.*)$")
 CELL = re.compile(r"^  %[\w.$-]+ = getelementptr .*, i64 (%[\w.$-]+)$")
 
-FUNCTION = re.compile(r"^define [^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 TARGET = re.compile(r'label %([\w.$-]+|"[^"]*")')
 START = re.compile(r"^  (%\S+) = load volatile i64, ptr (%\S+), align 8")
 BRANCH = re.compile(r'^  br i1 (%[\w.$-]+), label %([\w.$-]+|"[^"]*"), label %([\w.$-]+|"[^"]*")')
@@ -52,8 +51,15 @@ METADATA = re.compile(r"^!(\d+) = ", re.MULTILINE)
 
 
 def add_polls(text: str) -> str:
-    likely = 1 + max((int(n) for n in METADATA.findall(text)), default=-1)
-    changed = FUNCTION.sub(lambda found: _Function(found, f", !prof !{likely}").polled(), text)
+    likely = 1 + max((int(n) for n in METADATA.findall(text, text.rfind("\n}\n") + 1)), default=-1)
+    parts: list[str] = []
+    done = 0
+    while (begin := text.find("\ndefine ", done)) >= 0:
+        body = text.index("{\n", begin) + 2
+        end = text.index("\n}", body) + 1
+        parts += [text[done:body], _Function(text[body:end], f", !prof !{likely}").polled()]
+        done = end
+    changed = "".join([*parts, text[done:]])
     if changed == text:
         return text
     return f'{changed}\n{DECLARED}!{likely} = !{{!"branch_weights", i32 {1 << 20}, i32 1}}\n'
@@ -125,27 +131,26 @@ class _Count:
 
 
 class _Function:
-    def __init__(self, found: re.Match[str], likely: str) -> None:
-        self.text, self.body, self.likely = found[0], found[1], likely
+    def __init__(self, body: str, likely: str) -> None:
+        self.body, self.likely = body, likely
         self.names = 0
 
     def polled(self) -> str:
         if "load volatile i64, ptr" not in self.body:
-            return self.text
+            return self.body
         self.blocks = _blocks(self.body)
         loops = self._loops()
         if not loops:
-            return self.text
+            return self.body
         self._find_start()
         self.works = {label: block.work() for label, block in self.blocks.items()}
         for loop in loops:
             self._poll(loop, loops)
         if not self.names:
-            return self.text
+            return self.body
         begin = self.blocks[self.start]
         begin.lines.insert(self.line + 1, f"  %tp.watched = call ptr @rt_watched(ptr {self.err})")
-        body = "\n\n".join(f"{b.label}:\n" + "\n".join(b.lines) for b in self.blocks.values())
-        return f"{self.text[: self.text.index('{') + 1]}\n{body}\n}}"
+        return "\n\n".join(f"{b.label}:\n" + "\n".join(b.lines) for b in self.blocks.values()) + "\n"
 
     def _find_start(self) -> None:
         """Note [Stopping]: the error record, and the way out."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
-from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data import scalars
 from tapeless.frontend.data.atoms import same_size
 from tapeless.frontend.data.classes import special
+from tapeless.frontend.data.maps import ScalarFunction, broadcast_shapes, map_nest, only_position, repeated
 from tapeless.frontend.state import layout
 from tapeless.frontend.state.captures import constants
 from tapeless.frontend.state.context import Context, type_text
@@ -27,12 +28,11 @@ from tapeless.frontend.state.values import (
     parts_of,
 )
 from tapeless.ir.builder import full_axes
-from tapeless.ir.core import Apply, At, Axis, Body, Range
-from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64, zero_of
+from tapeless.ir.core import At, Axis, Range
+from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64
 from tapeless.ops.promotion import promote
 from tapeless.symbolic.positions import Position
 
-ScalarFunction = Callable[..., Scalar]
 Convert = Callable[[Context, Atom, DType], Atom]
 
 
@@ -240,92 +240,26 @@ def shape_of(value: Value) -> tuple[Dim, ...]:
     return value.type.shape if isinstance(value, Array) else ()
 
 
-def broadcast_shapes(
-    ctx: Context, shapes: Sequence[tuple[Dim, ...]], what: str, repeat: bool = False
-) -> tuple[Dim, ...]:
-    """NumPy's rule; sizes known only at run time must be equal there (a size of 1 in an argument is known). `repeat`:
-    but for those of slices like x[k:k+1], which may be 1.
-    """
-    rank = max((len(s) for s in shapes), default=0)
-    result: list[Dim] = []
-    for k in range(rank):
-        dim: Dim = 1
-        sizes = [ctx.canon(s[k - rank]) for s in shapes if len(s) >= rank - k]
-        longer = [d for d in sizes if d != 1 and d not in ctx.short] if repeat else []
-        for d in sizes:
-            if isinstance(d, int) and d == 1:
-                continue
-            if longer and d in ctx.short:
-                repeated(ctx, d, longer[0], what)
-                continue
-            dim = d if isinstance(dim, int) and dim == 1 else same_size(ctx, dim, d, what)
-        result.append(dim)
-    return tuple(result)
-
-
-def repeated(ctx: Context, size: Dim, to: Dim, what: str) -> None:
-    """Tests that the size of a slice like x[k:k+1] is 1, or what it would be repeated to."""
-    d, n = ctx.size_atom(size), ctx.size_atom(to)
-    fits = atoms.apply(ctx, "or", atoms.apply(ctx, "eq", d, i64(1)), atoms.apply(ctx, "eq", d, n))
-    ctx.check(fits, "ShapeError", f"{what}: sizes {{0}} and {{1}} do not fit together", n, d)
-
-
-def _only(ctx: Context, array: Var, axes: Sequence[int]) -> Var:
-    """Without these axes of slices like x[k:k+1]: their only position; anything where there is none."""
-    places = [At(i64(0)) if k in axes else a for k, a in enumerate(full_axes(array.type.shape))]
-    if len(axes) < array.type.rank:
-        return ctx.b.index(array, places, array.name)
-    with ctx.b.region() as stms:
-        cell = ctx.b.index(array, places, array.name)
-    there: Atom = const(True, DType.bool)
-    for d in array.type.shape:
-        there = atoms.apply(ctx, "and", there, atoms.apply(ctx, "gt", ctx.size_atom(d), i64(0)))
-    arms = Body(tuple(stms), (cell,)), Body((), (zero_of(cell.type.dtype),))
-    return ctx.b.if_(there, *arms, [Var(array.name, cell.type)])[0]
-
-
-def elementwise(ctx: Context, function: ScalarFunction, operands: Sequence[Value], what: str = "operands") -> Value:
-    """`function` on each element of the broadcast operands."""
+def elementwise(
+    ctx: Context,
+    function: ScalarFunction,
+    operands: Sequence[Value],
+    what: str = "operands",
+    terms: Sequence[bool] = (),
+) -> Value:
+    """`function` on each element of the broadcast operands. `terms`: Note [Terms of an expression] of `maps`."""
     numeric = [as_numeric(ctx, v, what) for v in operands]
     if all(isinstance(v, Scalar) for v in numeric):
         return function(*numeric)
     shape = broadcast_shapes(ctx, [shape_of(v) for v in numeric], what, repeat=True)
     values = [read(ctx, v) if isinstance(v, Array) else v for v in numeric]
-    made = wrap(ctx, map_nest(ctx, function, values, shape))
+    made = wrap(ctx, map_nest(ctx, function, values, shape, terms))
+    for v, is_term in zip(numeric, terms, strict=False):
+        if is_term and isinstance(v, Array):  # nobody has it any more
+            del ctx.state.cells[v.cell]
     if isinstance(made, Array):
         made.cell.scattered = len(shape) > 1 and any_turned(numeric)
     return made
-
-
-def map_nest(ctx: Context, function: ScalarFunction, values: Sequence[Var | Scalar], shape: tuple[Dim, ...]) -> Var:
-    """Maps over `shape`; arrays of lower rank or size 1 are repeated."""
-    if not shape:
-        result = function(*(v if isinstance(v, Scalar) else Scalar(v) for v in values))
-        atom = result.atom
-        if isinstance(atom, Const):
-            return ctx.b.let(atom.type, Apply("identity", (atom,)), "t")
-        return atom
-    width = shape[0]
-    fixed: dict[int, Var | Scalar] = {}
-    moving: list[tuple[int, Var]] = []
-    for k, v in enumerate(values):
-        if isinstance(v, Scalar) or v.type.rank < len(shape):
-            fixed[k] = v
-        elif v.type.shape[0] == 1 and not (isinstance(width, int) and width == 1):
-            fixed[k] = ctx.b.row(v, i64(0), v.name)
-        elif v.type.shape[0] in ctx.short and ctx.canon(v.type.shape[0]) != ctx.canon(width):
-            row = _only(ctx, v, [0])
-            fixed[k] = row if row.type.shape else Scalar(row)
-        else:
-            moving.append((k, v))
-
-    def body(index: Var, *rows: Var) -> list[Atom]:
-        inner: list[Var | Scalar] = [fixed.get(k, v) for k, v in enumerate(values)]
-        for (k, _), row in zip(moving, rows, strict=True):
-            inner[k] = Scalar(row) if row.type.is_scalar else row
-        return [map_nest(ctx, function, inner, shape[1:])]
-
-    return ctx.b.map(width, [v for _, v in moving], body, "m")[0]
 
 
 def as_numeric(ctx: Context, value: Value, what: str) -> Scalar | Array:
@@ -446,7 +380,7 @@ def broadcast_to(ctx: Context, value: Scalar | Array, shape: tuple[Dim, ...], dt
         axes.append(place)
         keep.append(d)
     if short:
-        var = _only(ctx, var, short)
+        var = only_position(ctx, var, short)
         if not var.type.shape:
             return var
     if len(keep) != var.type.rank:

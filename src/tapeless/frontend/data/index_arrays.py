@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import (
     before_write,
-    broadcast_shapes,
     broadcast_to,
-    map_nest,
     read,
     shape_of,
     wrap,
     write,
 )
+from tapeless.frontend.data.maps import broadcast_shapes, map_nest
 from tapeless.frontend.data.slices import slice_of
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Scalar, SliceValue, Value

@@ -7,7 +7,7 @@ whose work is done elsewhere are in `BINARY`, which their modules fill.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from tapeless.frontend.data import atoms, scalars
@@ -30,12 +30,20 @@ def static_key(ctx: Context, value: Value) -> Any:
 
 
 Rule = TypeVar("Rule", bound=Callable[[Context, Value, Value], Value])
+NUMERIC = (Scalar, Array)
 BINARY: Rules[str, Callable[[Context, Value, Value], Value]] = Rules()
 binary_rule = BINARY.of
 
 
-def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
-    """A Python binary operator on any two values."""
+def binary_values(ctx: Context, name: str, a: Value, b: Value, terms: Sequence[bool] = ()) -> Value:
+    """A Python binary operator on any two values. `terms`: which of them is an operator's result."""
+    if not isinstance(a, NUMERIC) or not isinstance(b, NUMERIC):
+        return _of_others(ctx, name, a, b)
+    return BINARY[name](ctx, a, b) if name in BINARY else _of_numbers(ctx, name, a, b, terms)
+
+
+def _of_others(ctx: Context, name: str, a: Value, b: Value) -> Value:
+    """Where one of the values at least is no number and no array."""
     if isinstance(a, Sequence_) or isinstance(b, Sequence_):
         defined = operated(ctx, name, a, b)
         if defined is not None:
@@ -54,15 +62,20 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
             return Sequence_(a.items * b.atom.value, a.kind)
         ctx.fail("TP104", "the length of a list must be known at compile time", "use np.full or np.zeros.")
     if isinstance(b, Sequence_) and name == "Mult" and isinstance(a, Scalar):
-        return binary_values(ctx, name, b, a)
-    symbol = scalars.SYMBOLS[name]
+        return _of_others(ctx, name, b, a)
     if isinstance(a, Static) and isinstance(b, Static) and isinstance(a.value, str) and isinstance(b.value, str):
         if name == "Add":
             return Static(a.value + b.value)
     a, b = _large(ctx, a, b), _large(ctx, b, a)
     for v in (a, b):
-        if not isinstance(v, Scalar | Array | Sequence_) or (isinstance(v, Sequence_) and not _is_numpy(a, b)):
+        if not isinstance(v, NUMERIC) and not (isinstance(v, Sequence_) and _is_numpy(a, b)):
+            symbol = scalars.SYMBOLS[name]
             ctx.fail("TP104", f"unsupported operand types for {symbol}: {type_text(a)} and {type_text(b)}")
+    return _of_numbers(ctx, name, a, b)
+
+
+def _of_numbers(ctx: Context, name: str, a: Value, b: Value, terms: Sequence[bool] = ()) -> Value:
+    what = f"operands of {scalars.SYMBOLS[name]}"
     if isinstance(a, Array) and isinstance(b, Array) and a.type.dtype is b.type.dtype is DType.bool:
         name = {"Add": "BitOr", "Mult": "BitAnd"}.get(name, name)
         if name == "Sub":
@@ -72,7 +85,7 @@ def binary_values(ctx: Context, name: str, a: Value, b: Value) -> Value:
             ctx, lambda x: Scalar(atoms.apply(ctx, "sqrt", x.atom)), [a]
         )  # not np.power(a, 0.5), nor numbers
     b = _as_python_sees_it(a, b)
-    return elementwise(ctx, lambda x, y: scalars.binary(ctx, name, x, y), [a, b], f"operands of {symbol}")
+    return elementwise(ctx, lambda x, y: scalars.binary(ctx, name, x, y), [a, b], what, terms)
 
 
 def _is_numpy(*values: Value) -> bool:

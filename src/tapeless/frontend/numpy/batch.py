@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tapeless.frontend.data.arrays import broadcast_shapes, read, wrap
+from tapeless.frontend.data.arrays import read, wrap
 from tapeless.frontend.data.dimensions import outer_dims
+from tapeless.frontend.data.maps import broadcast_shapes
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Value
 from tapeless.ir.core import Sweep

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tapeless.frontend.data.arrays import cast, map_nest, read
+from tapeless.frontend.data.arrays import cast, read
 from tapeless.frontend.data.atoms import apply
+from tapeless.frontend.data.maps import map_nest
 from tapeless.frontend.numpy.elementwise import common_dtype
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Scalar

@@ -10,9 +10,10 @@ import ast
 from collections.abc import Callable, Sequence
 
 from tapeless.frontend.data.arguments import array, axes, dtype, dtype_of, flag, known, numeric
-from tapeless.frontend.data.arrays import broadcast_to, elementwise, map_nest, read
+from tapeless.frontend.data.arrays import broadcast_to, elementwise, read
 from tapeless.frontend.data.atoms import apply, convert, lazy_if, select
 from tapeless.frontend.data.dimensions import total_size
+from tapeless.frontend.data.maps import map_nest
 from tapeless.frontend.data.python_operators import binary_values, compare_values
 from tapeless.frontend.data.scalars import arithmetic, before
 from tapeless.frontend.numpy.batch import lanes_last, over_leading

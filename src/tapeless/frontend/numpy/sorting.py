@@ -7,9 +7,10 @@ search is written in the language, in `small_functions.py`.
 from __future__ import annotations
 
 from tapeless.frontend.data.arguments import array, axis, known, numeric, text, vector
-from tapeless.frontend.data.arrays import cast, elementwise, map_nest, read, write
+from tapeless.frontend.data.arrays import cast, elementwise, read, write
 from tapeless.frontend.data.atoms import apply, convert, same_size, select
 from tapeless.frontend.data.indexing import get_item
+from tapeless.frontend.data.maps import map_nest
 from tapeless.frontend.numpy import small_functions
 from tapeless.frontend.numpy.batch import along, lanes_back, lanes_last, over_leading
 from tapeless.frontend.numpy.library_calls import library, ordered, turned

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeless.frontend.data.arguments import array, axes, axis, dtype, known, numeric, optional_number, vector
-from tapeless.frontend.data.arrays import elementwise, map_nest
+from tapeless.frontend.data.arrays import elementwise
 from tapeless.frontend.data.atoms import apply, convert, same_size, select
 from tapeless.frontend.data.dimensions import total_size
+from tapeless.frontend.data.maps import map_nest
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.numpy.batch import along
 from tapeless.frontend.numpy.elementwise import divide

@@ -15,14 +15,13 @@ from tapeless.frontend.data.arguments import axis as axis_argument
 from tapeless.frontend.data.arguments import numeric, with_signature
 from tapeless.frontend.data.arrays import (
     before_write,
-    broadcast_shapes,
     broadcast_to,
     elementwise,
-    map_nest,
     read,
     shape_of,
     write,
 )
+from tapeless.frontend.data.maps import broadcast_shapes, map_nest
 from tapeless.frontend.numpy.batch import along
 from tapeless.frontend.numpy.elementwise import ScalarRule, rule_of
 from tapeless.frontend.numpy.reductions import all_, any_, max_, min_, prod, sum_

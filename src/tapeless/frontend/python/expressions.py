@@ -14,7 +14,7 @@ from tapeless.frontend.data.arguments import array, settled
 from tapeless.frontend.data.arrays import as_numeric, elementwise, note_point
 from tapeless.frontend.data.classes import special
 from tapeless.frontend.data.indexing import get_item
-from tapeless.frontend.data.python_operators import binary_values, compare_values, static_key, truth_of
+from tapeless.frontend.data.python_operators import BINARY, NUMERIC, binary_values, compare_values, static_key, truth_of
 from tapeless.frontend.numpy.indexed_objects import rule_of
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.constants import ConstantSet, constant
@@ -103,22 +103,44 @@ def _constant_of(ctx: Context, value: Any) -> Value:
 
 @expression(ast.BinOp)
 def _binary(ctx: Context, node: ast.BinOp) -> Value:
-    a, b = evaluated(ctx, lambda: [evaluate(ctx, node.left), evaluate(ctx, node.right)])
+    return _operator(ctx, node)[0]
+
+
+def _operator(ctx: Context, node: ast.BinOp) -> tuple[Value, bool]:
+    """Its value, and whether that is a new one: Note [Terms of an expression] of `maps`."""
+    since = len(ctx.changed)
+    (left, left_is_new), (right, right_is_new) = _operand(ctx, node.left), _operand(ctx, node.right)
+    a, b = current(ctx, [left, right], since)
+    name = type(node.op).__name__
+    if isinstance(a, NUMERIC) and isinstance(b, NUMERIC):
+        return binary_values(ctx, name, a, b, (left_is_new, right_is_new)), name not in BINARY
+    return _of_others(ctx, node.op, a, b), False
+
+
+def _of_others(ctx: Context, op: ast.operator, a: Value, b: Value) -> Value:
+    """An operator on values of which one at least is no number and no array."""
     if isinstance(a, Never) or isinstance(b, Never):
         return Never(None)
-    if isinstance(node.op, ast.Add) and (joined := joined_texts(a, b)) is not None:
+    if isinstance(op, ast.Add) and (joined := joined_texts(a, b)) is not None:
         return joined
     if isinstance(a, Array) and isinstance(b, Grown):
         b = rows(ctx, b)
     elif isinstance(a, Grown) and isinstance(b, Array):
         a = rows(ctx, a)
-    if isinstance(node.op, ast.BitOr) and _is_dict(a) and _is_dict(b):
+    if isinstance(op, ast.BitOr) and _is_dict(a) and _is_dict(b):
         return new_dict(ctx, {**pairs_of(ctx, "'|'", a), **pairs_of(ctx, "'|'", b)})
-    made = binary_values(ctx, type(node.op).__name__, a, b)
+    made = binary_values(ctx, type(op).__name__, a, b)
     plain = all(not isinstance(v, Sequence_) or v.cls is None for v in (a, b))
     if isinstance(made, Sequence_) and made.kind == "list" and made.ref is None and plain:
         return new_list(ctx, made.items)
     return made
+
+
+def _operand(ctx: Context, node: ast.expr) -> tuple[Value, bool]:
+    if not isinstance(node, ast.BinOp):
+        return evaluate(ctx, node), False
+    with ctx.at(node):
+        return _operator(ctx, node)
 
 
 def _is_dict(value: Value) -> bool:

@@ -30,8 +30,9 @@ def _body(body: Body, outside: Tests, order: dict[Var, int]) -> Body:
         match s.exp:
             case Apply(op="eq", args=(a, b)) if a.type == b.type == I64:
                 tests[s.vars[0]] = a, b
-    stms = _in_front(body.stms, tests)
-    uses = _last_uses(body, stms) if any(_tested(s, tests) for s in stms) else {}
+    any_tested = any(_tested(s, tests) for s in body.stms)
+    stms = _in_front(body.stms, tests) if any_tested else body.stms
+    uses = _last_uses(body, stms) if any_tested else {}
     same = Substitution({})
     out: list[Stm] = []
     for k, s in enumerate(stms):
