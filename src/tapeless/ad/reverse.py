@@ -162,11 +162,11 @@ class Reverse:
         """How many statements of a body keep something for the backward pass at a time: of a branch, those of one arm."""
         found = 0
         for s in body.stms:
-            if isinstance(s.exp, For | While):
+            if isinstance(s.exp, (For, While)):
                 found += self._involved(s)
             elif isinstance(s.exp, If):
                 found += max(self.sharers(s.exp.then), self.sharers(s.exp.orelse))
-            elif isinstance(s.exp, Sweep | WithAcc):
+            elif isinstance(s.exp, (Sweep, WithAcc)):
                 found += any(self.sharers(r.body) for r in regions(s.exp))
         return found
 

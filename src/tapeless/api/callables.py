@@ -47,11 +47,11 @@ def is_callable_object(called: Any) -> bool:
     """Whether it can be compiled without being a function: what the package makes, methods, partial functions, what
     `functools.lru_cache` makes, objects with a `__call__`.
     """
-    if isinstance(called, types.FunctionType | type | types.BuiltinFunctionType) or not callable(called):
+    if isinstance(called, (types.FunctionType, type, types.BuiltinFunctionType)) or not callable(called):
         return False
     if peek(called, "__tapeless__") or hasattr(type(called), "__tapeless_handler__"):
         return True
-    if isinstance(called, types.MethodType | functools.partial | functools._lru_cache_wrapper):
+    if isinstance(called, (types.MethodType, functools.partial, functools._lru_cache_wrapper)):
         return True
     own = inspect.getattr_static(type(called), "__call__")
     return isinstance(own, types.FunctionType) or isinstance(peek(own, "python"), types.FunctionType)

@@ -96,7 +96,7 @@ def compare(
     names: Sequence[str] = (),
 ) -> list[Entry]:
     """All that `check_grads` looks at; `names` are what the arguments are called, where the function does not say."""
-    if not isinstance(args, tuple | list):
+    if not isinstance(args, (tuple, list)):
         raise TypeError("tp.check_grads takes a tuple of arguments: tp.check_grads(f, (x,))")
     if type(order) is not int or order < 1:
         raise ValueError(f"tp.check_grads: order is 1 or more, not {order!r}")
@@ -275,7 +275,9 @@ class _Check:
 
 
 def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, float | complex) or (isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "fc")
+    return isinstance(leaf, (float, complex)) or (
+        isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "fc"
+    )
 
 
 def _parts(leaf: Any) -> Any:

@@ -149,7 +149,7 @@ def _family(name: str, doc: str, extra: tuple[str, ...] = ()) -> Family:
         checked_function(name, f)
         plans = plans_of(memory, recover)
         numbers = (argnums,) if isinstance(argnums, int) else argnums
-        if not isinstance(numbers, tuple | list) or not all(type(k) is int for k in numbers):
+        if not isinstance(numbers, (tuple, list)) or not all(type(k) is int for k in numbers):
             raise TypeError(f"argnums of tp.{name} is an int or a tuple of ints, not {argnums!r}")
         chosen = {"argnums": argnums if isinstance(argnums, int) else tuple(numbers), "has_aux": has_aux, **plans}
         chosen |= {key: options[key] for key in extra if key in options}

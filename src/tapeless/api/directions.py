@@ -138,7 +138,7 @@ def vjp(
 
 
 def _directed(name: str, f: Any, run: Derived, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(f"tp.{name} takes a tuple of arguments and a tuple of tangents: tp.{name}(f, (x,), (v,))")
     args, back = with_numpy(f, tuple(primals))
     found: tuple[Any, Any] = back(run(args, _without_constants(f, args, with_numpy(f, tuple(tangents))[0])))
@@ -184,16 +184,16 @@ def _named(function: Any, path: str) -> str:
 
 
 def _is_constant(leaf: Any) -> bool:
-    if isinstance(leaf, np.ndarray | np.generic):
+    if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind in "iub"
-    return isinstance(leaf, int | str | bytes)
+    return isinstance(leaf, (int, str, bytes))
 
 
 def _is_zero(tangent: Any) -> bool:
     """None and JAX's float0 count as zero."""
     if tangent is None or str(getattr(tangent, "dtype", "")) == "[('float0', 'V')]":
         return True
-    return isinstance(tangent, int | float | np.ndarray | np.generic) and not np.any(tangent)
+    return isinstance(tangent, (int, float, np.ndarray, np.generic)) and not np.any(tangent)
 
 
 def jvp(

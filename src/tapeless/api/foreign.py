@@ -61,7 +61,7 @@ class Taken:
     def _leaf(self, value: Any) -> Any:
         if id(value) in self.given:
             return self.given[id(value)]
-        if self.make is None or not isinstance(value, np.ndarray | np.generic):
+        if self.make is None or not isinstance(value, (np.ndarray, np.generic)):
             return value
         return self.make(np.asarray(value))
 

@@ -356,7 +356,7 @@ function.__tapeless__ = "function"  # type: ignore[attr-defined]
 
 def _refused(python: Any, options: dict[str, Any]) -> Exception | None:
     """What is wrong with the arguments of tp.function."""
-    if isinstance(python, staticmethod | classmethod | property):
+    if isinstance(python, (staticmethod, classmethod, property)):
         kind = type(python).__name__
         reason = f"tp.function compiles Python functions, not a {kind}"
         return CompileError(reason, code="TP107", hint=f"write @{kind} above @tp.function.")

@@ -172,11 +172,11 @@ class Vmapped:
     def __init__(self, f: Function, in_axes: Any, out_axes: Any) -> None:
         if isinstance(in_axes, list):  # JAX takes a list here too
             in_axes = tuple(in_axes)
-        if in_axes is not None and not isinstance(in_axes, int | np.integer | tuple):
+        if in_axes is not None and not isinstance(in_axes, (int, np.integer, tuple)):
             raise TypeError(f"tp.vmap: in_axes is an integer, None or a tuple, not {in_axes!r}")
         for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
             for axis in flatten(axes)[0]:
-                if not isinstance(axis, int | np.integer):
+                if not isinstance(axis, (int, np.integer)):
                     raise TypeError(f"tp.vmap: {name} holds integers and None, not {axis!r}")
         self.f, self.in_axes, self.out_axes = f, in_axes, out_axes
         self.__name__ = f"vmap({getattr(f, '__name__', 'f')})"
@@ -407,7 +407,7 @@ def _plain(f: Function) -> Function:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _snapshot(tree: Any) -> Any:

@@ -84,7 +84,7 @@ def _place(function: Any) -> tuple[Table, tuple[Any, ...]] | None:
         return _of_libraries.setdefault(id(function), Table()), ()
     if isinstance(function, Shareable):
         return function._table, ()
-    if isinstance(function, types.MethodType | Bound):  # made anew each time: what was made of it is with its object
+    if isinstance(function, (types.MethodType, Bound)):  # made anew each time: what was made of it is with its object
         table = own_table(function.__self__)
         return None if table is None else (table, ("method", function.__func__))
     table = own_table(function)

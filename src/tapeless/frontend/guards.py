@@ -102,7 +102,7 @@ class _Tests:
         text = f"{read} is {self.value(seen)}"
         if inside is not None:
             text = f"({text} or _tapeless_1({self.value(inside)}))"
-        elif isinstance(seen, int | float | complex | str | np.generic):
+        elif isinstance(seen, (int, float, complex, str, np.generic)):
             text = f"({text} or _tapeless_0({read}, {self.value(seen)}))"
         self.texts.append(text)
 
@@ -156,4 +156,4 @@ def _tuple_of(origin: Origin) -> Origin | None:
 
 
 def _is_immutable(value: Any) -> bool:
-    return isinstance(value, int | float | complex | str | np.generic | types.BuiltinFunctionType | type | None)
+    return isinstance(value, (int, float, complex, str, np.generic, types.BuiltinFunctionType, type, types.NoneType))

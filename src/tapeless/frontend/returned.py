@@ -166,7 +166,7 @@ class _Maker:
             case Sequence_(items=items, kind=kind, keys=keys, cls=cls, ref=box):
                 number = 0 if box is None else self.boxes.setdefault(box, 1 + len(self.boxes))
                 return Tree(kind, tuple(self.output(v) for v in items), keys, cls, number)
-            case Static(value=known) if known is None or isinstance(known, str | bool | int | float):
+            case Static(value=known) if known is None or isinstance(known, (str, bool, int, float)):
                 return Known(known)
             case RangeValue():
                 self.ctx.fail("TP109", "a range cannot be returned", "return an array: np.arange.")

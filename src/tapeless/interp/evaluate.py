@@ -145,7 +145,7 @@ class Evaluator:
 
     def scalar(self, atom: Atom) -> Scalar:
         value = self.get(atom)
-        if isinstance(value, Accumulator | np.ndarray):
+        if isinstance(value, (Accumulator, np.ndarray)):
             raise IllTyped(f"{atom} is not a scalar{self.where()}")
         return value
 

@@ -87,7 +87,7 @@ def argument(param: Var, given: object) -> Scalar | Array:
     type = param.type
     natural = np.asarray(given)
     # A Python number has no element type of its own and takes the parameter's; NumPy values must have it.
-    exact = isinstance(given, np.generic | np.ndarray)
+    exact = isinstance(given, (np.generic, np.ndarray))
     if not np.can_cast(natural.dtype, type.dtype.numpy, "no" if exact else "same_kind"):
         raise TypeError(f"{param.name} has element type {natural.dtype}, expected {type.dtype.numpy}")
     if natural.ndim != type.rank:

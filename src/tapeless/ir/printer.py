@@ -161,7 +161,7 @@ class Printer:
 
     def _is_small(self, exp: Exp) -> bool:
         """May be printed on one line: no loops, no branches with statements, few statements in lambdas."""
-        if isinstance(exp, For | While):
+        if isinstance(exp, (For, While)):
             return False
         stms = [s for r in regions(exp) for s in r.body.stms]
         if stms and (self.spans or isinstance(exp, If) or len(stms) > SMALL):

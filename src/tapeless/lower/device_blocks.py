@@ -67,7 +67,7 @@ class _Loops:
         return tuple(new for stm in block for new in self.stm(stm))
 
     def stm(self, stm: Stm) -> Iterable[Stm]:
-        if isinstance(stm, For | While) and any(isinstance(s, Launch) for s in walk((stm,))):
+        if isinstance(stm, (For, While)) and any(isinstance(s, Launch) for s in walk((stm,))):
             found = self.one_kernel(stm)
             if found is not None:
                 return found
@@ -252,5 +252,5 @@ def _ends(before: Before, stm: For | While) -> bool:
     launches = {id(s): s for s in walk((stm,)) if isinstance(s, Launch)}
     if not any(isinstance(x, Check) and x.fatal for s in launches.values() for x in walk((s,))):
         return True
-    around = [s for s in walk((stm,), closed=launches) if is_for_all(s) and isinstance(s, For | While)]
+    around = [s for s in walk((stm,), closed=launches) if is_for_all(s) and isinstance(s, (For, While))]
     return all(isinstance(s, For) and None not in (before.value(s.lo), before.value(s.hi)) for s in around)

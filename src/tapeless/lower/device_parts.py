@@ -126,14 +126,14 @@ def _touches(stm: Stm) -> bool:
 def _accesses(stm: Stm) -> int:
     """Of elements, those in a loop twice; what combines reads and writes."""
     count = sum((1 + isinstance(s, Atomic)) * bool(buffers(s)) for s in walk((stm,)))
-    return 2 * count if isinstance(stm, For | While) else count
+    return 2 * count if isinstance(stm, (For, While)) else count
 
 
 def _placed(body: Block, program: Program) -> Block:
     """What kernels and libraries take, and what is handed to the caller, is on the device, and what changes places with it."""
     launches = [s for s in walk(body) if isinstance(s, Launch)]
     taken = {b for s in launches for b in s.kernel.params if isinstance(b, Buffer)}
-    taken |= {b for s in walk(body) if isinstance(s, Give | Call) for b in buffers(s)}
+    taken |= {b for s in walk(body) if isinstance(s, (Give, Call)) for b in buffers(s)}
     swaps = [s for s in walk(body) if isinstance(s, Swap)]
     while more := {b for s in swaps for b in (s.a, s.b) if b not in taken and {s.a, s.b} & taken}:
         taken |= more

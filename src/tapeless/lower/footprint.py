@@ -327,7 +327,7 @@ def _bent(loop: For) -> set[Var]:
 def _counts(stm: For) -> bool:
     """Whether a loop has nothing but arithmetic on whole numbers: then it is run."""
     return all(
-        _counts(s) if isinstance(s, For) else isinstance(s, Let | Assign | Declare) and not s.var.type.dtype.is_float
+        _counts(s) if isinstance(s, For) else isinstance(s, (Let, Assign, Declare)) and not s.var.type.dtype.is_float
         for s in stm.body
     )
 

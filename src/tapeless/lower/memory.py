@@ -64,7 +64,7 @@ def _hoisted(stm: Stm) -> list[tuple[Stm, AbstractSet[Buffer]]]:
         case While():
             inner, mentioned = _placed(stm.body)
             test, tested = _placed(stm.test)
-            bound = {s.var for s in stm.test if isinstance(s, Let | Load | Declare)}
+            bound = {s.var for s in stm.test if isinstance(s, (Let, Load, Declare))}
             before, inner, after = _split(inner, bound)
             return [*_alone(before), (replace(stm, test=test, body=inner), mentioned | tested), *_alone(after)]
         case If():
@@ -88,7 +88,7 @@ def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm
     given = {s.buffer for s in body if isinstance(s, Give)}
     once = Counter(s.buffer for s in body if isinstance(s, Alloc))
     lets = {s.var: s for s in body if isinstance(s, Let) and s.var.type.dtype in (DType.i64, DType.bool)}
-    inside = set(bound) | {s.var for s in body if isinstance(s, Let | Load | Declare)}
+    inside = set(bound) | {s.var for s in body if isinstance(s, (Let, Load, Declare))}
     inside |= _assigned(body)
 
     def outside(atom: Atom, needed: dict[Var, Stm]) -> bool:
@@ -116,7 +116,7 @@ def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm
     rest = tuple(
         s
         for s in body
-        if not (isinstance(s, Alloc | Free) and s.buffer in movable) and not (isinstance(s, Let) and s.var in moved)
+        if not (isinstance(s, (Alloc, Free)) and s.buffer in movable) and not (isinstance(s, Let) and s.var in moved)
     )
     return before, rest, after
 

@@ -57,7 +57,7 @@ def can_run(stm: Stm) -> bool:
 
 
 def _can_share(loop: For) -> bool:
-    if loop.step != 1 or any(isinstance(s, Alloc | Swap) for s in walk(loop.body)):
+    if loop.step != 1 or any(isinstance(s, (Alloc, Swap)) for s in walk(loop.body)):
         return False
     blocks = [s for s in walk(loop.body) if isinstance(s, For) and s.tag is Tag.block]
     if not blocks:
@@ -69,7 +69,7 @@ def _can_share(loop: For) -> bool:
 
 def is_for_all(stm: Stm) -> bool:
     """Whether the threads have to be there together: it launches, or exchanges arrays."""
-    return any(isinstance(s, Launch | Swap | Alloc | Free) for s in walk((stm,)))
+    return any(isinstance(s, (Launch, Swap, Alloc, Free)) for s in walk((stm,)))
 
 
 def leaves(block: Block) -> Iterable[Block]:
@@ -82,7 +82,7 @@ def leaves(block: Block) -> Iterable[Block]:
         if run:
             yield tuple(run)
         run = []
-        if isinstance(stm, Launch | Swap | Alloc | Free):
+        if isinstance(stm, (Launch, Swap, Alloc, Free)):
             yield (stm,)
         else:
             for inner in children(stm):

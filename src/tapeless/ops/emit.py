@@ -42,9 +42,9 @@ class Emit:
 
     def __call__(self, op: str, *args: Atom | float, dtype: DType | None = None, label: str = "t") -> Atom:
         """A row of the ops table; Python numbers take the type of the other operands."""
-        given = [a for a in args if isinstance(a, Var | Const)]
+        given = [a for a in args if isinstance(a, (Var, Const))]
         kind = next((a.type.dtype for a in given if a.type.dtype is not DType.bool), given[0].type.dtype)
-        atoms = [a if isinstance(a, Var | Const) else const(a, kind) for a in args]
+        atoms = [a if isinstance(a, (Var, Const)) else const(a, kind) for a in args]
         if self.steep and kind in INEXACT:  # Note [Products of slopes]
             op, atoms = ("times", atoms * (2 // len(atoms))) if op in ("mul", "square") else (op, atoms)
         folded = _fold(op, atoms)
@@ -74,7 +74,7 @@ class Emit:
         before, self.steep = self.steep, self.b.again and self._unbounded(name, k, result, args)
         found = rule(self, result, *args)
         self.steep = before
-        return found if isinstance(found, Var | Const) else const(found, args[k].type.dtype)
+        return found if isinstance(found, (Var, Const)) else const(found, args[k].type.dtype)
 
     def term(
         self, name: str, k: int, result: Atom, args: Sequence[Atom], t: Atom, guarded: bool = False

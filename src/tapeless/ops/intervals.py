@@ -225,7 +225,7 @@ def _range_of(x: Any) -> Interval:
 
 
 def _apply(name: str, *args: Any) -> _Range:
-    dtype = next((a.dtype for a in args if isinstance(a, _Range | Const) and a.dtype in FLOATS), DType.bool)
+    dtype = next((a.dtype for a in args if isinstance(a, (_Range, Const)) and a.dtype in FLOATS), DType.bool)
     if TABLE[name].comparison or dtype is DType.bool:
         return _Range((0.0, 1.0), DType.bool)
     same = len(args) == 2 and args[0] is args[1]

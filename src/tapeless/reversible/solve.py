@@ -89,7 +89,7 @@ class Solver:
     # -- with the program
 
     def forwards(self, stm: Stm) -> bool:
-        if all(self.knows(v) for v in stm.vars) or isinstance(stm.exp, Check | Print | Progress | UpdateAcc):
+        if all(self.knows(v) for v in stm.vars) or isinstance(stm.exp, (Check, Print, Progress, UpdateAcc)):
             return False
         used = [*free_in_exp(stm.exp), *(d for v in stm.vars for d in type_vars(v.type) if d not in stm.vars)]
         if not all(self.knows(v) for v in used):

@@ -21,7 +21,7 @@ INTERFACE = "__cuda_array_interface__"
 
 def is_on_device(value: Any) -> bool:
     return (
-        not isinstance(value, np.ndarray | np.generic | int | float | complex)
+        not isinstance(value, (np.ndarray, np.generic, int, float, complex))
         and hasattr(type(value), INTERFACE)
         and _has(value)
     )

@@ -38,4 +38,4 @@ def plain_numbers(signature: Signature, sizes: Sequence[int], values: Values) ->
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic | np.ndarray) else value
+    return value.item() if isinstance(value, (np.generic, np.ndarray)) else value

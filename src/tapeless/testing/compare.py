@@ -42,7 +42,7 @@ def agree(a: Any, b: Any, *, kinds: bool = True) -> bool:
 
 def difference(a: Any, b: Any, *, kinds: bool = True, empty: bool = True, path: str = "result") -> str:
     """Where two results differ; nothing when they agree."""
-    if isinstance(a, tuple | list) or isinstance(b, tuple | list):
+    if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
         return _containers(a, b, kinds, empty, path)
     if isinstance(a, dict) and isinstance(b, dict):
         if list(a) != list(b):
@@ -70,7 +70,7 @@ def _first(found: Any) -> str:
 
 def kind_of(value: Any) -> str:
     """What a number is for Python. The two bools count as one: comparisons of NumPy numbers give NumPy's."""
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, (bool, np.bool_)):
         return "bool"
     return type(value).__name__
 

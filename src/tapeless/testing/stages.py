@@ -322,7 +322,7 @@ class _Shaker:
             changed = (value * np.reshape(factor, value.shape)).astype(value.dtype)
             value[...] = np.where(_exact(value), value, changed)
             return value
-        if isinstance(value, float | complex | np.floating | np.complexfloating) and not _exact(value):
+        if isinstance(value, (float, complex, np.floating, np.complexfloating)) and not _exact(value):
             kind: Any = type(value)
             eps = float(np.finfo(np.asarray(value).dtype).eps)
             return kind(value * (1.0 + self.random.choice((-2, -1, 1, 2)) * eps))

@@ -205,7 +205,7 @@ def timed(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[list[Arr
     result = function(*args)
     seconds = time.perf_counter() - start
     written = [a for a in args if isinstance(a, np.ndarray)]
-    return [np.asarray(result), *written] if isinstance(result, np.ndarray | np.generic) else written, seconds
+    return [np.asarray(result), *written] if isinstance(result, (np.ndarray, np.generic)) else written, seconds
 
 
 def best(function: Callable[..., Any], program: Program, budget: float = 0.05 if QUICK else 0.25) -> float:

@@ -251,7 +251,7 @@ def _native_loops(lowered: Lowered) -> list[_Native]:
         found: list[_Native] = []
         for stm in stms:
             inside = [n for b in children(stm) for n in block(b)]
-            if isinstance(stm, loopir.For | loopir.While):
+            if isinstance(stm, (loopir.For, loopir.While)):
                 same, verdict = next(facts)
                 assert same is stm
                 found.append(_Native(stm, verdict, inside))

@@ -55,7 +55,7 @@ def loops_inside_out(stms: Iterable[Stm]) -> Iterator[For | While]:
     for stm in stms:
         for block in children(stm):
             yield from loops_inside_out(block)
-        if isinstance(stm, For | While):
+        if isinstance(stm, (For, While)):
             yield stm
 
 

@@ -63,7 +63,7 @@ def grad_like(name: str, with_value: bool) -> Callable[[Context, Arguments, Keyw
                 value = value.items[0]
             value = number_of(value)
             only_number(ctx, value, name)
-            count = sum(isinstance(leaf, Scalar | Array) for leaf in traced.leaves)
+            count = sum(isinstance(leaf, (Scalar, Array)) for leaf in traced.leaves)
             assert isinstance(value, Scalar)
             seeds = [one_of(value.dtype), *([None] * (count - 1))]
             results, adjoints = pull(traced, seeds)
@@ -176,7 +176,7 @@ def _only_zero(ctx: Context, tangent: Value, primal: Value) -> None:
         if tangent.atom.value:
             ctx.fail("TP301", reason)
         return
-    if not isinstance(tangent, Scalar | Array):
+    if not isinstance(tangent, (Scalar, Array)):
         ctx.fail("TP301", reason)
     moves = call_numpy(ctx, "any", [tangent]) if isinstance(tangent, Array) else tangent
     assert isinstance(moves, Scalar)
@@ -222,7 +222,7 @@ def op_stop_gradient(ctx: Context, args: Arguments, keywords: Keywords) -> Value
         type = type_of(leaf)
         if type is None or not differentiable(type):
             return leaf
-        assert isinstance(leaf, Scalar | Array)
+        assert isinstance(leaf, (Scalar, Array))
         atom = emit.elementwise("stop_gradient", atom_of(ctx, leaf))
         return value_of(ctx, atom, isinstance(leaf, Scalar) and leaf.weak)
 

@@ -108,7 +108,7 @@ def call_with(ctx: Context, rules: Rules, args: Arguments, constant: Sequence[in
     kept = {k: a for k, a in enumerate(args) if k in constant}
     given = [a for k, a in enumerate(args) if k not in kept]
     order = [k for k in range(len(args)) if k not in kept]
-    atoms = [atom_of(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, Scalar | Array)]
+    atoms = [atom_of(ctx, leaf) for a in given for leaf in leaves_of(a) if isinstance(leaf, (Scalar, Array))]
     kinds = (kept, *map(_kind, given))
     same = _own_rule(ctx, rules, kinds)
     if same is not None:
@@ -204,7 +204,9 @@ def _leaf_kind(leaf: Value) -> Value:
 def _results(ctx: Context, results: Sequence[Var], out: Value) -> Value:
     found = iter(results)
     leaves = [
-        value_of(ctx, next(found), isinstance(leaf, Scalar) and leaf.weak) if isinstance(leaf, Scalar | Array) else leaf
+        value_of(ctx, next(found), isinstance(leaf, Scalar) and leaf.weak)
+        if isinstance(leaf, (Scalar, Array))
+        else leaf
         for leaf in leaves_of(out)
     ]
     return rebuilt(out, leaves)
@@ -239,7 +241,7 @@ def _traced(ctx: Context, params: Sequence[Var], run: Any, pure: str = "") -> tu
     state, written = ctx.state.copy(), set(ctx.written_cells)
     with ctx.b.region() as stms:
         out = run()
-        atoms = tuple(atom_of(ctx, leaf) for leaf in leaves_of(out) if isinstance(leaf, Scalar | Array))
+        atoms = tuple(atom_of(ctx, leaf) for leaf in leaves_of(out) if isinstance(leaf, (Scalar, Array)))
     cells = ctx.state.cells
     for cell in state.cells:
         if cells.get(cell) is not state.cells[cell] and (pure or state.cells[cell] not in params):
@@ -338,7 +340,7 @@ def _as_result(ctx: Context, found: Value, out: Value, what: str) -> Value:
             continue
         if (have.dtype, have.rank) != (want.dtype, want.rank):
             ctx.fail("TP306", f"the {what} is {type_text(given)} where the value is {type_text(like)}", SAME)
-        assert isinstance(given, Scalar | Array)
+        assert isinstance(given, (Scalar, Array))
         atom = atom_of(ctx, given)
         if have.shape != want.shape:
             assert isinstance(atom, Var)

@@ -60,7 +60,7 @@ class _Inversion:
         type = type_of(leaf)
         if type is None:
             return leaf
-        assert isinstance(leaf, Scalar | Array)
+        assert isinstance(leaf, (Scalar, Array))
         name = leaf.cell.name if isinstance(leaf, Array) else getattr(leaf.atom, "name", "x")
         p = Var(name, Type(type.dtype, self.ctx.dims(type.shape)))
         self.params.append(p)
@@ -84,7 +84,7 @@ class _Inversion:
             if in_place:
                 ends: list[Atom] = [self._content(k) for k in range(len(self.params))]
             else:
-                numbers = [leaf for leaf in leaves_of(result) if isinstance(leaf, Scalar | Array)]
+                numbers = [leaf for leaf in leaves_of(result) if isinstance(leaf, (Scalar, Array))]
                 ends = [atom_of(ctx, leaf) for leaf in numbers]
         ctx.reversing -= 1
         ctx.transforms -= 1
@@ -122,7 +122,7 @@ class _Inversion:
         values = iter(found)
         leaves = [
             value_of(self.ctx, next(values), isinstance(leaf, Scalar) and leaf.weak)
-            if isinstance(leaf, Scalar | Array)
+            if isinstance(leaf, (Scalar, Array))
             else leaf
             for leaf in leaves_of(result)
         ]

@@ -125,7 +125,7 @@ def _holomorphic(traced: Traced, outs: int) -> None:
 def _by_rows(traced: Traced, types: Sequence[Type]) -> list[list[Value]]:
     """One backward run for each element of the result."""
     ctx = traced.ctx
-    total = sum(isinstance(leaf, Scalar | Array) for leaf in traced.leaves)
+    total = sum(isinstance(leaf, (Scalar, Array)) for leaf in traced.leaves)
     shapes = _shapes_here(traced)
     table: list[list[Value]] = []
     for k, type in enumerate(types):

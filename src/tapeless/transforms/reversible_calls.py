@@ -189,7 +189,7 @@ def _compare(ctx: Context, name: str, start: Value, found: Value, end: Value) ->
     """What the backward pass ended at, with what is known."""
     for a, b, z in zip(leaves_of(start), leaves_of(found), leaves_of(end), strict=True):
         if _moves(a):
-            assert isinstance(a, Scalar | Array) and isinstance(b, Scalar | Array) and isinstance(z, Scalar | Array)
+            assert isinstance(a, (Scalar, Array)) and isinstance(b, (Scalar, Array)) and isinstance(z, (Scalar, Array))
             types = [type_of(x) for x in (a, b, z)]
             if all(t is not None and t.dtype is types[0].dtype for t in types):  # type: ignore[union-attr]
                 first, last, final = (atom_of(ctx, x) for x in (a, b, z))
@@ -312,7 +312,7 @@ def _pull(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
 
 
 def _seed(ctx: Context, adjoint: Value, target: Value) -> Any:
-    assert isinstance(adjoint, Scalar | Array)
+    assert isinstance(adjoint, (Scalar, Array))
     atom, type = atom_of(ctx, adjoint), type_of(target)
     assert type is not None
     return atom if atom.type.dtype is type.dtype else Emit(ctx.b).convert(atom, type.dtype)

@@ -88,7 +88,7 @@ def _clean(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value
     message = DIRTY.format(name=name.value)
     limit = float(tolerance.atom.value.real)
     for x, y in zip(leaves_of(now), leaves_of(first), strict=True):
-        if isinstance(x, Scalar | Array):
+        if isinstance(x, (Scalar, Array)):
             _compare(ctx, as_numeric(ctx, x, "ancilla"), as_numeric(ctx, y, "ancilla"), limit, message)
     return Static(None)
 

@@ -48,7 +48,7 @@ Pair = tuple[tuple[Atom, ...], tuple[Atom | None, ...]]
 def _numeric(ctx: Context, value: Value, what: str, hint: str) -> Scalar | Array:
     if isinstance(value, Instance):
         hint = f"tp.register_container({type(value.value).__name__}) makes its attributes parameters; or leave it out of argnums."
-    if not isinstance(value, Scalar | Array):
+    if not isinstance(value, (Scalar, Array)):
         ctx.fail("TP301", f"{what} is {type_text(value)}, which has no derivative", hint)
     return value
 
@@ -149,7 +149,7 @@ def trace(
     with ctx.b.region() as stms:
         result = call_value(ctx, function, new_args, new_keywords)
         leaves = leaves_of(result)
-        atoms = [atom_of(ctx, leaf) for leaf in leaves if isinstance(leaf, Scalar | Array)]
+        atoms = [atom_of(ctx, leaf) for leaf in leaves if isinstance(leaf, (Scalar, Array))]
     keep_apart(ctx, references, ctx.read_cells, ctx.written_cells)
     ctx.state, ctx.written_cells, ctx.read_cells = state, written, seen | ctx.read_cells
     ctx.transforms -= 1
@@ -182,7 +182,7 @@ def results_of(traced: Traced, atoms: Sequence[Atom], leaves: Sequence[Value] | 
     given = iter(atoms)
     found: list[Value] = []
     for leaf in traced.leaves if leaves is None else leaves:
-        if isinstance(leaf, Scalar | Array):
+        if isinstance(leaf, (Scalar, Array)):
             found.append(value_of(traced.ctx, next(given), isinstance(leaf, Scalar) and leaf.weak))
         else:
             found.append(leaf)
@@ -264,7 +264,7 @@ def seeds_of(ctx: Context, traced: Traced, results: Sequence[Atom], given: Value
     for leaf, value, kept in zip(leaves, values, kept_leaves(traced.result), strict=True):
         if kept:
             same_structure(ctx, leaf, value, what)
-    numbers = [leaf for leaf, out in zip(leaves, traced.leaves, strict=True) if isinstance(out, Scalar | Array)]
+    numbers = [leaf for leaf, out in zip(leaves, traced.leaves, strict=True) if isinstance(out, (Scalar, Array))]
     return [fitted(ctx, leaf, result.type, what) for leaf, result in zip(numbers, results, strict=True)]
 
 

@@ -247,7 +247,7 @@ def _together(exp: Sweep) -> list[tuple[Atom, ...]]:
 
 
 def _acts(stm: Stm) -> bool:
-    return any(isinstance(s.exp, UpdateAcc | Check | Print) for s in all_stms(Body((stm,), ())))
+    return any(isinstance(s.exp, (UpdateAcc, Check, Print)) for s in all_stms(Body((stm,), ())))
 
 
 def _bound(body: Body) -> set[Var]:
@@ -268,7 +268,7 @@ def _forward_part(body: Body, own: Collection[Var], adjoint: Collection[Var]) ->
             continue
         if not isinstance(s.exp, Apply):
             s = replace(s, exp=map_regions(s.exp, lambda b: _forward_part(b, own, adjoint)))
-        walked = isinstance(s.exp, Sweep | WithAcc | Apply)
+        walked = isinstance(s.exp, (Sweep, WithAcc, Apply))
         if walked or not _acts(s) or not any(v in adjoint for v in free_in_exp(s.exp)):
             stms.append(s)
     return Body(tuple(stms), body.results)

@@ -72,7 +72,7 @@ def _common_root(then: Body, orelse: Body, k: int) -> Var | None:
                 if inner is None:
                     return None
                 at = inner
-            elif isinstance(exp, For | While):
+            elif isinstance(exp, (For, While)):
                 at = exp.inits[definitions[at].vars.index(at)]
             else:
                 return None

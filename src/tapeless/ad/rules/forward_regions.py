@@ -167,7 +167,7 @@ def _first_of_neutral(forward: Forward, stm: Stm, exp: Sweep, k: int, operator: 
         or forward.tangent(stm.vars[k]) is None
     ):
         return
-    if any(isinstance(s.exp, UpdateAcc | Print) for s in all_stms(exp.lam.body)):
+    if any(isinstance(s.exp, (UpdateAcc, Print)) for s in all_stms(exp.lam.body)):
         return
     names = Substitution({exp.lam.params[0]: i64(0)}, refresh=True)
     with b.region() as stms:

@@ -35,7 +35,7 @@ def forwards(reverse: Reverse, body: Body) -> list[tuple[Stm, Back]]:
 
 def _only_input(reverse: Reverse, body: Body) -> Var | None:
     """The number that the lambda depends on, when it is one: Note [One number]."""
-    loops = [s.exp for s in all_stms(body) if isinstance(s.exp, For | While) and any(map(reverse.active, s.vars))]
+    loops = [s.exp for s in all_stms(body) if isinstance(s.exp, (For, While)) and any(map(reverse.active, s.vars))]
     if (
         not loops
         or any(reverse.scope.policy.wish(loop.hints).kind != How.auto for loop in loops)

@@ -136,4 +136,4 @@ def _repeats(stm: Stm) -> bool:
 def _may_leave(stm: Stm) -> bool:
     """A parallel loop becomes a function anyway."""
     loop = isinstance(stm, For) and stm.tag == Tag.seq
-    return loop or isinstance(stm, While | If)
+    return loop or isinstance(stm, (While, If))

@@ -89,7 +89,7 @@ def _machine(arch: str) -> Any:
 def is_short(kernel: Kernel) -> bool:
     """Note [Several elements]"""
     inside = list(walk(kernel.loop.body))
-    return len(inside) <= SHORT and not any(isinstance(s, For | While | Check | Barrier) or _divides(s) for s in inside)
+    return len(inside) <= SHORT and not any(isinstance(s, (For, While, Check, Barrier)) or _divides(s) for s in inside)
 
 
 def _divides(stm: Stm) -> bool:

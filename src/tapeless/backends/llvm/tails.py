@@ -24,11 +24,11 @@ def has_short_form(loop: For, target: Machine) -> bool:
     """Note [Short loops]."""
     if target.kind == Target.ptx or not target.vector_width or not loop.vectorize or loop.step != 1:
         return False
-    if len(loop.body) > LARGEST or not all(isinstance(s, Let | Load | Store | Declare | Assign) for s in loop.body):
+    if len(loop.body) > LARGEST or not all(isinstance(s, (Let, Load, Store, Declare, Assign)) for s in loop.body):
         return False
     return any(_is_vector_call(s) for s in loop.body if isinstance(s, Let))
 
 
 def _is_vector_call(let: Let) -> bool:
     spelling = TABLE[let.op].llvm
-    return isinstance(spelling, Libm | Special) and spelling.vector and let.var.type.dtype.is_float
+    return isinstance(spelling, (Libm, Special)) and spelling.vector and let.var.type.dtype.is_float

@@ -73,7 +73,7 @@ def with_signature(name: str, body: Callable[..., Value]) -> Handler:
 
 def write_out(ctx: Context, name: str, out: Value, result: Value) -> Value:
     """f(..., out=a): `a` takes the result."""
-    if not (isinstance(out, Array) and isinstance(result, Array | Scalar)):
+    if not (isinstance(out, Array) and isinstance(result, (Array, Scalar))):
         ctx.fail("TP104", f"{name}: 'out' must be an array, not {type_text(out)}")
     dtype = dtype_of(result)
     if KIND[dtype] > KIND[out.type.dtype]:

@@ -294,13 +294,13 @@ def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
         case Sequence_(items=items, kind=kind) if kind in ("tuple", "list"):
             if not items:
                 return ctx.new_cell(ctx.b.full((0,), Const(0.0, DType.f64), dtype or DType.f64))
-            parts = [make_array(ctx, v, dtype) if isinstance(v, Sequence_ | Array) else v for v in items]
+            parts = [make_array(ctx, v, dtype) if isinstance(v, (Sequence_, Array)) else v for v in items]
             scalars_only = [p for p in parts if isinstance(p, Scalar)]
             if len(scalars_only) == len(parts):
                 target = dtype or _common_dtype(scalars_only)
                 return ctx.new_cell(_stacked(ctx, [element_of(ctx, p, target) for p in scalars_only]))
             for p in parts:
-                if not isinstance(p, Scalar | Array):
+                if not isinstance(p, (Scalar, Array)):
                     ctx.fail(
                         "TP109", f"an array cannot be made of {type_text(p)}", "arrays hold numbers and bools only."
                     )

@@ -47,7 +47,7 @@ class _Rows:
     ctx: Context
 
     def __call__(self, op: str, *args: Atom | float) -> Atom:
-        return apply(self.ctx, op, *(a if isinstance(a, Var | Const) else i64(int(a)) for a in args))
+        return apply(self.ctx, op, *(a if isinstance(a, (Var, Const)) else i64(int(a)) for a in args))
 
 
 def size_op(ctx: Context, name: str, a: Atom, b: Atom) -> Atom:

@@ -34,7 +34,7 @@ def gather(ctx: Context, array: Array, items: Sequence[Item]) -> Value:
         ctx.fail("TP101", "None cannot be mixed with integer-array indices", "index first, then add the axis.")
     shape, leading = _index_shape(ctx, items)
     source = read(ctx, array)
-    indices = [i for i in items if isinstance(i, Array | Scalar)]
+    indices = [i for i in items if isinstance(i, (Array, Scalar))]
     ranges = {k: slice_of(ctx, i, array.type.shape[k]) for k, i in enumerate(items) if isinstance(i, SliceValue)}
 
     def element(*positions: Scalar) -> Scalar:
@@ -56,9 +56,9 @@ def gather(ctx: Context, array: Array, items: Sequence[Item]) -> Value:
 
 def _index_shape(ctx: Context, items: Sequence[Item]) -> tuple[tuple[Dim, ...], int]:
     """The broadcast shape of the index arrays, and how many kept axes stand before it in the result."""
-    arrays = [i for i in items if isinstance(i, Array | Scalar)]
+    arrays = [i for i in items if isinstance(i, (Array, Scalar))]
     shape = broadcast_shapes(ctx, [shape_of(a) for a in arrays], "index arrays")
-    places = [k for k, i in enumerate(items) if isinstance(i, Array | Scalar)]
+    places = [k for k, i in enumerate(items) if isinstance(i, (Array, Scalar))]
     adjacent = places[-1] - places[0] + 1 == len(places)
     return shape, places[0] if adjacent else 0
 
@@ -122,7 +122,7 @@ def scatter(ctx: Context, array: Array, items: Sequence[Item], value: Scalar | A
         total = len(shape)
         perm = [*range(leading, leading + total), *range(leading), *range(leading + total, len(region))]
         new = ctx.b.transpose(new, perm)
-    indices = [read(ctx, i) if isinstance(i, Array) else i for i in items if isinstance(i, Array | Scalar)]
+    indices = [read(ctx, i) if isinstance(i, Array) else i for i in items if isinstance(i, (Array, Scalar))]
     _check_integers(ctx, indices)
     base = array if not array.view else None
     before_write(ctx, array.cell)

@@ -86,8 +86,8 @@ def _chosen(ctx: Context, array: Array, mask: Array, axis: int) -> list[Item]:
 def _are_apart(raw: list[Value], ellipsis: Value) -> bool:
     """Whether there are arrays of indices, and the ellipsis parts them, or one from a position."""
     at = raw.index(ellipsis)
-    arrays = [isinstance(r, Array | Sequence_) for r in raw]
-    sides = [any(isinstance(r, Array | Sequence_ | Scalar) for r in part) for part in (raw[:at], raw[at + 1 :])]
+    arrays = [isinstance(r, (Array, Sequence_)) for r in raw]
+    sides = [any(isinstance(r, (Array, Sequence_, Scalar)) for r in part) for part in (raw[:at], raw[at + 1 :])]
     return any(arrays) and all(sides)
 
 

@@ -173,7 +173,7 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
     """The elements of something whose length is known at compile time."""
     match value:
         case Sequence_(kind="dict", keys=keys):
-            return [weak(k) if isinstance(k, bool | int | float | complex) else Static(k) for k in keys]
+            return [weak(k) if isinstance(k, (bool, int, float, complex)) else Static(k) for k in keys]
         case Sequence_(kind="dataclass"):
             ctx.fail("TP104", f"{type_text(value)} cannot be gone through", "name its fields.")
         case Sequence_(items=items):

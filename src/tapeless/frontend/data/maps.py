@@ -36,6 +36,9 @@ def broadcast_shapes(
     """NumPy's rule; sizes known only at run time must be equal there (a size of 1 in an argument is known). `repeat`:
     but for those of slices like x[k:k+1], which may be 1.
     """
+    different = {s for s in shapes if s}
+    if len(different) == 1:
+        return ctx.dims(*different)
     rank = max((len(s) for s in shapes), default=0)
     result: list[Dim] = []
     for k in range(rank):

@@ -123,7 +123,7 @@ def compare_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
         defined = compared(ctx, name, a, b)
         if defined is not None:
             return defined
-    if not (isinstance(a, Scalar | Array) and isinstance(b, Scalar | Array)):
+    if not (isinstance(a, (Scalar, Array)) and isinstance(b, (Scalar, Array))):
         if not _is_numpy(a, b):
             return _compare_others(ctx, name, a, b)
         a, b = as_numeric(ctx, a, "comparison"), as_numeric(ctx, b, "comparison")
@@ -203,7 +203,7 @@ def _equal(ctx: Context, a: Value, b: Value) -> Atom:
     if isinstance(a, Static) and isinstance(b, Static):
         return Const(bool(a.value == b.value), DType.bool)
     if not isinstance(a, Sequence_) or not isinstance(b, Sequence_):
-        if not all(isinstance(v, Scalar | Static | Sequence_) for v in (a, b)):
+        if not all(isinstance(v, (Scalar, Static, Sequence_)) for v in (a, b)):
             ctx.fail("TP104", f"comparison: {type_text(a)} and {type_text(b)} cannot be compared")
         return Const(False, DType.bool)
     others = b.items

@@ -192,7 +192,7 @@ def power(ctx: Context, a: Scalar, b: Scalar) -> Scalar:
         if exponent is None:
             ctx.check(apply(ctx, "ge", y, zero_of(dtype)), "ValueError", NEGATIVE_POWER if is_weak else NUMPY_POWER)
         return Scalar(arithmetic(ctx, "ipow", x, y), is_weak)
-    if isinstance(exponent, int | float) and not isinstance(exponent, bool):
+    if isinstance(exponent, (int, float)) and not isinstance(exponent, bool):
         if exponent in (0, 1, 2, 3, 4):
             return Scalar(_small_power(ctx, x, int(exponent)), is_weak)
         if exponent == -1 and not is_weak:

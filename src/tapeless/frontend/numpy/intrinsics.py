@@ -30,7 +30,7 @@ def stands_for(function: Callable[..., Any]) -> Callable[[Callable[..., Value]],
 
 
 def _atom(ctx: Context, value: Value) -> Atom:
-    assert isinstance(value, Scalar | Array)
+    assert isinstance(value, (Scalar, Array))
     return atom_of(ctx, value)
 
 

@@ -47,7 +47,7 @@ axis_argument = axis  # a parameter of the same name hides it
 @known("np.isscalar")
 def _isscalar(ctx: Context, element: Value | None) -> Value:
     known = element.value if isinstance(element, Static) else None
-    return weak(isinstance(element, Scalar) or isinstance(known, str | bytes | numbers.Number))
+    return weak(isinstance(element, Scalar) or isinstance(known, (str, bytes, numbers.Number)))
 
 
 @known("np.iscomplexobj")

@@ -36,10 +36,10 @@ def op_callback(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> 
     if ctx.options.device == "cuda":
         ctx.fail("TP103", "a GPU cannot call Python", "use device='cpu', or call it before and pass the result in.")
     function, like, given = _python(ctx, args[0]), args[1], Sequence_(tuple(args[2:]))
-    numbers = [leaf for leaf in leaves_of(given) if isinstance(leaf, Scalar | Array)]
-    likes = [leaf for leaf in leaves_of(like) if isinstance(leaf, Scalar | Array)]
+    numbers = [leaf for leaf in leaves_of(given) if isinstance(leaf, (Scalar, Array))]
+    likes = [leaf for leaf in leaves_of(like) if isinstance(leaf, (Scalar, Array))]
     for leaf in leaves_of(like):
-        if not isinstance(leaf, Scalar | Array) and leaf != Static(None):
+        if not isinstance(leaf, (Scalar, Array)) and leaf != Static(None):
             ctx.fail(
                 "TP104", f"tp.callback: result_like has {type_text(leaf)} in it", "it takes numbers, arrays and None."
             )
@@ -128,7 +128,7 @@ def _taker(like: Value, place: str) -> Callable[[Any], list[Any]]:
                 return [array_of(given) if is_foreign(given) else given]
             case Sequence_(items=items, kind=kind, keys=keys):
                 if kind in ("tuple", "list"):
-                    parts = list(given) if isinstance(given, tuple | list) and len(given) == len(items) else None
+                    parts = list(given) if isinstance(given, (tuple, list)) and len(given) == len(items) else None
                 elif kind == "dict":
                     same = isinstance(given, dict) and given.keys() == set(keys)
                     parts = [given[k] for k in keys] if same else None
@@ -151,7 +151,7 @@ def refuse_in_parallel(function: Function) -> None:
     """Elements of tp.map and the like come in no order."""
     for f in (function, *function.calls):
         for s in all_stms(f.body):
-            if isinstance(s.exp, Sweep | Hist | Scatter):
+            if isinstance(s.exp, (Sweep, Hist, Scatter)):
                 for inner in (stm for r in regions(s.exp) for stm in all_stms(Body(r.body.stms, ()))):
                     if runs_python(inner.exp):
                         span = inner.span

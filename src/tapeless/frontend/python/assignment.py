@@ -209,7 +209,7 @@ def _update_entry(ctx: Context, name: str, base: Sequence_ | Grown, where: Value
     old = get_entry(ctx, base, where)
     new = evaluate(ctx, by)
     found, old = current(ctx, [base, old], since)
-    assert isinstance(found, Sequence_ | Grown)
+    assert isinstance(found, (Sequence_, Grown))
     if isinstance(old, Array):
         own_box(ctx, "assignment to an item", found)
         _in_place(ctx, name, old, new)

@@ -328,7 +328,7 @@ def _isinstance(ctx: Context, obj: Value | None, class_or_tuple: Value) -> Value
     classes = class_or_tuple.items if isinstance(class_or_tuple, Sequence_) else (class_or_tuple,)
     found = python_type(ctx, obj if obj is not None else Static(None))
     for c in classes:
-        if not (isinstance(c, Static) and isinstance(c.value, type | types.UnionType)):
+        if not (isinstance(c, Static) and isinstance(c.value, (type, types.UnionType))):
             ctx.fail("TP104", f"isinstance compares with types, not {type_text(c)}")
         if issubclass(found, c.value):
             return weak(True)

@@ -292,7 +292,7 @@ def _list_pairs(old: Value, new: Value | None) -> Iterator[tuple[Box | None, Box
     """The lists of a name before and after an iteration, which has left their form as it was."""
     if new is None:
         return
-    if isinstance(old, Sequence_ | Grown) and isinstance(new, Sequence_ | Grown):
+    if isinstance(old, (Sequence_, Grown)) and isinstance(new, (Sequence_, Grown)):
         yield old.ref, new.ref
     for p, q in zip(parts_of(old), parts_of(new), strict=True):
         yield from _list_pairs(p, q)

@@ -58,7 +58,7 @@ def _constant(ctx: Context, node: ast.Constant) -> Value:
 @expression(ast.Name)
 def _name(ctx: Context, node: ast.Name) -> Value:
     value = lookup(ctx, node.id)
-    lazy = isinstance(value, Sequence_ | Grown) and value.ref is not None and value.ref.lazy
+    lazy = isinstance(value, (Sequence_, Grown)) and value.ref is not None and value.ref.lazy
     if lazy or isinstance(value, Zipped):
         _use_up(ctx, node)
     return value
@@ -72,7 +72,7 @@ def _use_up(ctx: Context, node: ast.Name) -> None:
     reason = f"'{name}' is an iterator, which can be gone over once"
     hint = "make a list of it: list(...)."
     code = ctx.frames[number].code
-    loops = [n for n in nodes(code) if isinstance(n, ast.For | ast.While)] if isinstance(code, ast.AST) else []
+    loops = [n for n in nodes(code) if isinstance(n, (ast.For, ast.While))] if isinstance(code, ast.AST) else []
     if any(node in nodes(s) and name not in assigned(loop.body) for loop in loops for s in loop.body):
         ctx.fail("TP104", f"{reason}, and not in each iteration", hint)
     ctx.state.names[number, name] = Conflict(reason, hint)
@@ -91,7 +91,7 @@ def _attribute(ctx: Context, node: ast.Attribute) -> Value:
 
 
 def _constant_of(ctx: Context, value: Any) -> Value:
-    if isinstance(value, bool | float | complex):
+    if isinstance(value, (bool, float, complex)):
         return weak(value)
     if isinstance(value, int):
         return whole_number(ctx, value, f"the integer {value}")

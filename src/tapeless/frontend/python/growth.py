@@ -58,7 +58,7 @@ class Growth:
             value = as_numeric(ctx, value, "append")
             assert isinstance(value, Array)
             return self._fits(ctx, value.type.shape, value.type.dtype, weak, form)
-        if not isinstance(value, Scalar | Array):
+        if not isinstance(value, (Scalar, Array)):
             ctx.fail(
                 "TP104",
                 f"a list that gets longer in this loop holds numbers or arrays, not {type_text(value)}",

@@ -70,7 +70,7 @@ def call(ctx: Context, node: ast.Call) -> Value:
         found = reduced(ctx, function.value, node.args[0], node.args[1] if len(node.args) == 2 else None)
         if found is not None:
             return found
-    at_once = isinstance(function, Static | Method)
+    at_once = isinstance(function, (Static, Method))
     args = list(elements(ctx, node.args, list_of if at_once else None))
     keywords: dict[str, Value] = {}
     for k in node.keywords:
@@ -97,7 +97,7 @@ def _spread_keywords(ctx: Context, value: Value) -> dict[str, Value]:
 def _call_method(ctx: Context, function: Method, args: list[Value], keywords: dict[str, Value]) -> Value:
     if isinstance(function.receiver, Static) and isinstance(function.receiver.value, str):
         return string_method(ctx, function.receiver.value, function.name, args, keywords)
-    if isinstance(function.receiver, Sequence_ | Grown):
+    if isinstance(function.receiver, (Sequence_, Grown)):
         return container_method(ctx, function.receiver, function.name, args, keywords)
     with _memory_order(ctx, () if function.name in IN_ORDER else (function.receiver, *args)):
         return call_method(ctx, function.receiver, function.name, args, keywords)

@@ -71,7 +71,7 @@ class ListsOfLoop:
             self.before.names.setdefault(key, value)
         for key, growth in self.carried.growing.items():
             old = self.before.names[key]
-            assert isinstance(old, Sequence_ | Grown) and old.ref is not None and self.most is not None
+            assert isinstance(old, (Sequence_, Grown)) and old.ref is not None and self.most is not None
             growth.seen = 0
             self.made[key] = made = start(ctx, growth, old, self.most, known_sizes(ctx, self.before))
             set_contents(self.before, old.ref, made)

@@ -223,7 +223,7 @@ def _returns(body: Sequence[ast.stmt]) -> bool:
     def visit(node: ast.AST) -> bool:
         if isinstance(node, ast.Return):
             return True
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             return False
         return any(visit(c) for c in ast.iter_child_nodes(node))
 
@@ -238,7 +238,7 @@ def run_for(ctx: Context, s: ast.For) -> Flow:
     if isinstance(iterable, Planned):
         hints, iterable = Hints(iterable.wish, iterable.chosen), iterable.iterable
     held = ctx.key(f"{OVER}{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
-    if cells_of(iterable) or isinstance(iterable, Sequence_ | Grown | Zipped):
+    if cells_of(iterable) or isinstance(iterable, (Sequence_, Grown, Zipped)):
         ctx.state.names[held] = iterable
     result = _run_for_over(ctx, s, iterable, hints)
     ctx.state.names.pop(held, None)

@@ -123,7 +123,7 @@ class Join:
             result = make()  # type: ignore[operator]
         arm.stms.extend(stms)
         ctx.state = saved
-        assert isinstance(result, Var | Const)
+        assert isinstance(result, (Var, Const))
         return result
 
     def _in_order(self, k: int, value: Array) -> bool:
@@ -157,8 +157,8 @@ class Join:
             case _ if same_form(x, y) and (parts_of(x) or isinstance(x, Sequence_)):
                 pairs = zip(parts_of(x), parts_of(y), strict=True)
                 joined = with_parts(x, [self._value(p, q, name, after) for p, q in pairs])
-                refs = [v.ref for v in (x, y) if isinstance(v, Sequence_ | Grown)]
-                if isinstance(joined, Sequence_ | Grown) and refs[0] is not refs[1]:
+                refs = [v.ref for v in (x, y) if isinstance(v, (Sequence_, Grown))]
+                if isinstance(joined, (Sequence_, Grown)) and refs[0] is not refs[1]:
                     return replace(joined, ref=either(ctx, refs))
                 return joined
         if x == y:

@@ -129,7 +129,12 @@ def contents(state: State, key: Key) -> Value | None:
 def _find(value: Value, key: Key) -> Value | None:
     if isinstance(value, MaybeUndefined):
         value = value.value
-    if isinstance(value, Sequence_ | Grown) and value.ref is not None and value.ref.key == key and not value.ref.may_be:
+    if (
+        isinstance(value, (Sequence_, Grown))
+        and value.ref is not None
+        and value.ref.key == key
+        and not value.ref.may_be
+    ):
         return value
     return next((v for v in (_find(p, key) for p in parts_of(value)) if v is not None), None)
 
@@ -163,7 +168,7 @@ def boxes_in(state: State) -> set[Box]:
 def _collect(value: Value, found: set[Box]) -> None:
     if isinstance(value, MaybeUndefined):
         value = value.value
-    if isinstance(value, Sequence_ | Grown) and value.ref is not None and not value.ref.may_be:
+    if isinstance(value, (Sequence_, Grown)) and value.ref is not None and not value.ref.may_be:
         found.add(value.ref)
     for part in parts_of(value):
         _collect(part, found)
@@ -212,11 +217,11 @@ def _renewed(value: Value, changed: Mapping[Box, Value], is_stale: Callable[[Box
 
 def refers_to(value: Any, *boxes: Box) -> bool:
     """Whether one of these lists is in it."""
-    if isinstance(value, Sequence_ | Grown) and value.ref is not None and not value.ref.possible.isdisjoint(boxes):
+    if isinstance(value, (Sequence_, Grown)) and value.ref is not None and not value.ref.possible.isdisjoint(boxes):
         return True
     if isinstance(value, MaybeUndefined):
         return refers_to(value.value, *boxes)
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         return any(refers_to(v, *boxes) for v in value)
     if isinstance(value, dict):
         return any(refers_to(v, *boxes) for v in value.values())

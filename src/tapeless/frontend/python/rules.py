@@ -46,7 +46,7 @@ def elements(
         with ctx.at(n):
             spread = evaluate(ctx, n.value)
             known = isinstance(spread, Sequence_) and spread.kind in ("tuple", "list", "namedtuple", "dict")
-            if not known and not isinstance(spread, RangeValue | Zipped):
+            if not known and not isinstance(spread, (RangeValue, Zipped)):
                 ctx.fail("TP101", "'*' needs a tuple or a list of known length", "name each element.")
             found = items_of(ctx, "'*'", spread)
         yield from found

@@ -139,7 +139,7 @@ def _evaluated(ctx: Context, node: ast.ListComp, function: Value, source: Value)
     for n, value in names.items():
         ctx.bind(n, value)
     result = list_of(ctx, node)
-    assert isinstance(result, Sequence_ | Grown)
+    assert isinstance(result, (Sequence_, Grown))
     lazy = replace(either(ctx, [new_box(ctx), *boxes_in(ctx.state)]), lazy=True)
     result = replace(result, ref=lazy)
     for n, old in outer.items():
@@ -177,7 +177,7 @@ register("filter", _filter)
 def _reduce(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     if keywords or not 2 <= len(args) <= 3:
         ctx.call_error(f"reduce expected 2 or 3 arguments, got {len(args)}")
-    if isinstance(args[1], Array | RangeValue | Grown):
+    if isinstance(args[1], (Array, RangeValue, Grown)):
         refuse_call(ctx, functools.reduce, args, "it goes over a length that is known when it runs")
     items = [*args[2:], *items_of(ctx, "functools.reduce", args[1])]
     if not items:

@@ -171,13 +171,13 @@ def _made(ctx: Context, function: Closure, bound: Mapping[str, Value], sizes: Si
         if isinstance(result, CompileError):
             return Mark.never
         leaves = leaves_of(result)
-        if not all(isinstance(leaf, Scalar | Static) or _is_own(leaf, before) for leaf in leaves):
+        if not all(isinstance(leaf, (Scalar, Static)) or _is_own(leaf, before) for leaf in leaves):
             return Mark.never
         if not _lists_are_own(result):
             return Mark.never
         if any(ctx.state.cells.get(cell) is not v for cell, v in before.items()):
             return Mark.never
-        atoms = [atom_of(ctx, leaf) for leaf in leaves if isinstance(leaf, Scalar | Array)]
+        atoms = [atom_of(ctx, leaf) for leaf in leaves if isinstance(leaf, (Scalar, Array))]
         reads = tuple(cell in ctx.read_cells for cell in cells)
         returned = ctx.returned
     lam = Lambda(tuple(params), Body(tuple(stms), tuple(atoms)))

@@ -79,7 +79,7 @@ def pieces_of(value: Text) -> list[Piece]:
 def written(ctx: Context, value: Value, conversion: str = "", spec: str = "") -> list[Piece]:
     """A value as it is written in a text: `conversion` is "r", "s", "a" or none."""
     match value:
-        case Static(value=known) if known is None or isinstance(known, str | type | np.dtype):
+        case Static(value=known) if known is None or isinstance(known, (str, type, np.dtype)):
             return [_formatted(ctx, known, conversion, spec)]
         case Scalar(atom=Const(value=number), weak=weak):
             return [_formatted(ctx, number if weak else value.dtype.numpy.type(number), conversion, spec)]
@@ -259,7 +259,7 @@ def _printed(ctx: Context, value: Value) -> list[str | tuple[str, Atom]]:
         return [("", read(ctx, value))]
     if isinstance(value, Scalar) and not isinstance(value.atom, Const):
         return [("", value.atom)]
-    if not isinstance(value, Scalar | Static | Text | Sequence_):
+    if not isinstance(value, (Scalar, Static, Text, Sequence_)):
         ctx.fail(
             "TP101",
             f"{type_text(value)} cannot be printed from compiled code",

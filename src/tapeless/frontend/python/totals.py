@@ -50,7 +50,7 @@ def fold_values(ctx: Context, operator: str, what: str, iterable: Value, start: 
         ctx.fail("TP104", f"{what} adds numbers or arrays here, not lists or tuples", "use np.sum of np.array(...).")
     if isinstance(iterable, Grown) and iterable.array is not None and iterable.array.type.rank > 1:
         iterable = grown_rows(ctx, iterable)
-    if not isinstance(iterable, Array | RangeValue | Grown):
+    if not isinstance(iterable, (Array, RangeValue, Grown)):
         items = items_of(ctx, what, iterable)
         folded = isinstance(start, Scalar) and start.static and len(items) <= FOLDED and long_constants(items)
         make = rows(ctx, items) if len(items) > SHORT and not folded else None

@@ -85,9 +85,9 @@ def _imports(statements: list[ast.stmt]) -> list[ast.stmt]:
     """Those of a module, also in `if` and `try`, but not in functions and classes."""
     found: list[ast.stmt] = []
     for s in statements:
-        if isinstance(s, ast.Import | ast.ImportFrom):
+        if isinstance(s, (ast.Import, ast.ImportFrom)):
             found.append(s)
-        elif not isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        elif not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             for part in ("body", "orelse", "finalbody"):
                 found += _imports(getattr(s, part, []))
             for handler in getattr(s, "handlers", []):

@@ -31,13 +31,13 @@ def analyse(function: ast.FunctionDef | ast.Lambda) -> Liveness:
 
 
 def _holds_loop(s: ast.stmt) -> bool:
-    return any(isinstance(n, ast.For | ast.While) for n in nodes(s))
+    return any(isinstance(n, (ast.For, ast.While)) for n in nodes(s))
 
 
 def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:
     """For each name that is bound to a nested function: the names that a call of it may read."""
     found: dict[str, frozenset[str]] = {}
-    if not any(isinstance(n, ast.FunctionDef | ast.Lambda) and n is not function for n in nodes(function)):
+    if not any(isinstance(n, (ast.FunctionDef, ast.Lambda)) and n is not function for n in nodes(function)):
         return found
     for node in nodes(function):
         if isinstance(node, ast.FunctionDef) and node is not function:
@@ -236,7 +236,7 @@ def _plain_targets(s: ast.stmt) -> frozenset[str]:
     """Names that the statement certainly binds."""
     if isinstance(s, ast.FunctionDef):
         return frozenset({s.name})
-    if isinstance(s, ast.Assign | ast.AnnAssign):
+    if isinstance(s, (ast.Assign, ast.AnnAssign)):
         targets = s.targets if isinstance(s, ast.Assign) else [s.target]
         found: set[str] = set()
         for t in targets:

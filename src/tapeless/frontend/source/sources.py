@@ -86,10 +86,10 @@ class Source:
         pending: list[ast.AST] = [self.tree]
         while pending:
             node = pending.pop()
-            if isinstance(node, ast.FunctionDef | ast.Lambda):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 found.append(node)
             for child in parts(node):
-                if not isinstance(child, ast.stmt | ast.expr) or _reaches(child, line - self.offset):
+                if not isinstance(child, (ast.stmt, ast.expr)) or _reaches(child, line - self.offset):
                     pending.append(child)
         return found
 
@@ -99,7 +99,7 @@ class Source:
 
 
 def _reaches(node: ast.stmt | ast.expr, line: int) -> bool:
-    decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) else []
+    decorators = node.decorator_list if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) else []
     first = min([node.lineno, *(d.lineno for d in decorators)])
     return first <= line <= (node.end_lineno or line)
 
@@ -201,7 +201,7 @@ class _Conditions(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
-        leaves = any(isinstance(n, ast.Break | ast.Continue) for s in node.orelse for n in ast.walk(s))
+        leaves = any(isinstance(n, (ast.Break, ast.Continue)) for s in node.orelse for n in ast.walk(s))
         if leaves or not any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
             return node
         test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)

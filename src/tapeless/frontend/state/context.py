@@ -332,7 +332,7 @@ class Context:
         return dim_atom(self.canon(dim))
 
     def dims(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
-        return tuple(self.canon(d) for d in shape)
+        return tuple([self.canon(d) for d in shape])
 
     def atom_dim(self, atom: Atom) -> Dim:
         return self.canon(atom_dim(atom))

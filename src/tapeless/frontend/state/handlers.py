@@ -123,7 +123,7 @@ def find_handler(obj: Any) -> Handler | None:
     mark = peek(obj, "__tapeless__")
     if isinstance(mark, str):
         return OPERATORS.get(mark)
-    if isinstance(obj, types.BuiltinMethodType | types.MethodType):
+    if isinstance(obj, (types.BuiltinMethodType, types.MethodType)):
         for kind, find in BOUND.items():
             if isinstance(obj.__self__, kind):
                 return find(obj.__self__, obj.__name__)

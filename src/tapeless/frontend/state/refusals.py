@@ -56,7 +56,7 @@ def refuse_attribute(ctx: Context, base: Value, name: str, offered: Iterable[str
 
 
 def _attribute_hint(base: Value, name: str, offered: Iterable[str]) -> str:
-    if isinstance(base, Array | Scalar):
+    if isinstance(base, (Array, Scalar)):
         if isinstance(base, Scalar) and name in OF_SHAPES:
             return f"np.{name}(...) works for numbers as for arrays."
         if found := (isinstance(base, Array) and ATTRIBUTES.get(name)) or as_function(name):
@@ -106,7 +106,7 @@ def _computed(value: Value) -> bool:
 def public_name(target: Any) -> str:
     """As people write it: np.unique, math.fsum, sorted, scipy.special.erfinv, scipy.stats.norm.pdf."""
     owner = peek(target, "__self__")
-    if owner is not None and not isinstance(owner, types.ModuleType | type) and (found := _exported(owner)):
+    if owner is not None and not isinstance(owner, (types.ModuleType, type)) and (found := _exported(owner)):
         return f"{found}.{target.__name__}"
     if found := _exported(target):
         return found

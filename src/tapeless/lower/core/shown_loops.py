@@ -21,7 +21,7 @@ def show_in_strips(code: Code) -> None:
     if not isinstance(loop, For) or loop.lo != ZERO or not any(isinstance(s, Progress) for s in loop.body):
         return
     lets = _lets(loop)
-    if lets is None or any(isinstance(s, For | While | Call | Invoke | Launch) for s in walk(loop.body)):
+    if lets is None or any(isinstance(s, (For, While, Call, Invoke, Launch)) for s in walk(loop.body)):
         return
     code.block.pop()
     trips = code.let("max", DType.i64, loop.hi, ZERO)

@@ -78,7 +78,7 @@ class _Shown:
 
 
 def _waits(stm: Stm) -> bool:
-    return isinstance(stm, For | While) and any(isinstance(s, Barrier) for s in walk((stm,)))
+    return isinstance(stm, (For, While)) and any(isinstance(s, Barrier) for s in walk((stm,)))
 
 
 def _line(stm: For | While) -> str:

@@ -20,7 +20,7 @@ def renamed(x: Any, names: Mapping[Var, Var], buffers: Mapping[Buffer, Buffer] |
     if isinstance(x, tuple):
         new = tuple(renamed(y, names, buffers) for y in x)
         return new if any(a is not b for a, b in zip(new, x, strict=True)) else x
-    if is_dataclass(x) and not isinstance(x, type | Type | Const | Span):
+    if is_dataclass(x) and not isinstance(x, (type, Type, Const, Span)):
         changed = {f.name: renamed(getattr(x, f.name), names, buffers) for f in fields(x)}
         return replace(x, **changed) if any(changed[k] is not getattr(x, k) for k in changed) else x
     return x

@@ -84,7 +84,7 @@ class Blame:
 def _source(block: Sequence[Stm], wanted: Stm, around: Span) -> Span | None:
     """The place of the innermost loop that has one, the statement itself included."""
     for stm in block:
-        here = stm.span if isinstance(stm, For | While) and stm.span != NOWHERE else around
+        here = stm.span if isinstance(stm, (For, While)) and stm.span != NOWHERE else around
         if stm is wanted:
             return None if here == NOWHERE else here
         for inner in children(stm):
@@ -148,7 +148,7 @@ class _Verifier:
     def _require(self, holds: bool, reason: str, *things: object) -> None:
         """`{}` in the reason stands for the things, which are only named when there is an error."""
         if not holds:
-            shown = (self._blame.name(x) if isinstance(x, Var | Buffer) else str(x) for x in things)
+            shown = (self._blame.name(x) if isinstance(x, (Var, Buffer)) else str(x) for x in things)
             raise self._blame.error(self._stm, reason.replace("{}", ", ".join(shown)))
 
     @property

@@ -80,7 +80,7 @@ def _work(lo: Lowerer, lam: Lambda, body: Body, more: int) -> Atom:
     total: Atom = i64(known)
     for s in body.stms:
         if _sized(s, inside):
-            assert isinstance(s.exp, Sweep | For)
+            assert isinstance(s.exp, (Sweep, For))
             one = s.exp.lam.body if isinstance(s.exp, Sweep) else s.exp.body
             total = code.add(total, code.mul(lo.atom(_trips(s.exp)), i64(cost_of(one))))
     return code.let("min", DType.i64, total, i64(2**20), label="work")
@@ -88,7 +88,7 @@ def _work(lo: Lowerer, lam: Lambda, body: Body, more: int) -> Atom:
 
 def _sized(stm: Stm, inside: set[Var]) -> bool:
     """Whether the number of iterations is known only at run time, but before the region."""
-    if not isinstance(stm.exp, Sweep | For):
+    if not isinstance(stm.exp, (Sweep, For)):
         return False
     trips = _trips(stm.exp)
     return isinstance(trips, Var) and trips not in inside

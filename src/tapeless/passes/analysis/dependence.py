@@ -162,7 +162,7 @@ def is_bare(exp: Exp) -> bool:
     """Is it, regions aside, a position that is neither tested nor inside in any case, or a routine that not all operands suit?"""
     if isinstance(exp, Library):
         return library_op(exp.name).partial
-    if not isinstance(exp, Index | Update | UpdateAcc):
+    if not isinstance(exp, (Index, Update, UpdateAcc)):
         return False
     shape = exp.array.type.shape if not isinstance(exp, UpdateAcc) else exp.acc.type.shape
     return any(

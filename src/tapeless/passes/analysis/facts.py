@@ -63,7 +63,7 @@ def may_fail(stm: Stm) -> bool:
 
 def is_view(exp: Exp) -> bool:
     """Is the result, if it is an array, a window on the memory of `exp.array`?"""
-    return isinstance(exp, Index | Reshape | Transpose | Broadcast)
+    return isinstance(exp, (Index, Reshape, Transpose, Broadcast))
 
 
 def is_inside(exp: Index) -> bool:

@@ -12,5 +12,5 @@ def is_free(stm: Stm) -> bool:
     """A number or a view; a choice between numbers too."""
     if isinstance(stm.exp, If):
         inside = [s for s in all_stms(Body((stm,), ())) if s is not stm]
-        return all(isinstance(s.exp, Apply | Index) for s in inside) and not any(v.type.shape for v in stm.vars)
+        return all(isinstance(s.exp, (Apply, Index)) for s in inside) and not any(v.type.shape for v in stm.vars)
     return isinstance(stm.exp, (Apply, *VIEWS))

@@ -16,7 +16,8 @@ starts at 0 is never negative. Where the body does not, nothing is known of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tapeless.ir.core import Apply, Body, Check, For, If, Lambda, Reduction, Stm, Sweep, While
 from tapeless.ir.operands import regions
@@ -38,6 +39,7 @@ class Intervals:
         self._slopes = slopes
         self._made: dict[Var, Apply] = {}  # truth values
         self._loops = 0
+        self._narrowed: list[tuple[Var, Interval]] = []  # by conditions, and what was known before
         self._body(body)
 
     def of(self, a: Atom) -> Interval:
@@ -50,12 +52,19 @@ class Intervals:
             else:
                 RULES.get(type(s.exp), Intervals._other)(self, s, s.exp)
 
+    @contextmanager
+    def _region(self) -> Iterator[None]:
+        """What conditions say inside is forgotten afterwards; variables of the region are in nobody's way."""
+        count = len(self._narrowed)
+        yield
+        while len(self._narrowed) > count:
+            v, before = self._narrowed.pop()
+            self.known[v] = before
+
     def _other(self, stm: Stm, exp: object) -> None:
-        before = self.known
         for lam in regions(stm.exp):
-            self.known = dict(before)
-            self._body(lam.body)
-        self.known = before
+            with self._region():
+                self._body(lam.body)
 
     # -- rows
 
@@ -125,19 +134,18 @@ class Intervals:
         """The value is between an end, itself not if `strict`, and infinity of either sign, or NaN."""
         if isinstance(v, Var):
             start = math.nextafter(end, to) if strict and v.type.dtype is DType.f64 else end
-            self.known[v] = both(self.of(v), (start, to) if to > 0 else (to, start))
+            before = self.of(v)
+            self._narrowed.append((v, before))
+            self.known[v] = both(before, (start, to) if to > 0 else (to, start))
 
     # -- regions
 
     def _if(self, stm: Stm, exp: If) -> None:
-        before = self.known
         ends: list[list[Interval]] = []
         for arm, holds in ((exp.then, True), (exp.orelse, False)):
-            self.known = dict(before)
-            self._assume(exp.cond, holds)
-            self._body(arm)
-            ends.append([self.of(r) for r in arm.results])
-        self.known = before
+            with self._region():
+                self._assume(exp.cond, holds)
+                ends.append(self._round(arm))
         self._learn(stm.vars, [hull(x, y) for x, y in zip(*ends, strict=True)])
 
     def _check(self, stm: Stm, exp: Check) -> None:
@@ -164,25 +172,20 @@ class Intervals:
         """Note [Carried signs]. `run` goes through the body; the intervals of its results."""
         self._loops += 1
         guess = [_sign(self.of(a)) if self._loops <= DEEP and a.type.is_scalar else ALL for a in inits]
-        before = self.known
         while True:
-            self.known = dict(before)
             self._learn(params, guess)
-            found = run()
+            with self._region():
+                found = run()
             kept = [g if _inside(x, g) else ALL for x, g in zip(found, guess, strict=True)]
             if kept == guess:
                 break
             guess = kept
-        self.known = before
         self._loops -= 1
         return guess
 
     def _sweep(self, stm: Stm, exp: Sweep) -> None:
-        before = self.known
-        self.known = dict(before)
-        self._body(exp.lam.body)
-        parts = [self.of(r) for r in exp.lam.body.results]
-        self.known = before
+        with self._region():
+            parts = self._round(exp.lam.body)
         ends: list[Interval] = []
         for r in exp.reduces:
             mine, parts = parts[: len(r.neutral)], parts[len(r.neutral) :]

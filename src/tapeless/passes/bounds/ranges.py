@@ -321,7 +321,7 @@ class Ranges:
 
 def count(body: Body) -> int:
     """How many statements there are, those of inner regions included."""
-    inner = (s.exp for s in body.stms if not isinstance(s.exp, Apply | Index | Update))
+    inner = (s.exp for s in body.stms if not isinstance(s.exp, (Apply, Index, Update)))
     return len(body.stms) + sum(count(r.body) for exp in inner for r in regions(exp))
 
 

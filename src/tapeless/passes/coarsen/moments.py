@@ -48,7 +48,7 @@ class _Sums(ByLoops):
         before = Builder(stm.span)
         stms: list[Stm] = []
         for s in exp.body.stms:
-            may = isinstance(s.exp, Sweep | For) and _only_drives(s, exp)
+            may = isinstance(s.exp, (Sweep, For)) and _only_drives(s, exp)
             new = self.sum(s, inside, before) if may else None
             stms += [s] if new is None else new
         if not before.stms:
@@ -75,7 +75,7 @@ class _Sums(ByLoops):
         if any(v in self.deciding for v in stm.vars):
             return None
         moving = [v for v in free_in_exp(stm.exp) if v in inside]
-        terms = _terms(stm.exp) if isinstance(stm.exp, Sweep | For) else None
+        terms = _terms(stm.exp) if isinstance(stm.exp, (Sweep, For)) else None
         if terms is None or not 0 < len(moving) <= MOST or not all(_is_number(v.type) for v in moving):
             return None
         params, body, starts = terms

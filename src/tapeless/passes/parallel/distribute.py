@@ -64,7 +64,7 @@ def _stm(stm: Stm, inside: AbstractSet[Var]) -> Sequence[Stm]:
         exp = replace(stm.exp, lam=replace(lam, body=_body(_by_cells(lam.body), inside | own)))
         stm = stm if exp.lam.body is stm.exp.lam.body else replace(stm, exp=exp)
         return _parts(stm, exp) or (stm,)
-    return (stm if isinstance(stm.exp, Hist | Scatter) else in_regions(stm, _body),)
+    return (stm if isinstance(stm.exp, (Hist, Scatter)) else in_regions(stm, _body),)
 
 
 def _is_wide(stm: Stm) -> bool:
@@ -223,7 +223,7 @@ def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
 def _may_be_cut(exp: Sweep) -> bool:
     """No array of an element has a size of its own. What a test guards may come in a later part: that does not run."""
     body = exp.lam.body
-    if any(not isinstance(e, UpdateAcc | Check | Index | Update) for e in effects_in(body.stms)):
+    if any(not isinstance(e, (UpdateAcc, Check, Index, Update)) for e in effects_in(body.stms)):
         return False
     made = {v for s in body.stms for v in s.vars} | set(exp.lam.params)
     if any(a not in made for s in body.stms if isinstance(s.exp, WithAcc) for a in s.exp.arrays):

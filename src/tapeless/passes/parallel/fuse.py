@@ -244,7 +244,7 @@ class Region:
 
     def is_fresh(self, array: Var) -> bool:
         maker = self.makers.get(array)
-        return maker is not None and isinstance(maker.stm.exp, Full | Copy)
+        return maker is not None and isinstance(maker.stm.exp, (Full, Copy))
 
     def is_swept_beside(self, var: Var, node: Node) -> bool:
         """Is it an array that another sweep reads?"""
@@ -259,7 +259,7 @@ class Region:
         recent: dict[object, list[Node]] = {}  # by arrays, and by widths of small reductions
         for k in range(len(self.nodes)):
             node = self.nodes[k]
-            if node is None or not isinstance(node.stm.exp, Sweep | WithAcc):
+            if node is None or not isinstance(node.stm.exp, (Sweep, WithAcc)):
                 continue
             while self.merge_with(node, recent):
                 changed = True

@@ -30,7 +30,7 @@ def known_rows(
     index, *rows = params
     first: dict[Var, Var] = {}
     for row, array in zip(rows, arrays, strict=True):
-        if not isinstance(defs.get(array), Full | Broadcast | Iota):
+        if not isinstance(defs.get(array), (Full, Broadcast, Iota)):
             first.setdefault(array, row)
     known: dict[int, Atom] = {}
     made: list[Stm] = []

@@ -22,7 +22,7 @@ class Uncarried:
         return Body(tuple(stms), tuple(body.results[j] for j in keep))
 
     def stm(self, s: Stm) -> list[Stm]:
-        return [self._region(s, s.exp)] if isinstance(s.exp, For | While | If) else [s]
+        return [self._region(s, s.exp)] if isinstance(s.exp, (For, While, If)) else [s]
 
     def _region(self, s: Stm, exp: For | While | If) -> Stm:
         match exp:

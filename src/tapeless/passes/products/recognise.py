@@ -75,7 +75,7 @@ class Recogniser(Rewriter):
         super().stm(stm)
 
     def inside(self, exp: Exp) -> Exp:
-        outer, self.in_sweep = self.in_sweep, self.in_sweep or isinstance(exp, Sweep | Hist | Scatter)
+        outer, self.in_sweep = self.in_sweep, self.in_sweep or isinstance(exp, (Sweep, Hist, Scatter))
         new = super().inside(exp)
         self.in_sweep = outer
         return new
@@ -383,7 +383,7 @@ class Nest:
             return None
         for param, array in zip(params, sweep.arrays, strict=True):
             stack = self.term(array)
-            if not isinstance(stack, Access | Stack):
+            if not isinstance(stack, (Access, Stack)):
                 return None
             self.terms[param] = stack.enter(index)
         if len(sweep.lam.body.results) != 1 or not self.stms(sweep.lam.body.stms):

@@ -277,9 +277,9 @@ class Numbering:
 
     def exp(self, exp: Exp) -> Hashable:
         """The class, every operand and every region, in the order of `map_exp`, and what else the fields hold."""
-        if isinstance(exp, Print | Progress | UpdateAcc):
+        if isinstance(exp, (Print, Progress, UpdateAcc)):
             raise Declined
-        if isinstance(exp, Update | Hist | Scatter | WithAcc):
+        if isinstance(exp, (Update, Hist, Scatter, WithAcc)):
             consumed = (
                 (exp.array,) if isinstance(exp, Update) else exp.arrays if isinstance(exp, WithAcc) else exp.dests
             )

@@ -143,9 +143,9 @@ class Hoister:
             inner = walk(lam.body, lam.params, True, _runs(exp.width))
             new = exp if inner is lam.body else Sweep(exp.width, exp.arrays, Lambda(lam.params, inner))
         else:
-            certain = isinstance(exp, WithAcc) or (isinstance(exp, Sweep | Hist | Scatter) and _runs(exp.width))
+            certain = isinstance(exp, WithAcc) or (isinstance(exp, (Sweep, Hist, Scatter)) and _runs(exp.width))
             changed = False
-            own = exp.lam if isinstance(exp, Sweep | Hist | Scatter | WithAcc) else None
+            own = exp.lam if isinstance(exp, (Sweep, Hist, Scatter, WithAcc)) else None
 
             def on_body(body: Body) -> Body:
                 nonlocal changed

@@ -129,7 +129,7 @@ class Simplifier(Rewriter):
             for stm in all_stms(self.original.body):
                 self._dims.update(d for v in stm.vars for d in type_vars(v.type))
                 self._dims.update(d for r in regions(stm.exp) for p in r.params for d in type_vars(p.type))
-                if isinstance(stm.exp, Sweep | Hist | Scatter) and isinstance(stm.exp.width, Var):
+                if isinstance(stm.exp, (Sweep, Hist, Scatter)) and isinstance(stm.exp.width, Var):
                     self._dims.add(stm.exp.width)
         return var in self._dims
 
@@ -182,7 +182,7 @@ class Simplifier(Rewriter):
     def view(self, stm: Stm, exp: Index | Reshape | Transpose | Broadcast) -> None:
         now: Exp = exp
         while (new := simplify_view(now, self)) is not None:
-            if isinstance(new, Var | Const):
+            if isinstance(new, (Var, Const)):
                 self.alias(stm.vars[0], new)
                 return
             now = new
@@ -212,7 +212,7 @@ class Simplifier(Rewriter):
     def copy(self, stm: Stm, exp: Copy) -> None:
         """A copy of an array that was made in this region and has no other use is that array."""
         array = exp.array
-        fresh = isinstance(self.defs.get(array), Full | ArrayLit | Iota | Concat | Copy | Sweep | Library | Call)
+        fresh = isinstance(self.defs.get(array), (Full, ArrayLit, Iota, Concat, Copy, Sweep, Library, Call))
         if fresh and self.only_here(array, stm.exp):
             self.alias(stm.vars[0], array)
         else:

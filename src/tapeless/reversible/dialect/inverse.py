@@ -33,7 +33,7 @@ SUFFIX = "_inverse"
 def undecided(block: Block) -> If | While | Call | None:
     """The first step that cannot tell on the way back which way it came: a call, if what it calls cannot."""
     for s in all_steps(block):
-        if isinstance(s, If | While) and s.after is None:
+        if isinstance(s, (If, While)) and s.after is None:
             return s
         if isinstance(s, Mapped):
             s = s.call

@@ -297,7 +297,7 @@ def _for(s: ast.For, scope: Scope) -> For:
         scope.fail(s.orelse[0], "TP401", "'else' of a loop is not part of reversible functions", "use 'if'.")
     names = names_in(s.target)
     taken = names & scope.names
-    if taken or not isinstance(s.target, ast.Name | ast.Tuple):
+    if taken or not isinstance(s.target, (ast.Name, ast.Tuple)):
         scope.fail(s.target, "TP403", f"'{min(taken, default='this')}' is used already", "use another name.")
     items, backwards, around = s.iter, False, list[ast.Call]()
     while isinstance(items, ast.Call) and _mark(items, scope) in ("progress", "loop") and items.args:

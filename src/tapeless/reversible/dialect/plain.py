@@ -249,7 +249,7 @@ def at_the_same_places(step: Computed) -> bool:
     """
     used: list[ast.expr] = []
     for inner in all_steps(step.compute):
-        if not isinstance(inner, Update | Exchange | Rotate | For | Ancilla):
+        if not isinstance(inner, (Update, Exchange, Rotate, For, Ancilla)):
             return False
         indices = [i for t in targets_of(inner) for i in steps_of(t) if not isinstance(i, str)]
         indices += [n.slice for e in expressions_of(inner) for n in ast.walk(e) if isinstance(n, ast.Subscript)]
@@ -263,7 +263,7 @@ def _common(one: ast.expr, other: ast.expr) -> tuple[ast.expr, ast.expr, ast.exp
     """The array of two places, and the first subscripts by which they differ."""
     chain = [[x] for x in (one, other)]
     for places in chain:
-        while isinstance(places[-1], ast.Attribute | ast.Subscript):
+        while isinstance(places[-1], (ast.Attribute, ast.Subscript)):
             places.append(places[-1].value)
     mine, others = ([*reversed(c)] for c in chain)
     for a, b in zip(mine, others, strict=False):

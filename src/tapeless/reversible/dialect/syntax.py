@@ -21,7 +21,7 @@ def placed(new: ast.stmt, at: ast.stmt) -> ast.stmt:
     """With the place of another statement, wherever a part has none of its own: that of its head, if it has a body."""
     head = _head(at)
     for n in ast.walk(new):
-        if isinstance(n, ast.expr | ast.stmt | ast.arg | ast.keyword) and not hasattr(n, "lineno"):
+        if isinstance(n, (ast.expr, ast.stmt, ast.arg, ast.keyword)) and not hasattr(n, "lineno"):
             ast.copy_location(n, head)
     return new
 

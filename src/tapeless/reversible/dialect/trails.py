@@ -59,7 +59,7 @@ def used_in(block: Block, names: Iterable[str]) -> set[str]:
         if not isinstance(step, Update) or step.op in (ast.Mult, ast.Div):
             used.update(map(root_of, targets))
         indices = [i for t in targets for i in steps_of(t) if not isinstance(i, str)]
-        for expr in (*expressions_of(step), *indices, *([step.after] if isinstance(step, If | While) else [])):
+        for expr in (*expressions_of(step), *indices, *([step.after] if isinstance(step, (If, While)) else [])):
             used.update(root_of(place) for place in (reads(expr, among) if expr is not None else ()))
     return {n for n in used if n in among}
 
@@ -99,7 +99,7 @@ def watched_names(function: Reversible) -> tuple[str, ...]:
 
     def visit(block: Block) -> None:
         for step in block:
-            if isinstance(step, For | While):
+            if isinstance(step, (For, While)):
                 found.update(dict.fromkeys(sorted(watched(step))))
             if not (isinstance(step, For) and step.parallel) or id(step) in rowed:
                 for inner in blocks_of(step):
@@ -117,7 +117,7 @@ def rowed_loops(function: Reversible) -> dict[int, str]:
         for step in block:
             match step:
                 case For(parallel=True) if _count_of(step) is not None:
-                    inner = [s for s in all_steps(step.body) if isinstance(s, For | While)]
+                    inner = [s for s in all_steps(step.body) if isinstance(s, (For, While))]
                     if any(watched(s) for s in inner):
                         found[id(step)] = f"{ROWS}{len(found)}"
                 case Ancilla(body=body):

@@ -217,7 +217,7 @@ def _step(reverse: Reverse, exp: For, plan: Plan, state: Sequence[int]) -> Lambd
     body, _ = live_part(quiet(Body(whole.stms, results)))
     step = Lambda((exp.index, *(exp.params[k] for k in state)), body)
     stms = list(all_stms(body))
-    if len(stms) > SMALL or not all(isinstance(s.exp, Apply | If | Index) for s in stms):
+    if len(stms) > SMALL or not all(isinstance(s.exp, (Apply, If, Index)) for s in stms):
         return None
     if any(v.type.shape for v in (*step.params, *plan.decided, *(v for s in stms for v in s.vars))):
         return None

@@ -64,7 +64,7 @@ def _count(b: Builder, body: Body, steps: Sequence[Step], counters: Counters) ->
             b.add(stm)
             continue
         mine = id(stm) in counters
-        if mine and isinstance(stm.exp, For | Update):
+        if mine and isinstance(stm.exp, (For, Update)):
             counters[id(stm)] = _more(b, counters[id(stm)], stm.exp)
         inside = [k for arm in step.arms for s in steps_within(arm) if (k := id(s.stm)) in counters]
         if mine and isinstance(stm.exp, While):
@@ -137,7 +137,7 @@ def _tested(body: Body, unneeded: Collection[Var]) -> Body:
 
 
 def _silent(body: Body) -> Body:
-    stms = [s for s in body.stms if not isinstance(s.exp, Print | Progress)]
+    stms = [s for s in body.stms if not isinstance(s.exp, (Print, Progress))]
     return Body(
         tuple(s if isinstance(s.exp, Apply) else Stm(s.vars, map_regions(s.exp, _silent), s.span) for s in stms),
         body.results,

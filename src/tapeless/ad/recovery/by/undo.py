@@ -86,7 +86,7 @@ class Log:
 
     def _learn_loops(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            if isinstance(step.stm.exp, For | While):
+            if isinstance(step.stm.exp, (For, While)):
                 self._learn(step.stm.exp.body, step.arms[0])
             else:
                 for arm in step.arms:
@@ -256,7 +256,7 @@ class Log:
     def _restore_loop(self, b: Builder, array: Var, bound: Atom, s: Recorded, record: Sequence[Atom]) -> Var:
         """Its iterations backwards."""
         exp = s.step.stm.exp
-        assert isinstance(exp, For | While)
+        assert isinstance(exp, (For, While))
         step, before = Var("j", I64), Var(array.name, array.type)
         with b.region() as stms:
             last = b.let(I64, Apply("sub", (bound, i64(1))), "last")
@@ -300,7 +300,7 @@ def _positions(step: Step) -> set[Atom]:
 def _bound(body: Body) -> set[Var]:
     found = {v for s in all_stms(body) for v in s.vars}
     for s in all_stms(body):
-        if isinstance(s.exp, For | While):
+        if isinstance(s.exp, (For, While)):
             found.update(s.exp.params)
     return found
 
