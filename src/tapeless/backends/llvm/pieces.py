@@ -9,7 +9,7 @@ derivatives, or with several backward passes through a loop, are large. Programs
 from the inside out, so that each piece holds at least `PIECE` statements beside the pieces in it; and their loops are
 not unrolled, nor written in two forms (tails.py). Small programs stay whole. A parallel loop with pieces in it does not
 mark its accesses: it is too large to be a vector loop. What is left of a block after that may still be long: more than
-two `RUN`s of statements are written as a function for each run. Scalars that a piece assigns, and buffers that it
+two `RUN`s of statements are written as a function for each run, fewer where they are mostly accesses of memory. Scalars that a piece assigns, and buffers that it
 allocates, frees or swaps for others to see, are handed over by their addresses; the piece has the scalars in slots of
 its own meanwhile, which are registers. What a run binds for those after it is stored at its end.
 
@@ -21,19 +21,21 @@ which is what its vectorisers go by). Kernels are functions of their own, and ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tapeless.ir.types import Var
 from tapeless.lower.ir.counts import Counts
-from tapeless.lower.ir.loopir import For, Give, If, Invoke, Return, Stm, Tag, While
+from tapeless.lower.ir.loopir import For, Give, If, Invoke, Load, Return, Stm, Store, Tag, While
 from tapeless.lower.ir.walk import HOLDING, Block, binds, children, reads, walk
 
 GIVING = (Give, Return)
 REPEATING = (For, While, Invoke)
 LARGE = 2400
+LOOP = 10  # statements that a loop counts for: LLVM looks at each with many passes
 PIECE = 180
 RUN = 600
+ACCESSES = 300  # of memory, in a run: LLVM's schedulers compare each of them with all others
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Pieces:
         self.counted: dict[int, Counts] = {}  # those, and other statements that stand in runs
         self.cut: set[int] = set()
         self.runs: dict[int, list[Run]] = {}  # by the id of the block
-        self.large = sum(1 for _ in walk(body)) > LARGE
+        self.large = sum(map(_weight, walk(body))) > LARGE
         if self.large:
             self._rest(body, entry)
 
@@ -90,7 +92,7 @@ class Pieces:
             if counts is not None and not counts.gives:
                 self.chosen[id(stm)] = self.counted[id(stm)] = counts
                 inner = 0
-            weights.append(1 + inner)
+            weights.append(_weight(stm) + inner)
         if sum(weights) <= 2 * RUN:
             return sum(weights)
         self.runs[id(block)] = runs = _runs(block, weights, self.counted, once)
@@ -99,6 +101,7 @@ class Pieces:
 
 def _runs(block: Block, weights: Sequence[int], counted: dict[int, Counts], once: bool) -> list[Run]:
     last: dict[Var, int] = {}  # where a scalar is read last
+    taken: dict[int, Sequence[Var]] = {}  # what a statement without others inside reads
     gives: set[int] = set()
     for k, stm in enumerate(block):
         if type(stm) in HOLDING:
@@ -107,23 +110,42 @@ def _runs(block: Block, weights: Sequence[int], counted: dict[int, Counts], once
             if counts.gives:
                 gives.add(k)
         else:
-            last.update(dict.fromkeys(reads(stm), k))
+            taken[k] = reads(stm)
+            last.update(dict.fromkeys(taken[k], k))
             if isinstance(stm, GIVING):
                 gives.add(k)
     runs: list[Run] = []
-    start = weight = 0
+    made: dict[Var, int] = {}  # where a scalar is bound
+    start = weight = accesses = 0
     for k in range(len(block) + 1):
         stays = k == len(block) or k in gives
-        if weight >= RUN or (stays and weight >= PIECE):
+        if weight >= RUN or (weight >= PIECE and (stays or accesses >= ACCESSES)):
             bound = [v for s in block[start:k] if not isinstance(s, For) for v in binds(s)]
             straight = once and not any(map(_repeats, block[start:k]))
             runs.append(Run(start, k, tuple(v for v in bound if last.get(v, -1) >= k), straight))
-            start, weight = k, 0
+            start, weight, accesses = k, 0, 0
         if stays:
-            start, weight = k + 1, 0
+            start, weight, accesses = k + 1, 0, 0
         else:
             weight += weights[k]
+            if k in taken:
+                accesses += _accesses(block[k], k, taken[k], last, made)
     return runs
+
+
+def _weight(stm: Stm) -> int:
+    return LOOP if type(stm) in (For, While) else 1
+
+
+def _accesses(stm: Stm, k: int, taken: Sequence[Var], last: Mapping[Var, int], made: dict[Var, int]) -> int:
+    """Of memory, in a run: its own, and those for scalars that come from another run or go to one."""
+    found = int(type(stm) in (Load, Store))
+    for v in taken:
+        found += made.get(v, k) < k - RUN
+    for v in binds(stm):
+        made[v] = k
+        found += last.get(v, k) > k + RUN
+    return found
 
 
 def _repeats(stm: Stm) -> bool:

@@ -212,34 +212,27 @@ class Lowerer:
                 self._wish(result, loc, definitions)
 
     def _wish(self, v: Var, loc: Loc, definitions: Mapping[Var, Stm]) -> None:
-        stm = definitions.get(v)
-        if stm is None or v in self.wanted:
-            return
-        match stm.exp:
-            case Full() | Iota() | ArrayLit() | Copy() | Concat() | Sweep():
-                self.wanted[v] = loc
-            case If():
-                self.wanted[v] = loc
-            case Update(array=array):
-                self._wish(array, loc, definitions)
-            case For(params=params, inits=inits, body=inner) | While(params=params, inits=inits, body=inner):
-                k = stm.vars.index(v)
-                init = inits[k]
-                made, p = inner.results[k], params[k]
-                if isinstance(init, Var) and (in_place(inner, made, p) or written_over(inner, made, p)):
-                    self._wish(init, loc, definitions)
-            case WithAcc(arrays=arrays, lam=lam) if stm.vars.index(v) >= len(arrays):
-                made = lam.body.results[stm.vars.index(v) - len(arrays)]
-                if isinstance(made, Var):
-                    self._wish(made, loc, {**definitions, **{w: s for s in lam.body.stms for w in s.vars}})
-            case Hist(dests=arrays) | Scatter(dests=arrays) | WithAcc(arrays=arrays):
-                k = stm.vars.index(v)
-                if k < len(arrays):
-                    self._wish(arrays[k], loc, definitions)
-            case Library() | Call() if v.type.shape:
-                self.wanted[v] = loc
-            case _:
-                pass
+        wished: Atom | None = v
+        while isinstance(wished, Var) and wished in definitions and wished not in self.wanted:
+            stm, v, wished = definitions[wished], wished, None
+            match stm.exp:
+                case Full() | Iota() | ArrayLit() | Copy() | Concat() | Sweep() | If():
+                    self.wanted[v] = loc
+                case Update(array=array):
+                    wished = array
+                case For(params=params, inits=inits, body=inner) | While(params=params, inits=inits, body=inner):
+                    k = stm.vars.index(v)
+                    made, p = inner.results[k], params[k]
+                    if in_place(inner, made, p) or written_over(inner, made, p):
+                        wished = inits[k]
+                case WithAcc(arrays=arrays, lam=lam) if stm.vars.index(v) >= len(arrays):
+                    wished = lam.body.results[stm.vars.index(v) - len(arrays)]
+                    definitions = {**definitions, **{w: s for s in lam.body.stms for w in s.vars}}
+                case Hist(dests=arrays) | Scatter(dests=arrays) | WithAcc(arrays=arrays):
+                    k = stm.vars.index(v)
+                    wished = arrays[k] if k < len(arrays) else None
+                case Library() | Call() if v.type.shape:
+                    self.wanted[v] = loc
 
     # -- statements
 

@@ -228,32 +228,20 @@ class RegionKey:
             return True
         if not isinstance(other, RegionKey) or self.hash != other.hash or self.rough != other.rough:
             return False
-        return _alike(self.exp, other.exp) and self.full is not None and self.full == other.full
+        return self.full is not None and self.full == other.full
 
 
 def _outline(body: Body) -> Hashable:
-    """How many statements there are, and what the first one does: few that differ have this in common."""
-    first = body.stms[0].exp if body.stms else None
-    if not isinstance(first, Apply):
-        return len(body.stms), type(first)
-    return len(body.stms), first.op, *[a for a in first.args if isinstance(a, Const)]
-
-
-def _alike(a: Exp, b: Exp) -> bool:
-    """Whether the same operations stand in two expressions with as many statements: a first look."""
-    for left, right in zip(regions(a), regions(b), strict=True):
-        for s, t in zip(left.body.stms, right.body.stms, strict=True):
-            if type(s.exp) is not type(t.exp):
-                return False
-            if isinstance(s.exp, Apply) and isinstance(t.exp, Apply) and not _same_operation(s.exp, t.exp):
-                return False
-    return True
-
-
-def _same_operation(a: Apply, b: Apply) -> bool:
-    return a.op == b.op and all(
-        isinstance(x, Var) if isinstance(y, Var) else x == y for x, y in zip(a.args, b.args, strict=True)
-    )
+    """The operations and constants that stand in it: few that differ have these in common."""
+    found: list[Hashable] = []
+    for stm in body.stms:
+        exp = stm.exp
+        if isinstance(exp, Apply):
+            found.append(exp.op)
+            found += [a for a in exp.args if type(a) is Const]
+        else:
+            found.append(type(exp).__name__)
+    return tuple(found)
 
 
 def full_key(exp: Exp) -> Hashable:
