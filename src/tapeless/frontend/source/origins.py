@@ -13,6 +13,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tapeless.frontend.source.foreign_arrays import array_of
@@ -34,7 +35,7 @@ class Origin:
     kind: str = ""
     key: Any = None
 
-    @property
+    @cached_property
     def path(self) -> tuple[Any, ...]:
         """What tells it from others: where it begins and all steps from there."""
         if self.parent is None:

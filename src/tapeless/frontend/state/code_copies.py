@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tapeless.frontend.state.context import Context
 
 T = TypeVar("T")
-LIMIT = 20_000  # statements of Core
+LIMIT = 10_000  # statements of Core, refused within a second
 CALL = 3  # a call takes about as long to compile as so many statements
 SHORT = 64  # loops over more items than these are not unrolled when there is another way
 MOST_ITEMS = 100_000  # of a tuple, list or dict
