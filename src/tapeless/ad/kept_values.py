@@ -17,7 +17,8 @@ from tapeless.ir.core import Apply, Body, Stm
 from tapeless.ir.quiet import quiet
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ops.table import CHEAP, TABLE, unbounded
+from tapeless.ops.rows import CHEAP
+from tapeless.ops.table import TABLE, unbounded
 
 Special = Callable[[Stm], Back | None]
 Resume = Callable[[Reverse, Stm, Sequence[Atom]], Back]

@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tapeless.api.stacked import WEAK, is_count, of_none, plain, snapshot, stack
 from tapeless.ir.hints import unknown, wish_of
 from tapeless.ir.pytree import (
     TreeDef,
@@ -21,7 +22,6 @@ from tapeless.ir.pytree import (
     flatten,
     leaf_paths,
     ordered_like,
-    tree_map,
     unflatten,
 )
 
@@ -43,8 +43,6 @@ DType = np.dtype[Any]
 Function = Callable[..., Any]
 T = TypeVar("T")
 
-_WEAK: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}  # Python numbers, which adapt to NumPy's types
-
 
 # --- the operators ----------------------------------------------------------------------------------------------------
 
@@ -56,17 +54,17 @@ def map(f: Function, *args: Any) -> Any:
     rows (scalars, for a 1-d array) in place of the arrays. If there are no rows, `f` is called with ones, then with
     zeros, to learn what it returns; if it raises for both, the result is an empty float64 array of shape (0,).
     """
-    body = _plain(f)
-    if len(args) == 1 and _is_count(args[0]):
-        results = [_snapshot(body(i)) for i in range(int(args[0]))]
+    body = plain(f)
+    if len(args) == 1 and is_count(args[0]):
+        results = [snapshot(body(i)) for i in range(int(args[0]))]
         trials = [(0,), (1,)]
     else:
         rows = _rows("tp.map", "argument", args)
-        results = [_snapshot(body(*rows[i])) for i in range(rows.length)]
+        results = [snapshot(body(*rows[i])) for i in range(rows.length)]
         trials = [rows.made_of(1), rows.made_of(0)]
     if results:
-        return _stack("tp.map", results)
-    empty = _of_none("tp.map", body, trials)
+        return stack("tp.map", results)
+    empty = of_none("tp.map", body, trials)
     return np.empty((0,)) if empty is None else empty
 
 
@@ -94,10 +92,10 @@ def scan(op: Function, ne: Any, xs: Any, exclusive: bool = False, reverse: bool 
         return unflatten(rows.treedef, [np.empty_like(array) for array in rows.arrays])
     results: list[Any] = []
     for i in reversed(range(rows.length)) if reverse else range(rows.length):
-        before = _snapshot(acc)  # an operator may work in place on its arguments
+        before = snapshot(acc)  # an operator may work in place on its arguments
         acc = combine(rows.copy(i), acc) if reverse else combine(acc, rows.copy(i))
-        results.append(before if exclusive else _snapshot(acc))
-    return _stack("tp.scan", results[::-1] if reverse else results)
+        results.append(before if exclusive else snapshot(acc))
+    return stack("tp.scan", results[::-1] if reverse else results)
 
 
 def hist(op: Function, ne: Any, n_or_dest: Any, keys: Any, vals: Any) -> Any:
@@ -109,7 +107,7 @@ def hist(op: Function, ne: Any, n_or_dest: Any, keys: Any, vals: Any) -> Any:
     """
     values = _rows("tp.hist", "vals", vals)
     neutral = _leaves_like("tp.hist", "the neutral element", ne, values.treedef)
-    if _is_count(n_or_dest):
+    if is_count(n_or_dest):
         cells = [
             np.full((int(n_or_dest), *array.shape[1:]), _exact("tp.hist", leaf, array.dtype), array.dtype)
             for leaf, array in zip(neutral, values.arrays, strict=True)
@@ -118,7 +116,7 @@ def hist(op: Function, ne: Any, n_or_dest: Any, keys: Any, vals: Any) -> Any:
     else:
         dest = _destination("tp.hist", n_or_dest, values)
     values = values.astype("tp.hist", [array.dtype for array in dest.arrays])
-    combine = _Combine("tp.hist", _plain(op), dest)
+    combine = _Combine("tp.hist", plain(op), dest)
     for i, key in enumerate(_indices("tp.hist", "keys", keys, values.length)):
         if 0 <= key < dest.length:
             dest.put("tp.hist", key, combine(dest.copy(key), values.copy(i)))
@@ -200,7 +198,7 @@ class Vmapped:
         if len({len(array) for array in mapped}) > 1:
             sizes = (f"{n}: {len(a)}" for n, a, axis in zip(names, arrays, axes, strict=True) if axis is not None)
             raise ValueError(f"tp.vmap: the mapped axes differ in length ({', '.join(sizes)})")
-        python = _plain(self.f)
+        python = plain(self.f)
 
         def body(*leaves: Any) -> Any:
             row_args, row_kwargs = unflatten(treedef, leaves)
@@ -211,10 +209,10 @@ class Vmapped:
 
         if len(mapped[0]) == 0:
             trials = [row(lambda a, v=v: np.full(a.shape[1:], v, a.dtype)[()]) for v in (1, 0)]  # type: ignore[misc]
-            empty = _of_none("tp.vmap", body, trials)
+            empty = of_none("tp.vmap", body, trials)
             return np.empty((0,)) if empty is None else self._place(empty)
         rows = (row(lambda a, i=i: a[i]) for i in range(len(mapped[0])))  # type: ignore[misc]
-        return self._place(_stack("tp.vmap", [_snapshot(body(*leaves)) for leaves in rows]))
+        return self._place(stack("tp.vmap", [snapshot(body(*leaves)) for leaves in rows]))
 
     def _input_axes(self, args: TreeDef, kwargs: TreeDef) -> list[int | None]:
         try:
@@ -360,7 +358,7 @@ class _Combine:
 
 def _element(leaf: Any, dtype: DType) -> Any:
     """A leaf of an operator's result as a NumPy value: Python numbers take the elements' type where they can."""
-    return np.array(leaf, np.result_type(leaf, dtype) if type(leaf) in _WEAK else None)[()]
+    return np.array(leaf, np.result_type(leaf, dtype) if type(leaf) in WEAK else None)[()]
 
 
 def _fold(what: str, op: Function, ne: Any, xs: Any) -> tuple[Rows, Any, _Combine]:
@@ -378,7 +376,7 @@ def _fold(what: str, op: Function, ne: Any, xs: Any) -> tuple[Rows, Any, _Combin
                 f"{what}: the neutral element has shape {np.shape(leaf)}, the elements {array.shape[1:]}"
             ) from None
         neutral.append(whole.copy()[()])
-    return rows, unflatten(rows.treedef, neutral), _Combine(what, _plain(op), rows)
+    return rows, unflatten(rows.treedef, neutral), _Combine(what, plain(op), rows)
 
 
 def _exact(what: str, ne: Any, dtype: DType) -> Any:
@@ -395,70 +393,6 @@ def _check_cast(what: str, source: DType, target: DType) -> None:
         raise TypeError(
             f"{what}: values of type {source} do not fit a destination of type {target}; convert one of them"
         )
-
-
-# --- results ----------------------------------------------------------------------------------------------------------
-
-
-def _plain(f: Function) -> Function:
-    """The plain Python of a compiled function, and any other callable as it is."""
-    python: Function = getattr(f, "python", f)
-    return python
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _snapshot(tree: Any) -> Any:
-    """The result of one call, safe from later writes to a buffer that the function may use again."""
-    return tree_map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, tree)
-
-
-def _of_none(what: str, body: Function, trials: Sequence[Sequence[Any]]) -> Any:
-    """No results, of the structure, shapes and types that `body` gives for the first trial that it does not refuse;
-    None if it refuses all.
-    """
-    for args in trials:
-        try:
-            with np.errstate(all="ignore"):
-                result = _snapshot(body(*args))
-        except Exception:  # whatever it is, it is no fault of the caller, who has no elements
-            continue
-        return tree_map(lambda array: array[:0], _stack(what, [result]))
-    return None
-
-
-def _stack(what: str, results: Sequence[Any]) -> Any:
-    """One container of arrays from the containers that single calls gave."""
-    treedef = flatten(results[0])[1]
-    rows = []
-    for i, result in enumerate(results):
-        leaves, found = flatten(ordered_like(result, treedef))
-        if found != treedef:
-            raise ValueError(f"{what}: result {i} has another structure than result 0: {difference(found, treedef)}")
-        rows.append(leaves)
-    columns = zip(*rows, strict=True)
-    stacked = [_stack_leaf(f"{what}: result{path}", c) for path, c in zip(leaf_paths(treedef), columns, strict=True)]
-    return unflatten(treedef, stacked)
-
-
-def _stack_leaf(name: str, values: Sequence[Any]) -> Array:
-    shape = np.shape(values[0])
-    stacked: Array = np.empty((len(values), *shape), _common_type(values))
-    for i, value in enumerate(values):
-        if np.shape(value) != shape:  # which an assignment would broadcast in silence
-            raise ValueError(f"{name} has shape {np.shape(value)} at {i} and {shape} at 0")
-        stacked[i] = value
-    return stacked
-
-
-def _common_type(values: Sequence[Any]) -> DType:
-    """The type that holds all values; Python numbers count as NumPy counts them beside its own."""
-    # One representative a type, since result_type takes only a few dozen arguments.
-    weak = {type(v) for v in values if type(v) in _WEAK}
-    strong = {np.asarray(v).dtype for v in values if type(v) not in _WEAK}
-    return np.result_type(*strong, *(_WEAK[kind] for kind in weak))
 
 
 # The front end recognises the operators by this mark.

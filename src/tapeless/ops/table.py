@@ -54,8 +54,7 @@ the other is what rounding took away. Sums of floats give their error by subtrac
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -83,7 +82,6 @@ from tapeless.ops.op import (
     NUMERIC,
     REAL,
     Comparison,
-    Extremum,
     Foreign,
     Instruction,
     Intrinsic,
@@ -92,14 +90,30 @@ from tapeless.ops.op import (
     Nan,
     Op,
     Special,
-    Spelling,
     Unit,
 )
-from tapeless.ops.partials import PARTIALS
+from tapeless.ops.rows import (
+    CALL,
+    CHEAP,
+    DIVIDE,
+    HEAVY,
+    always,
+    binary,
+    compare,
+    extremum,
+    gives_bool,
+    gives_complex,
+    gives_pattern,
+    gives_real,
+    gives_second,
+    gives_target,
+    libm,
+    new_row,
+    unary,
+)
 
 INEXACT = FLOATS | COMPLEX
 F64 = frozenset({DType.f64})
-CHEAP, DIVIDE, CALL, HEAVY = 1, 4, 15, 30  # costs, in additions
 
 
 def op(name: str) -> Op:
@@ -114,96 +128,8 @@ def unbounded(name: str, args: Sequence[Atom]) -> bool:
     return not TABLE[name].bounded_slope
 
 
-# --- results -----------------------------------------------------------------------------------------------------
-
-
-def _bool(dtypes: Sequence[DType]) -> DType:
-    return DType.bool
-
-
-def _real(dtypes: Sequence[DType]) -> DType:
-    return dtypes[0].real
-
-
-def _complex(dtypes: Sequence[DType]) -> DType:
-    return dtypes[0].complex
-
-
-def _pattern(dtypes: Sequence[DType]) -> DType:
-    return DType.i32 if dtypes[0] is DType.f32 else DType.i64
-
-
-def _second(dtypes: Sequence[DType]) -> DType:
-    return dtypes[1]
-
-
-def _of_the_bound_variable(dtypes: Sequence[DType]) -> DType:
-    raise TypeError("the result type of convert is that of the variable it is bound to: Note [Convert]")
-
-
-# --- rows --------------------------------------------------------------------------------------------------------
-
-
-def _row(
-    arity: int, name: str, dtypes: frozenset[DType], numpy: Callable[..., Any], llvm: Spelling, cost: int, **more: Any
-) -> Op:
-    def evaluate(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return numpy(*args)[()]  # a scalar rather than an array of rank 0
-
-    return Op(name, arity, dtypes, evaluate, llvm, cost=cost, partials=PARTIALS[name], **more)
-
-
-def _unary(
-    name: str, dtypes: frozenset[DType], numpy: Callable[..., Any], llvm: Spelling, cost: int = CHEAP, **more: Any
-) -> Op:
-    return _row(1, name, dtypes, numpy, llvm, cost, **more)
-
-
-def _binary(
-    name: str, dtypes: frozenset[DType], numpy: Callable[..., Any], llvm: Spelling, cost: int = CHEAP, **more: Any
-) -> Op:
-    return _row(2, name, dtypes, numpy, llvm, cost, **more)
-
-
-def _compare(
-    name: str,
-    symbol: str,
-    dtypes: frozenset[DType],
-    numpy: Callable[..., Any],
-    integer: str,
-    floating: str,
-    means: Comparison,
-) -> Op:
-    llvm = Instruction(f"icmp {integer}", f"fcmp {floating}")
-    commutative = means.mirrored == name
-    return _binary(name, dtypes, numpy, llvm, result=_bool, symbol=symbol, commutative=commutative, comparison=means)
-
-
-def _extremum(name: str, greatest: bool, nan: Nan, numpy: Callable[..., Any]) -> Op:
-    unit = Unit(lambda dtype: _extreme(dtype, nan, greatest))
-    extremum = Extremum(greatest, nan)
-    return _binary(name, REAL, numpy, Special(name), extremum=extremum, unit=unit, decides=True, monotone=True)
-
-
-def _extreme(dtype: DType, nan: Nan, greatest: bool) -> float:
-    """What an extremum of nothing is."""
-    if dtype.is_float:
-        return math.nan if nan is Nan.loses else -math.inf if greatest else math.inf
-    return dtype.lowest if greatest else dtype.highest
-
-
-def _libm(name: str, numpy: Callable[..., Any], dtypes: frozenset[DType] = FLOATS, **more: Any) -> Op:
-    """A function of one argument that both libm and libmvec have under this name."""
-    return _unary(name, dtypes, numpy, Libm(name, vector=True), CALL, **more)
-
-
-def _constant(value: float) -> Callable[[DType], float]:
-    return lambda dtype: value
-
-
-ZERO, ONE = Unit(_constant(0)), Unit(_constant(1))
-LAST_ZERO, LAST_ONE = Unit(_constant(0), left=False), Unit(_constant(1), left=False)
+ZERO, ONE = Unit(always(0)), Unit(always(1))
+LAST_ZERO, LAST_ONE = Unit(always(0), left=False), Unit(always(1), left=False)
 ALL_BITS = Unit(lambda dtype: dtype is DType.bool or -1)
 
 DIFFERENCE = Inverse("sub", exact=INTS, rounded=INEXACT)
@@ -217,183 +143,183 @@ OF_SLOPES = ((math.inf, 0.0),)  # Note [Products of slopes]
 
 # fmt: off
 ARITHMETIC = (
-    _binary(
+    binary(
         "add", NUMERIC, np.add, Instruction("add", "fadd"), symbol="+", commutative=True,
         linear=True, monotone=True, unit=ZERO, inverse=(DIFFERENCE, DIFFERENCE),
     ),
-    _binary(
+    binary(
         "sub", NUMERIC, np.subtract, Instruction("sub", "fsub"), symbol="-", linear=True, monotone=True, unit=LAST_ZERO,
         inverse=(Inverse("add", exact=INTS, rounded=INEXACT), Inverse("sub", exact=INTS, rounded=INEXACT, swapped=True)),
     ),
-    _binary(
+    binary(
         "mul", NUMERIC, np.multiply, Instruction("mul", "fmul"), symbol="*", commutative=True,
         monotone=True, unit=ONE, inverse=(RATIO, RATIO),
     ),
-    _binary(
+    binary(
         "times", INEXACT, np.multiply, Instruction("", "fmul"), monotone=True, unit=ONE, singular_at=OF_SLOPES
     ),  # Note [Products of slopes]
-    _binary("mul_rounded", FLOATS, np.multiply, Special("mul_rounded"), monotone=True, commutative=True, word="*"),  # Note [Two parts]
-    _binary("mul_error", FLOATS, mul_error, Special("mul_error"), commutative=True, word="rounding error"),
-    _binary(
+    binary("mul_rounded", FLOATS, np.multiply, Special("mul_rounded"), monotone=True, commutative=True, word="*"),  # Note [Two parts]
+    binary("mul_error", FLOATS, mul_error, Special("mul_error"), commutative=True, word="rounding error"),
+    binary(
         "div", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE, symbol="/",
         monotone=True, unit=LAST_ONE, singular_at=BY_ZERO, inverse=(Inverse("mul", rounded=INEXACT), None),
     ),
-    _binary(
+    binary(
         "quotient", INEXACT, np.divide, Instruction("", "fdiv"), DIVIDE,
         monotone=True, unit=LAST_ONE, singular_at=BY_ZERO,
     ),  # Note [Loose rows]
-    _binary(
+    binary(
         "floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//", monotone=True
     ),  # Note [Division]
-    _binary("mod", REAL, np.remainder, Special("mod"), 2 * DIVIDE, symbol="%", decides=True, singular_at=BY_ZERO),  # Note [Division]
-    _binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL, decides=True, singular_at=BY_ZERO),
-    _binary(
+    binary("mod", REAL, np.remainder, Special("mod"), 2 * DIVIDE, symbol="%", decides=True, singular_at=BY_ZERO),  # Note [Division]
+    binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL, decides=True, singular_at=BY_ZERO),
+    binary(
         "pow", INEXACT, np.power, Libm("pow", vector=True), HEAVY, symbol="**",
         unit=LAST_ONE, singular_at=((0.0, -1.0), (0.0, 0.5)),
     ),
-    _binary("ipow", INTS, integer_power, Special("ipow"), HEAVY, symbol="**", unit=LAST_ONE),  # Note [Division]
-    _unary(
+    binary("ipow", INTS, integer_power, Special("ipow"), HEAVY, symbol="**", unit=LAST_ONE),  # Note [Division]
+    unary(
         "neg", NUMERIC, np.negative, Instruction("neg", "fneg"), symbol="-",
         linear=True, monotone=True, inverse=(Inverse("neg", exact=NUMERIC),),
     ),  # on integers 0 - x
-    _unary(
-        "abs", NUMERIC, np.abs, Intrinsic("fabs", "abs"), result=_real,
+    unary(
+        "abs", NUMERIC, np.abs, Intrinsic("fabs", "abs"), result=gives_real,
         decides=True, nonnegative=True, of_parts=("hypot", ("real", "imag")),
     ),  # abs(INT_MIN) wraps
-    _unary("sign", REAL, np.sign, Special("sign"), monotone=True),  # NaN for NaN, 0.0 for -0.0
-    _unary("square", NUMERIC, np.square, Special("square"), nonnegative=True),
-    _unary("reciprocal", INEXACT, np.reciprocal, Special("reciprocal"), DIVIDE, singular_at=AT_ZERO),
-    _unary(
+    unary("sign", REAL, np.sign, Special("sign"), monotone=True),  # NaN for NaN, 0.0 for -0.0
+    unary("square", NUMERIC, np.square, Special("square"), nonnegative=True),
+    unary("reciprocal", INEXACT, np.reciprocal, Special("reciprocal"), DIVIDE, singular_at=AT_ZERO),
+    unary(
         "identity", ALL, np.array, Special("identity"), 0,
         own_rule=True, linear=True, monotone=True, inverse=(Inverse("identity", exact=ALL),),
     ),
-    _unary("stop_gradient", INEXACT, np.array, Special("identity"), 0, linear=True, monotone=True),  # a constant to derivatives
+    unary("stop_gradient", INEXACT, np.array, Special("identity"), 0, linear=True, monotone=True),  # a constant to derivatives
 )
 
 EXTREMA = (  # Note [Ties]
-    _extremum("min", False, Nan.first_wins, lambda a, b: np.where(b < a, b, a)),
-    _extremum("max", True, Nan.first_wins, lambda a, b: np.where(b > a, b, a)),
-    _extremum("minimum", False, Nan.wins, lambda a, b: np.where((a <= b) | is_nan(a), a, b)),
-    _extremum("maximum", True, Nan.wins, lambda a, b: np.where((a >= b) | is_nan(a), a, b)),
-    _extremum("fmin", False, Nan.loses, lambda a, b: np.where((a <= b) | is_nan(b), a, b)),
-    _extremum("fmax", True, Nan.loses, lambda a, b: np.where((a >= b) | is_nan(b), a, b)),
+    extremum("min", False, Nan.first_wins, lambda a, b: np.where(b < a, b, a)),
+    extremum("max", True, Nan.first_wins, lambda a, b: np.where(b > a, b, a)),
+    extremum("minimum", False, Nan.wins, lambda a, b: np.where((a <= b) | is_nan(a), a, b)),
+    extremum("maximum", True, Nan.wins, lambda a, b: np.where((a >= b) | is_nan(a), a, b)),
+    extremum("fmin", False, Nan.loses, lambda a, b: np.where((a <= b) | is_nan(b), a, b)),
+    extremum("fmax", True, Nan.loses, lambda a, b: np.where((a >= b) | is_nan(b), a, b)),
 )
 
 COMPARISONS = (
-    _compare("lt", "<", REAL, np.less, "slt", "olt", Comparison("ge", "gt", -1, reflexive=False)),
-    _compare("le", "<=", REAL, np.less_equal, "sle", "ole", Comparison("gt", "ge", -1, reflexive=True)),
-    _compare("gt", ">", REAL, np.greater, "sgt", "ogt", Comparison("le", "lt", 1, reflexive=False)),
-    _compare("ge", ">=", REAL, np.greater_equal, "sge", "oge", Comparison("lt", "le", 1, reflexive=True)),
-    _compare("eq", "==", ALL, np.equal, "eq", "oeq", Comparison("ne", "eq", 0, reflexive=True)),
-    _compare("ne", "!=", ALL, np.not_equal, "ne", "une", Comparison("eq", "ne", 0, reflexive=False)),
+    compare("lt", "<", REAL, np.less, "slt", "olt", Comparison("ge", "gt", -1, reflexive=False)),
+    compare("le", "<=", REAL, np.less_equal, "sle", "ole", Comparison("gt", "ge", -1, reflexive=True)),
+    compare("gt", ">", REAL, np.greater, "sgt", "ogt", Comparison("le", "lt", 1, reflexive=False)),
+    compare("ge", ">=", REAL, np.greater_equal, "sge", "oge", Comparison("lt", "le", 1, reflexive=True)),
+    compare("eq", "==", ALL, np.equal, "eq", "oeq", Comparison("ne", "eq", 0, reflexive=True)),
+    compare("ne", "!=", ALL, np.not_equal, "ne", "une", Comparison("eq", "ne", 0, reflexive=False)),
 )
 
 BITS = (
-    _binary("and", INTS | BOOLS, np.bitwise_and, Instruction("and"), symbol="&", commutative=True, unit=ALL_BITS),
-    _binary("or", INTS | BOOLS, np.bitwise_or, Instruction("or"), symbol="|", commutative=True, unit=ZERO),
-    _binary(
+    binary("and", INTS | BOOLS, np.bitwise_and, Instruction("and"), symbol="&", commutative=True, unit=ALL_BITS),
+    binary("or", INTS | BOOLS, np.bitwise_or, Instruction("or"), symbol="|", commutative=True, unit=ZERO),
+    binary(
         "xor", INTS | BOOLS, np.bitwise_xor, Instruction("xor"), symbol="^", commutative=True,
         unit=ZERO, inverse=(ITSELF_XOR, ITSELF_XOR),
     ),
-    _unary("not", INTS | BOOLS, np.invert, Special("not"), symbol="~", inverse=(Inverse("not", exact=INTS | BOOLS),)),
-    _binary("shl", INTS, np.left_shift, Special("shl"), symbol="<<", unit=LAST_ZERO),  # Note [Division]
-    _binary("shr", INTS, np.right_shift, Special("shr"), symbol=">>", unit=LAST_ZERO),  # Note [Division]
+    unary("not", INTS | BOOLS, np.invert, Special("not"), symbol="~", inverse=(Inverse("not", exact=INTS | BOOLS),)),
+    binary("shl", INTS, np.left_shift, Special("shl"), symbol="<<", unit=LAST_ZERO),  # Note [Division]
+    binary("shr", INTS, np.right_shift, Special("shr"), symbol=">>", unit=LAST_ZERO),  # Note [Division]
 )
 
 CHOICE = (
-    _row(
-        3, "select", ALL, np.where, Instruction("select", "select"), CHEAP, result=_second,
+    new_row(
+        3, "select", ALL, np.where, Instruction("select", "select"), CHEAP, result=gives_second,
         word="choice", own_rule=True, decides=True,
     ),  # bool, t, t -> t
-    _unary(
-        "convert", ALL, convert, Special("convert"), result=_of_the_bound_variable,
+    unary(
+        "convert", ALL, convert, Special("convert"), result=gives_target,
         word="conversion", own_rule=True, linear=True,
     ),  # Note [Convert]
 )
 
 ROUNDING = (
-    _unary("floor", FLOATS, np.floor, Intrinsic("floor"), monotone=True),
-    _unary("ceil", FLOATS, np.ceil, Intrinsic("ceil"), monotone=True),
-    _unary("rint", FLOATS, np.rint, Intrinsic("rint"), monotone=True, word="round"),  # halves to even
-    _unary("trunc", FLOATS, np.trunc, Intrinsic("trunc"), monotone=True),
+    unary("floor", FLOATS, np.floor, Intrinsic("floor"), monotone=True),
+    unary("ceil", FLOATS, np.ceil, Intrinsic("ceil"), monotone=True),
+    unary("rint", FLOATS, np.rint, Intrinsic("rint"), monotone=True, word="round"),  # halves to even
+    unary("trunc", FLOATS, np.trunc, Intrinsic("trunc"), monotone=True),
 )
 
 # Complex operands where NumPy takes them.
 TRANSCENDENTAL = (
-    _unary("sqrt", INEXACT, np.sqrt, Intrinsic("sqrt"), DIVIDE, monotone=True, singular_at=AT_ZERO),
-    _unary("times_root", FLOATS, lambda x: x * np.sqrt(x), Special("times_root"), DIVIDE + 1, monotone=True, singular_at=((-1.0,),), word="sqrt"),
-    _unary("rsqrt", FLOATS, lambda x: 1 / np.sqrt(x), Special("rsqrt"), 2 * DIVIDE, monotone=True, singular_at=AT_ZERO),
-    _libm("cbrt", np.cbrt, monotone=True, singular_at=AT_ZERO),
-    _libm(
+    unary("sqrt", INEXACT, np.sqrt, Intrinsic("sqrt"), DIVIDE, monotone=True, singular_at=AT_ZERO),
+    unary("times_root", FLOATS, lambda x: x * np.sqrt(x), Special("times_root"), DIVIDE + 1, monotone=True, singular_at=((-1.0,),), word="sqrt"),
+    unary("rsqrt", FLOATS, lambda x: 1 / np.sqrt(x), Special("rsqrt"), 2 * DIVIDE, monotone=True, singular_at=AT_ZERO),
+    libm("cbrt", np.cbrt, monotone=True, singular_at=AT_ZERO),
+    libm(
         "exp", np.exp, INEXACT, monotone=True, nonnegative=True, singular_at=LARGE[1:],
         inverse=(Inverse("log", rounded=FLOATS),),
     ),
-    _libm("exp2", np.exp2, INEXACT, monotone=True, nonnegative=True, singular_at=LARGE[1:]),
-    _libm(
+    libm("exp2", np.exp2, INEXACT, monotone=True, nonnegative=True, singular_at=LARGE[1:]),
+    libm(
         "expm1", np.expm1, INEXACT, monotone=True, singular_at=LARGE[1:], inverse=(Inverse("log1p", rounded=FLOATS),)
     ),
-    _libm(
+    libm(
         "log", np.log, INEXACT, monotone=True, singular_at=AT_ZERO, inverse=(Inverse("exp", rounded=FLOATS),)
     ),
-    _libm("log2", np.log2, INEXACT, monotone=True, singular_at=AT_ZERO),
-    _libm("log10", np.log10, INEXACT, monotone=True, singular_at=AT_ZERO),
-    _libm(
+    libm("log2", np.log2, INEXACT, monotone=True, singular_at=AT_ZERO),
+    libm("log10", np.log10, INEXACT, monotone=True, singular_at=AT_ZERO),
+    libm(
         "log1p", np.log1p, INEXACT, monotone=True, singular_at=AT_ONES[:1], inverse=(Inverse("expm1", rounded=FLOATS),)
     ),
-    _libm("sin", np.sin, INEXACT),
-    _libm("cos", np.cos, INEXACT),
-    _libm("tan", np.tan, INEXACT, singular_at=((math.pi / 2,),)),
-    _libm("asin", np.arcsin, INEXACT, monotone=True, singular_at=AT_ONES),
-    _libm("acos", np.arccos, INEXACT, monotone=True, singular_at=AT_ONES),
-    _libm("atan", np.arctan, INEXACT, monotone=True),
-    _libm(
+    libm("sin", np.sin, INEXACT),
+    libm("cos", np.cos, INEXACT),
+    libm("tan", np.tan, INEXACT, singular_at=((math.pi / 2,),)),
+    libm("asin", np.arcsin, INEXACT, monotone=True, singular_at=AT_ONES),
+    libm("acos", np.arccos, INEXACT, monotone=True, singular_at=AT_ONES),
+    libm("atan", np.arctan, INEXACT, monotone=True),
+    libm(
         "sinh", np.sinh, INEXACT, monotone=True, singular_at=LARGE, inverse=(Inverse("asinh", rounded=FLOATS),)
     ),
-    _libm("cosh", np.cosh, INEXACT, nonnegative=True, singular_at=LARGE),
-    _libm("tanh", np.tanh, INEXACT, monotone=True),
-    _unary("loose_tanh", FLOATS, np.tanh, Special("loose_tanh", vector=True), CALL, monotone=True),  # Note [Loose rows]
-    _unary("sech2", FLOATS, sech2, Special("sech2", vector=True), CALL, nonnegative=True),  # the slope of tanh
-    _unary("sinc", INEXACT, sinc, Special("sinc", vector=True), CALL),  # sin(x) / x
-    _libm("asinh", np.arcsinh, INEXACT, monotone=True, inverse=(Inverse("sinh", rounded=FLOATS),)),
-    _libm("acosh", np.arccosh, INEXACT, monotone=True, singular_at=AT_ONES[1:]),
-    _libm("atanh", np.arctanh, INEXACT, monotone=True, singular_at=AT_ONES),
-    _binary("atan2", FLOATS, np.arctan2, Libm("atan2", vector=True), CALL, singular_at=NEAR_ORIGIN),
-    _binary("hypot", FLOATS, np.hypot, Libm("hypot", vector=True), CALL, commutative=True, nonnegative=True),
-    _binary(
+    libm("cosh", np.cosh, INEXACT, nonnegative=True, singular_at=LARGE),
+    libm("tanh", np.tanh, INEXACT, monotone=True),
+    unary("loose_tanh", FLOATS, np.tanh, Special("loose_tanh", vector=True), CALL, monotone=True),  # Note [Loose rows]
+    unary("sech2", FLOATS, sech2, Special("sech2", vector=True), CALL, nonnegative=True),  # the slope of tanh
+    unary("sinc", INEXACT, sinc, Special("sinc", vector=True), CALL),  # sin(x) / x
+    libm("asinh", np.arcsinh, INEXACT, monotone=True, inverse=(Inverse("sinh", rounded=FLOATS),)),
+    libm("acosh", np.arccosh, INEXACT, monotone=True, singular_at=AT_ONES[1:]),
+    libm("atanh", np.arctanh, INEXACT, monotone=True, singular_at=AT_ONES),
+    binary("atan2", FLOATS, np.arctan2, Libm("atan2", vector=True), CALL, singular_at=NEAR_ORIGIN),
+    binary("hypot", FLOATS, np.hypot, Libm("hypot", vector=True), CALL, commutative=True, nonnegative=True),
+    binary(
         "direction", FLOATS, direction, Special("direction", vector=True), CALL, singular_at=NEAR_ORIGIN
     ),  # Note [Direction]
-    _unary("one_minus_square", FLOATS, lambda x: (1 - x) * (1 + x), Special("one_minus_square")),  # no digits are lost
-    _binary(
+    unary("one_minus_square", FLOATS, lambda x: (1 - x) * (1 + x), Special("one_minus_square")),  # no digits are lost
+    binary(
         "logaddexp", FLOATS, np.logaddexp, Special("logaddexp", vector=True), 2 * CALL, commutative=True,
-        monotone=True, unit=Unit(_constant(-math.inf)),
+        monotone=True, unit=Unit(always(-math.inf)),
     ),
-    _binary(
+    binary(
         "xlogy", FLOATS, special("xlogy"), Special("xlogy", vector=True), CALL, monotone=True, singular_at=BY_ZERO
     ),  # 0 where x == 0, unless y is NaN
-    _unary("deg2rad", FLOATS, np.deg2rad, Special("deg2rad"), linear=True, monotone=True),
-    _unary("rad2deg", FLOATS, np.rad2deg, Special("rad2deg"), linear=True, monotone=True),
+    unary("deg2rad", FLOATS, np.deg2rad, Special("deg2rad"), linear=True, monotone=True),
+    unary("rad2deg", FLOATS, np.rad2deg, Special("rad2deg"), linear=True, monotone=True),
 )
 
 SPECIAL_FUNCTIONS = (
-    _libm("erf", special("erf"), monotone=True),
-    _libm("erfc", special("erfc"), monotone=True),
-    _unary("gamma", FLOATS, special("gamma"), Foreign("gamma"), HEAVY, singular_at=AT_ZERO),
-    _unary(
+    libm("erf", special("erf"), monotone=True),
+    libm("erfc", special("erfc"), monotone=True),
+    unary("gamma", FLOATS, special("gamma"), Foreign("gamma"), HEAVY, singular_at=AT_ZERO),
+    unary(
         "gammaln", FLOATS, special("gammaln"), Foreign("gammaln"), HEAVY, singular_at=AT_ZERO
     ),  # libm's lgamma writes to a global
-    _unary("digamma", FLOATS, special("digamma"), Foreign("psi"), HEAVY, singular_at=AT_ZERO),
-    _binary(
+    unary("digamma", FLOATS, special("digamma"), Foreign("psi"), HEAVY, singular_at=AT_ZERO),
+    binary(
         "polygamma", FLOATS, polygamma, Special("polygamma"), 4 * HEAVY, singular_at=BY_ZERO
     ),  # Note [Polygamma]
-    _unary("expit", FLOATS, special("expit"), Special("expit", vector=True), CALL, monotone=True, nonnegative=True),
-    _unary(
+    unary("expit", FLOATS, special("expit"), Special("expit", vector=True), CALL, monotone=True, nonnegative=True),
+    unary(
         "logit", FLOATS, special("logit"), Special("logit", vector=True), CALL,
         monotone=True, singular_at=((0.0,), (1.0,)),
     ),
 )
 
 BORROWED = tuple(
-    _row(
+    new_row(
         len(row.partials), name, FLOATS, special(name.removeprefix("scipy_")), Foreign(name.removeprefix("scipy_")), 2 * HEAVY,
         singular_at=row.singular_at, borrowed=True,
     )
@@ -401,52 +327,52 @@ BORROWED = tuple(
 )
 
 REPRESENTATION = (
-    _unary("isnan", INEXACT, np.isnan, Special("isnan"), result=_bool),
-    _unary("isinf", INEXACT, np.isinf, Special("isinf"), result=_bool),
-    _unary("isfinite", INEXACT, np.isfinite, Special("isfinite"), result=_bool),
-    _unary("signbit", FLOATS, np.signbit, Special("signbit"), result=_bool),
-    _unary(
-        "pattern", FLOATS, lambda x: x.view(f"i{x.itemsize}"), Special("pattern"), result=_pattern
+    unary("isnan", INEXACT, np.isnan, Special("isnan"), result=gives_bool),
+    unary("isinf", INEXACT, np.isinf, Special("isinf"), result=gives_bool),
+    unary("isfinite", INEXACT, np.isfinite, Special("isfinite"), result=gives_bool),
+    unary("signbit", FLOATS, np.signbit, Special("signbit"), result=gives_bool),
+    unary(
+        "pattern", FLOATS, lambda x: x.view(f"i{x.itemsize}"), Special("pattern"), result=gives_pattern
     ),  # its bits, as an integer
-    _binary("copysign", FLOATS, np.copysign, Intrinsic("copysign"), decides=True),
-    _binary("nextafter", FLOATS, np.nextafter, Libm("nextafter"), CALL, decides=True),
+    binary("copysign", FLOATS, np.copysign, Intrinsic("copysign"), decides=True),
+    binary("nextafter", FLOATS, np.nextafter, Libm("nextafter"), CALL, decides=True),
 )
 
 EXACT_NUMBERS = (  # Note [Patterns] of ops/exact.py
-    _unary("to_fixed", F64, exact.to_fixed, Special("to_fixed"), DIVIDE, patterns=True),
-    _unary("of_fixed", F64, exact.of_fixed, Special("of_fixed"), DIVIDE, patterns=True),
-    _binary(
+    unary("to_fixed", F64, exact.to_fixed, Special("to_fixed"), DIVIDE, patterns=True),
+    unary("of_fixed", F64, exact.of_fixed, Special("of_fixed"), DIVIDE, patterns=True),
+    binary(
         "fixed_add", F64, exact.fixed_add, Special("fixed_add"), DIVIDE, commutative=True, patterns=True,
         inverse=(Inverse("fixed_sub", exact=F64), Inverse("fixed_sub", exact=F64)),
     ),
-    _binary(
+    binary(
         "fixed_sub", F64, exact.fixed_sub, Special("fixed_sub"), DIVIDE, patterns=True,
         inverse=(Inverse("fixed_add", exact=F64), Inverse("fixed_sub", exact=F64, swapped=True)),
     ),
-    _unary("to_lognum", F64, exact.to_lognum, Special("to_lognum", vector=True), CALL, patterns=True),
-    _unary("of_lognum", F64, exact.of_lognum, Special("of_lognum", vector=True), CALL, patterns=True),
-    _binary(
+    unary("to_lognum", F64, exact.to_lognum, Special("to_lognum", vector=True), CALL, patterns=True),
+    unary("of_lognum", F64, exact.of_lognum, Special("of_lognum", vector=True), CALL, patterns=True),
+    binary(
         "lognum_mul", F64, exact.fixed_add, Special("fixed_add"), DIVIDE, commutative=True, patterns=True,
         inverse=(Inverse("lognum_div", exact=F64), Inverse("lognum_div", exact=F64)),
     ),
-    _binary(
+    binary(
         "lognum_div", F64, exact.fixed_sub, Special("fixed_sub"), DIVIDE, patterns=True,
         inverse=(Inverse("lognum_mul", exact=F64), Inverse("lognum_div", exact=F64, swapped=True)),
     ),
-    _unary("order_of_fixed", F64, exact.order, Special("order_of_fixed"), result=_pattern, patterns=True),
+    unary("order_of_fixed", F64, exact.order, Special("order_of_fixed"), result=gives_pattern, patterns=True),
 )
 
 COMPLEX_PARTS = (
-    _unary("real", COMPLEX, lambda z: np.positive(z.real), Special("real"), 0, result=_real, own_rule=True, linear=True),
-    _unary("imag", COMPLEX, lambda z: np.positive(z.imag), Special("imag"), 0, result=_real, own_rule=True, linear=True),
-    _unary(
+    unary("real", COMPLEX, lambda z: np.positive(z.real), Special("real"), 0, result=gives_real, own_rule=True, linear=True),
+    unary("imag", COMPLEX, lambda z: np.positive(z.imag), Special("imag"), 0, result=gives_real, own_rule=True, linear=True),
+    unary(
         "conj", COMPLEX, np.conjugate, Special("conj"), own_rule=True, linear=True, inverse=(Inverse("conj", exact=COMPLEX),)
     ),
-    _unary(
-        "angle", COMPLEX, lambda z: np.arctan2(z.imag, z.real), Special("angle"), CALL, result=_real,
+    unary(
+        "angle", COMPLEX, lambda z: np.arctan2(z.imag, z.real), Special("angle"), CALL, result=gives_real,
         own_rule=True, of_parts=("atan2", ("imag", "real")),
     ),
-    _binary("complex", FLOATS, make_complex, Special("complex"), 0, result=_complex, own_rule=True, linear=True),
+    binary("complex", FLOATS, make_complex, Special("complex"), 0, result=gives_complex, own_rule=True, linear=True),
 )
 # fmt: on
 

@@ -40,7 +40,8 @@ from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import I64, Atom, Dim, DType, Type, Var, dim_atom, i64
 from tapeless.ops.emit import sum_operator, whole
 from tapeless.ops.partials import FIRST_WINS
-from tapeless.ops.table import CALL, TABLE
+from tapeless.ops.rows import CALL
+from tapeless.ops.table import TABLE
 
 NOTHING: Mapping[int, Var] = {}
 Seeds = Callable[["Reverse", Lambda, Sequence[Var]], Sequence[Atom | None]]

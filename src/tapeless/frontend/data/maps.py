@@ -21,10 +21,10 @@ from tapeless.frontend.state.values import Scalar
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import Apply, At, Body, Check, Index, Sweep
 from tapeless.ir.types import Atom, Const, Dim, DType, Var, const, i64, zero_of
+from tapeless.ops.rows import DIVIDE
 from tapeless.ops.table import op as row
 
 ScalarFunction = Callable[..., Scalar]
-CHEAP = 4  # additions: a division
 LONGEST = 64  # statements of a map that is taken back
 NEAR = 8  # statements back
 PASSED = (Apply, Check, Index, Sweep)  # what does not mind that a map is made later
@@ -144,7 +144,7 @@ def _is_cheap(body: Body) -> bool:
     for stm in body.stms:
         match stm.exp:
             case Apply(op, _):
-                if row(op).cost > CHEAP:
+                if row(op).cost > DIVIDE:
                     return False
             case Sweep(_, _, lam, (), ()):
                 if not _is_cheap(lam.body):

@@ -28,21 +28,19 @@ after one of those, the sweeps stay apart. What must come after what: Note [Trad
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from tapeless.ir.core import Apply, Body, Copy, Exp, Full, Function, Index, Lambda, Stm, Sweep, WithAcc
+from tapeless.ir.core import Body, Copy, Full, Function, Index, Lambda, Stm, Sweep, WithAcc
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import Atom, Dim, Var
 from tapeless.ir.walk import Substitution, all_stms, substitute_body
-from tapeless.ops.table import TABLE
 from tapeless.passes.analysis.dependence import Footprint, Footprints, Memory, clash
+from tapeless.passes.parallel.alike import are_alike, costly, is_cheap, same, works_again
 from tapeless.passes.parallel.merged_sweeps import SWEPT, is_row, is_whole, mapped_vars, merge, reads_rows_only
 
 HOLDERS = (*SWEPT, WithAcc)
-COPIED = 2  # operations of a lambda that is rather copied than kept in memory
 LARGEST = 500  # statements of a sweep that has taken in others
 LARGEST_BESIDE = 200  # statements of sweeps merged side by side
 SMALL = 16  # statements of a reduction that is merged with one of other arrays
@@ -413,23 +411,6 @@ def joined(first: Footprint, second: Footprint, gone: Collection[Var]) -> Footpr
     )
 
 
-def same(a: Dim, b: Dim) -> bool:
-    return a is b or (isinstance(a, int) and a == b)
-
-
-def are_alike(a: Exp, b: Exp) -> bool:
-    """Sweeps of one width, with scans or without: the lambda of a scan may run twice, so others stay out of it."""
-    return isinstance(a, Sweep) and isinstance(b, Sweep) and same(a.width, b.width) and bool(a.scans) == bool(b.scans)
-
-
-def is_cheap(sweep: Sweep) -> bool:
-    """May its lambda run again rather than its results be kept?"""
-    stms = sweep.lam.body.stms
-    if len(stms) > COPIED or sweep.reduces or sweep.scans:
-        return False
-    return sum(TABLE[s.exp.op].cost if isinstance(s.exp, Apply) else COPIED + 1 for s in stms) <= COPIED
-
-
 def keys(stm: Stm, footprint: Footprint) -> list[object]:
     """Under which a partner for a merge is looked for: Note [Horizontal fusion]."""
     sweep = stm.exp
@@ -451,21 +432,6 @@ def largest_beside(a: Node, b: Node) -> int:
         return LARGEST_BESIDE
     work = costly(a.stm.exp)
     return LARGEST if work and work <= costly(b.stm.exp) else LARGEST_BESIDE
-
-
-def works_again(sweep: Exp, exp: WithAcc) -> bool:
-    """Does a sweep of the same width in the lambda do all the costly operations of this one, too?"""
-    assert isinstance(sweep, Sweep)
-    for s in exp.lam.body.stms:
-        if are_alike(sweep, s.exp) and isinstance(s.exp, Sweep) and costly(sweep) <= costly(s.exp):
-            return True
-    return False
-
-
-def costly(sweep: Sweep) -> Counter[str]:
-    """How often a sweep has each of the operations that take long."""
-    found = [s.exp.op for s in all_stms(sweep.lam.body) if isinstance(s.exp, Apply)]
-    return Counter(op for op in found if TABLE[op].cost > COPIED)
 
 
 __all__ = ["fuse"]
