@@ -38,6 +38,25 @@ def test_sizes_that_vary_stay_in_the_loop():
     np.testing.assert_allclose(f(x), triangle(x), rtol=1e-12)
 
 
+def powers(w, x):
+    return np.sum(np.polyval(w[:8], x) ** 2)
+
+
+def test_arrays_of_branches_that_are_known_before_the_loop_are_outside():
+    f = tp.grad(powers, argnums=(0, 1))
+    rng = np.random.default_rng(3)
+    for length in (0, 1, 5, 12):
+        w, x = rng.normal(size=length), rng.normal(size=50)
+        text = f.ir(w, x, stage="loops")
+        assert "alloc y_kept" in text or length < 2
+        assert not [line for line in text.split("\n") if "alloc y_kept" in line and line.startswith(" " * 10)]
+        got = f(w, x)
+        y = np.polyval(w[:8], x) if length else 0 * x
+        degree = min(length, 8) - 1
+        want = np.array([np.sum(2 * y * x ** (degree - k)) if k <= degree else 0.0 for k in range(length)])
+        np.testing.assert_allclose(got[0], want, rtol=1e-11)
+
+
 def test_loops_know_their_places():
     """Also those that are made anew to move an allocation out of them."""
     x, first = np.linspace(1.0, -1.0, 40), triangle.__code__.co_firstlineno

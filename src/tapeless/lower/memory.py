@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from tapeless.ir.types import Var
+from tapeless.ir.types import I64, Var, i64
 from tapeless.lower.ir.loopir import (
     Alloc,
     Assign,
@@ -31,6 +31,7 @@ from tapeless.lower.ir.loopir import (
 from tapeless.lower.ir.walk import buffers, children
 
 NONE: frozenset[Buffer] = frozenset()
+DIVISIONS = ("floordiv", "mod")
 
 
 def place_allocations(body: tuple[Stm, ...]) -> tuple[Stm, ...]:
@@ -59,13 +60,13 @@ def _hoisted(stm: Stm) -> list[tuple[Stm, AbstractSet[Buffer]]]:
             inner, mentioned = _placed(stm.body)
             if tag.parallel:
                 return [(replace(stm, body=inner), mentioned)]
-            before, inner, after = _split(inner, {stm.var})
+            before, inner, after = _split(_lifted(inner, {stm.var}), {stm.var})
             return [*_alone(before), (replace(stm, body=inner), mentioned), *_alone(after)]
         case While():
             inner, mentioned = _placed(stm.body)
             test, tested = _placed(stm.test)
             bound = {s.var for s in stm.test if isinstance(s, (Let, Load, Declare))}
-            before, inner, after = _split(inner, bound)
+            before, inner, after = _split(_lifted(inner, bound), bound)
             return [*_alone(before), (replace(stm, test=test, body=inner), mentioned | tested), *_alone(after)]
         case If():
             (then, first), (orelse, second) = _placed(stm.then), _placed(stm.orelse)
@@ -79,6 +80,41 @@ def _alone(stms: Sequence[Stm]) -> list[tuple[Stm, AbstractSet[Buffer]]]:
     return [(stm, set(buffers(stm))) for stm in stms]
 
 
+def _lifted(body: tuple[Stm, ...], bound: set[Var]) -> tuple[Stm, ...]:
+    """The body of a loop, with the allocations that stand in its branches beside them, where a condition is known before the
+    loop: of size 0 where the other arm runs.
+    """
+    if not any(isinstance(s, If) for s in body):
+        return body
+    inside = _inside(body, bound)
+    out: list[Stm] = []
+    for stm in body:
+        if not isinstance(stm, If) or stm.cond in inside:
+            out.append(stm)
+            continue
+        arms, frees = [], []
+        for arm, holds in ((stm.then, True), (stm.orelse, False)):
+            before, rest, after = _split(arm, inside)
+            if any(isinstance(s, Let) and s.op in DIVISIONS for s in before):  # by 0, where the other arm runs
+                arms.append(arm)
+                continue
+            for s in before:
+                if isinstance(s, Alloc):
+                    size = Var("size", I64)
+                    out.append(Let(size, "select", (stm.cond, s.size, i64(0)) if holds else (stm.cond, i64(0), s.size)))
+                    s = replace(s, size=size)
+                out.append(s)
+            arms.append(rest)
+            frees += after
+        out += [replace(stm, then=arms[0], orelse=arms[1]), *frees]
+    return tuple(out)
+
+
+def _inside(body: Sequence[Stm], bound: set[Var]) -> set[Var]:
+    """The scalars that are not known before a loop of this body."""
+    return bound | {s.var for s in body if isinstance(s, (Let, Load, Declare))} | _assigned(body)
+
+
 def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm, ...], list[Stm]]:
     """Allocations of a loop body whose size is known before the loop, the rest, and their frees.
 
@@ -88,8 +124,7 @@ def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm
     given = {s.buffer for s in body if isinstance(s, Give)}
     once = Counter(s.buffer for s in body if isinstance(s, Alloc))
     lets = {s.var: s for s in body if isinstance(s, Let) and s.var.type.dtype in (DType.i64, DType.bool)}
-    inside = set(bound) | {s.var for s in body if isinstance(s, (Let, Load, Declare))}
-    inside |= _assigned(body)
+    inside = _inside(body, bound)
 
     def outside(atom: Atom, needed: dict[Var, Stm]) -> bool:
         """Whether a size is known before the loop, given that the arithmetic in `needed` moves too."""
