@@ -256,7 +256,7 @@ def elementwise(
     made = wrap(ctx, map_nest(ctx, function, values, shape, terms))
     for v, is_term in zip(numeric, terms, strict=False):
         if is_term and isinstance(v, Array):  # nobody has it any more
-            del ctx.state.cells[v.cell]
+            ctx.state.cells.pop(v.cell, None)
     if isinstance(made, Array):
         made.cell.scattered = len(shape) > 1 and any_turned(numeric)
     return made

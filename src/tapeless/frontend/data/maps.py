@@ -116,11 +116,8 @@ def map_nest(
             inner[k] = Scalar(cell) if cell.type.is_scalar or not isinstance(cell, Var) else cell
         return [map_nest(ctx, function, inner, shape[1:], terms)]
 
-    arrays, params = (
-        [a for s in taken.values() for a in s.arrays],
-        [p for s in taken.values() for p in s.lam.params[1:]],
-    )
-    return ctx.b.map(width, [*own, *arrays], body, "m", params)[0]
+    arrays = [*own, *(a for s in taken.values() for a in s.arrays)]
+    return ctx.b.map(width, arrays, body, "m", [p for s in taken.values() for p in s.lam.params[1:]])[0]
 
 
 def _taken_back(ctx: Context, array: Var) -> Sweep | None:
