@@ -1,7 +1,9 @@
 """np.histogram, np.digitize, np.bincount, np.isin."""
 
 import numpy as np
+import pytest
 
+import tapeless as tp
 from tests.prelude.cases import test_numpy_raises_too, test_refused, test_slopes, test_values  # noqa: F401
 from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
 
@@ -125,3 +127,24 @@ ERRORS = {
 REFUSED = {
     "rules": (lambda x: np.histogram(x, "auto"), VECTOR),
 }
+
+
+EXTREMES = np.array([2**63 - 1, -(2**63), 0, 5])
+
+
+@pytest.mark.parametrize("wanted, given", [
+    (np.arange(-3, 9), np.array([5, 2, 2, -1])),  # by a table
+    (np.arange(6, dtype=np.int32).reshape(2, 3), np.array([200, 3], dtype=np.uint8)),
+    (EXTREMES, EXTREMES[:2]),  # a table would be too long
+    (EXTREMES, np.array([0, 10**12])),
+    (EXTREMES, np.array([5, -(2**61), 2**61 - 1])),
+    (np.array([4, 5]), np.array([], dtype=int)),
+    (np.array([], dtype=int), np.array([4, 5])),
+    (EXTREMES.view(np.uint64), EXTREMES[1:].view(np.uint64)),
+    (np.array([True, False]), np.array([True])),
+    (np.array([1.5, 2.0, np.nan]), np.array([2, 7])),
+])  # fmt: skip
+def test_membership(wanted, given):
+    for invert in (False, True):
+        f = tp.function(lambda w, g, invert=invert: np.isin(w, g, invert=invert))
+        np.testing.assert_array_equal(f(wanted, given), np.isin(wanted, given, invert=invert))

@@ -149,8 +149,27 @@ def isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: A
     kind = np.result_type(wanted.dtype, given.dtype)
     if kind == np.bool_:
         kind = np.dtype(np.int64)
-    table = np.sort(given.astype(kind))
-    places = np.searchsorted(table, wanted.astype(kind))
-    ended = np.concatenate([table, np.zeros(1, dtype=kind)])
-    found = (places < table.shape[0]) & (ended[places] == wanted.astype(kind))
+    if kind.kind in "iu" and kind != np.uint64:
+        found = _among_integers(wanted.astype(np.int64), given.astype(np.int64))
+    else:
+        found = _among(wanted.astype(kind), given.astype(kind))
     return ~found if invert else found
+
+
+def _among(wanted: Any, given: Any) -> Any:
+    table = np.sort(given)
+    places = np.searchsorted(table, wanted)
+    ended = np.concatenate([table, np.zeros(1, dtype=table.dtype)])
+    return (places < table.shape[0]) & (ended[places] == wanted)
+
+
+def _among_integers(wanted: Any, given: Any) -> Any:
+    """By a table of all integers between the least and the greatest, if there are few of them."""
+    low, high = np.min(given, initial=2**62), np.max(given, initial=-(2**62))
+    if low <= high and -(2**61) < low and high < 2**61 and high - low < 8 * (wanted.size + given.size):
+        there = np.zeros(high - low + 1, dtype=bool)
+        there[given - low] = True
+        found = (wanted >= low) & (wanted <= high) & there[np.clip(wanted, low, high) - low]
+    else:
+        found = _among(wanted, given)
+    return found
