@@ -394,3 +394,22 @@ def test_rows_in_compiled_code_are_those_of_numpy():
         name = row.name
         found = tp.function(lambda *args: apply(name, *args))(*args)
         np.testing.assert_array_equal(found.view(np.int64), row.numpy(*args).view(np.int64))
+
+
+def test_sums_that_wrap_raise_where_they_are_checked():
+    def f(x, y):
+        x += y
+        return x - 3.0
+
+    checked, plain = tp.function(f, check=True), tp.function(f)
+    far, near = tp.fixed43(1e6), tp.fixed43(4e4)
+    assert checked(far, near).value == 1e6 + 4e4 - 3.0
+    with pytest.raises(OverflowError, match=r"the sum 1060000\.0 leaves fixed43"):
+        checked(far, tp.fixed43(6e4))
+    with pytest.raises(OverflowError, match="leaves fixed43"):
+        checked(tp.fixed43(-1e6), tp.fixed43(-6e4))
+    assert plain(far, tp.fixed43(6e4)).value < 0  # as integers wrap
+    arrays = tp.fixed43(np.array([1.0, 1e6])), tp.fixed43(np.array([2.0, 1e6]))
+    with pytest.raises(OverflowError, match="leaves fixed43"):
+        checked(*arrays)
+    assert tp.grad(lambda x, y: f(x, y).value, check=True)(tp.fixed43(0.5), near) == 1.0

@@ -18,8 +18,10 @@ __all__ = ["fixed43", "lognum"]
 Number = TypeVar("Number")
 
 
-def row(name: str, *operands: Any) -> Any:
-    """A row of the ops table on numbers or arrays."""
+def row(name: str, *operands: Any, rounded: str = "") -> Any:
+    """A row of the ops table on numbers or arrays. `rounded`: the one that floats have in its place, by which compiled code
+    with check=True finds out whether a sum of fixed-point numbers wraps.
+    """
     return TABLE[name].numpy(*(np.asarray(x, np.float64) for x in operands))
 
 
@@ -220,19 +222,19 @@ class fixed43(_Exact):
         return row("of_fixed", self.pattern)
 
     def __add__(self, other: Any) -> fixed43:
-        return kept(type(self), row("fixed_add", self.pattern, self._patterns(other)))
+        return kept(type(self), row("fixed_add", self.pattern, self._patterns(other), rounded="add"))
 
     def __radd__(self, other: Any) -> fixed43:
-        return kept(type(self), row("fixed_add", self._patterns(other), self.pattern))
+        return kept(type(self), row("fixed_add", self._patterns(other), self.pattern, rounded="add"))
 
     def __sub__(self, other: Any) -> fixed43:
-        return kept(type(self), row("fixed_sub", self.pattern, self._patterns(other)))
+        return kept(type(self), row("fixed_sub", self.pattern, self._patterns(other), rounded="sub"))
 
     def __rsub__(self, other: Any) -> fixed43:
-        return kept(type(self), row("fixed_sub", self._patterns(other), self.pattern))
+        return kept(type(self), row("fixed_sub", self._patterns(other), self.pattern, rounded="sub"))
 
     def __neg__(self) -> fixed43:
-        return kept(type(self), row("fixed_sub", 0.0, self.pattern))
+        return kept(type(self), row("fixed_sub", 0.0, self.pattern, rounded="sub"))
 
     def __iadd__(self, other: Any) -> fixed43:
         if self.ndim == 0:

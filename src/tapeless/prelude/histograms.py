@@ -166,7 +166,7 @@ def _among(wanted: Any, given: Any) -> Any:
 def _among_integers(wanted: Any, given: Any) -> Any:
     """By a table of all integers between the least and the greatest, if there are few of them."""
     low, high = np.min(given, initial=2**62), np.max(given, initial=-(2**62))
-    if low <= high and -(2**61) < low and high < 2**61 and high - low < 8 * (wanted.size + given.size):
+    if low <= high and low > -(2**61) and high < 2**61 and high - low < 8 * (wanted.size + given.size):
         there = np.zeros(high - low + 1, dtype=bool)
         there[given - low] = True
         found = (wanted >= low) & (wanted <= high) & there[np.clip(wanted, low, high) - low]

@@ -8,7 +8,8 @@ from tapeless.frontend.data.atoms import apply, convert
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import operator
 from tapeless.frontend.state.values import Scalar, Sequence_, Static, Value
-from tapeless.ir.types import DType
+from tapeless.ir.types import DType, const
+from tapeless.ops.exact import LIMIT
 
 
 @operator("row")
@@ -19,7 +20,14 @@ def _row(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
         for x in operands:
             if x.dtype.is_complex:
                 ctx.fail("TP104", f"an exact number cannot be made of {type_text(x)}", "use its real part.")
-        return Scalar(apply(ctx, name, *(convert(ctx, x.atom, DType.f64) for x in operands)))
+        patterns = [convert(ctx, x.atom, DType.f64) for x in operands]
+        if ctx.options.check and "rounded" in keywords:
+            total = apply(
+                ctx, text(ctx, "rounded", keywords["rounded"]), *(apply(ctx, "of_fixed", p) for p in patterns)
+            )
+            inside = apply(ctx, "lt", apply(ctx, "abs", total), const(LIMIT, DType.f64))
+            ctx.check(inside, "OverflowError", "the sum {0} leaves fixed43, which is below 2**20 - 2**9 in size", total)
+        return Scalar(apply(ctx, name, *patterns))
 
     return elementwise(ctx, applied, args[1:])
 
