@@ -110,7 +110,6 @@ STORED_OTHERWISE = {
 }
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint64])
 def test_cases_with_stored_integers(dtype, part, tmp_path):

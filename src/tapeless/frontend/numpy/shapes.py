@@ -24,7 +24,7 @@ from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Borrowed, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Range
-from tapeless.ir.types import Atom, Const, Dim, Var, i64
+from tapeless.ir.types import Atom, Const, Dim, DType, Var, i64
 from tapeless.prelude import editing, joining
 
 axis_argument = axis  # a parameter of the same name hides it
@@ -348,6 +348,10 @@ def repeat(ctx: Context, a: Value, repeats: Value, axis: Value | None = None) ->
         counts = array(ctx, "np.repeat", repeats)
         if not counts.type.dtype.is_int:
             ctx.fail("TP104", "np.repeat: the counts must be integers")
+        if counts.type.dtype is DType.u64:
+            ctx.fail(
+                "TP104", "np.repeat: counts of uint64 are not converted to int64", "write counts.astype(np.int64)."
+            )
         return inline(ctx, editing.repeat_each, [value, counts, weak(place)])
     count = dim_of(ctx, repeats, "np.repeat: the count")
     dims = ctx.dims(value.type.shape)
