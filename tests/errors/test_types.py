@@ -318,6 +318,11 @@ def member_of_an_array(a, x):
     return x in a
 
 
+@rejected([1.0, 2.0])
+def half_of_a_list(x):
+    return 0.5 * x
+
+
 @rejected.all
 def test_message(program: Program, golden) -> None:
     golden(message(program), str(program))

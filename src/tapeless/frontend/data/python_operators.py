@@ -60,8 +60,11 @@ def _of_others(ctx: Context, name: str, a: Value, b: Value) -> Value:
     if isinstance(a, Sequence_) and a.kind in ("tuple", "list") and name == "Mult" and isinstance(b, Scalar):
         if isinstance(b.atom, Const) and isinstance(b.atom.value, int):
             return Sequence_(a.items * b.atom.value, a.kind)
+        if b.dtype.is_float or b.dtype.is_complex:
+            number = type_text(b)
+            ctx.fail("TP104", f"a {a.kind} cannot be multiplied by {number}", "make an array of it: np.array(...).")
         ctx.fail("TP104", "the length of a list must be known at compile time", "use np.full or np.zeros.")
-    if isinstance(b, Sequence_) and name == "Mult" and isinstance(a, Scalar):
+    if isinstance(b, Sequence_) and b.kind in ("tuple", "list") and name == "Mult" and isinstance(a, Scalar):
         return _of_others(ctx, name, b, a)
     if isinstance(a, Static) and isinstance(b, Static) and isinstance(a.value, str) and isinstance(b.value, str):
         if name == "Add":
