@@ -109,3 +109,17 @@ def test_gradients_of_terms():
     gx, gy = tp.grad(loss, argnums=(0, 1))(X, Y)
     np.testing.assert_allclose(gx, (Y + 0.5) * (Y - X * X) - 2 * X * (X * Y + X / 2), rtol=1e-14)
     np.testing.assert_allclose(gy, X * (Y - X * X) + X * Y + X / 2, rtol=1e-14)
+
+
+def test_terms_are_counted_once():
+    """What is unrolled is refused beyond a number of statements."""
+
+    def f(x):
+        s = 0.0
+        for k in (1, 2.0) * 20:  # of two types, so that each item is compiled
+            x = (x * 1.5 + x * 2.5 + x * 3.5 + x * 4.5 + x * 5.5 + x * 6.5 + x * 7.5 + x * 8.5 + x * 9.5 + x * 10.5
+                 + x * 11.5 + x * 12.5 + x * 13.5 + x * 14.5 + x * 15.5 + x * 16.5 + x * 17.5 + x * 18.5) * 0.01 * k  # fmt: skip
+            s = s + x.sum()
+        return s
+
+    np.testing.assert_allclose(tp.function(f)(X), f(X), rtol=1e-12)

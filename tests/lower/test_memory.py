@@ -65,3 +65,60 @@ def test_loops_know_their_places():
     assert outer.span.line == first + 2
     inside = [stm for stm in loops_inside_out(outer.body) if isinstance(stm, For)]
     assert inside and {stm.span.line for stm in inside} == {first + 3}
+
+
+def large(x):
+    """So large that its calls stay calls."""
+    y = x
+    y = (
+        np.sin(y) * 1.5
+        + np.cos(x * y) * np.exp(-y * y)
+        + np.tanh(x) * np.log1p(y * y)
+        + np.sqrt(1.0 + x * x) * np.arctan(y)
+    )
+    y = (
+        np.sin(y) * 2.5
+        + np.cos(x * y) * np.exp(-y * y)
+        + np.tanh(x) * np.log1p(y * y)
+        + np.sqrt(1.0 + x * x) * np.arctan(y)
+    )
+    y = (
+        np.sin(y) * 3.5
+        + np.cos(x * y) * np.exp(-y * y)
+        + np.tanh(x) * np.log1p(y * y)
+        + np.sqrt(1.0 + x * x) * np.arctan(y)
+    )
+    y = (
+        np.sin(y) * 4.5
+        + np.cos(x * y) * np.exp(-y * y)
+        + np.tanh(x) * np.log1p(y * y)
+        + np.sqrt(1.0 + x * x) * np.arctan(y)
+    )
+    y = (
+        np.sin(y) * 5.5
+        + np.cos(x * y) * np.exp(-y * y)
+        + np.tanh(x) * np.log1p(y * y)
+        + np.sqrt(1.0 + x * x) * np.arctan(y)
+    )
+    return y > -1e300
+
+
+def by_calls(x, n):
+    total = 0.0
+    for k in (1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5):
+        total += 1.0 * large(x + k)
+    for i in range(n):
+        if large(x * i):
+            w = np.zeros(n)
+            for j in range(n):
+                w[(j * 7 + i) % n] += x * j
+            for j in range(n):
+                total += w[(j * 3 + i) % n] * 0.5
+    return total
+
+
+def test_what_a_call_gives_is_not_known_before_the_loop():
+    f = tp.function(by_calls)
+    text = f.ir(0.5, 4, stage="loops")
+    assert "large(" in text.split("for i", 1)[1]
+    np.testing.assert_allclose(f(0.5, 4), by_calls(0.5, 4), rtol=1e-12)

@@ -176,7 +176,7 @@ class Builder:
 
     def inline(self, lam: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         """The body of a lambda here, with names of its own; its results."""
-        return self.splice(apply_lambda(lam, args))
+        return self._here(apply_lambda(lam, args))
 
     def call(
         self, name: str, args: Sequence[Atom], effects: bool, types: Sequence[Type] | None = None
@@ -191,12 +191,15 @@ class Builder:
 
     def inline_call(self, name: str, args: Sequence[Atom], effects: bool) -> tuple[Atom, ...]:
         """The body of a function here; its results."""
-        return self.splice(in_place_of(self.functions[name], args, effects))
+        return self._here(in_place_of(self.functions[name], args, effects))
 
-    def splice(self, body: Body) -> tuple[Atom, ...]:
-        """The statements of a body here, which are nowhere else; its results."""
-        self.stms.extend(body.stms)
+    def _here(self, body: Body) -> tuple[Atom, ...]:
         self.made += len(body.stms)
+        return self.moved(body)
+
+    def moved(self, body: Body) -> tuple[Atom, ...]:
+        """The statements of a body here, which were made elsewhere and are there no more; its results."""
+        self.stms.extend(body.stms)
         return body.results
 
     # -- regions as expressions

@@ -17,18 +17,16 @@ from tapeless.lower.ir.loopir import (
     Assign,
     Atom,
     Buffer,
-    Declare,
     DType,
     For,
     Free,
     Give,
     If,
     Let,
-    Load,
     Stm,
     While,
 )
-from tapeless.lower.ir.walk import buffers, children
+from tapeless.lower.ir.walk import binds, buffers, children
 
 NONE: frozenset[Buffer] = frozenset()
 DIVISIONS = ("floordiv", "mod")
@@ -65,7 +63,7 @@ def _hoisted(stm: Stm) -> list[tuple[Stm, AbstractSet[Buffer]]]:
         case While():
             inner, mentioned = _placed(stm.body)
             test, tested = _placed(stm.test)
-            bound = {s.var for s in stm.test if isinstance(s, (Let, Load, Declare))}
+            bound = _inside(stm.test, set())
             before, inner, after = _split(_lifted(inner, bound), bound)
             return [*_alone(before), (replace(stm, test=test, body=inner), mentioned | tested), *_alone(after)]
         case If():
@@ -112,7 +110,7 @@ def _lifted(body: tuple[Stm, ...], bound: set[Var]) -> tuple[Stm, ...]:
 
 def _inside(body: Sequence[Stm], bound: set[Var]) -> set[Var]:
     """The scalars that are not known before a loop of this body."""
-    return bound | {s.var for s in body if isinstance(s, (Let, Load, Declare))} | _assigned(body)
+    return bound.union(*map(binds, body)) | _assigned(body)
 
 
 def _split(body: tuple[Stm, ...], bound: set[Var]) -> tuple[list[Stm], tuple[Stm, ...], list[Stm]]:

@@ -112,7 +112,7 @@ def map_nest(
         inner: list[Var | Scalar] = [fixed.get(k, v) for k, v in enumerate(values)]
         own_rows = iter(rows)
         for k, _ in moving:
-            cell = ctx.b.splice(taken[k].lam.body)[0] if k in taken else next(own_rows)
+            cell = ctx.b.moved(taken[k].lam.body)[0] if k in taken else next(own_rows)
             inner[k] = Scalar(cell) if cell.type.is_scalar or not isinstance(cell, Var) else cell
         return [map_nest(ctx, function, inner, shape[1:], terms)]
 
