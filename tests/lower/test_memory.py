@@ -70,36 +70,13 @@ def test_loops_know_their_places():
 def large(x):
     """So large that its calls stay calls."""
     y = x
-    y = (
-        np.sin(y) * 1.5
-        + np.cos(x * y) * np.exp(-y * y)
-        + np.tanh(x) * np.log1p(y * y)
-        + np.sqrt(1.0 + x * x) * np.arctan(y)
-    )
-    y = (
-        np.sin(y) * 2.5
-        + np.cos(x * y) * np.exp(-y * y)
-        + np.tanh(x) * np.log1p(y * y)
-        + np.sqrt(1.0 + x * x) * np.arctan(y)
-    )
-    y = (
-        np.sin(y) * 3.5
-        + np.cos(x * y) * np.exp(-y * y)
-        + np.tanh(x) * np.log1p(y * y)
-        + np.sqrt(1.0 + x * x) * np.arctan(y)
-    )
-    y = (
-        np.sin(y) * 4.5
-        + np.cos(x * y) * np.exp(-y * y)
-        + np.tanh(x) * np.log1p(y * y)
-        + np.sqrt(1.0 + x * x) * np.arctan(y)
-    )
-    y = (
-        np.sin(y) * 5.5
-        + np.cos(x * y) * np.exp(-y * y)
-        + np.tanh(x) * np.log1p(y * y)
-        + np.sqrt(1.0 + x * x) * np.arctan(y)
-    )
+    for k in (1.5, 2.5, 3.5, 4.5, 5.5):
+        y = (
+            np.sin(y) * k
+            + np.cos(x * y) * np.exp(-y * y)
+            + np.tanh(x) * np.log1p(y * y)
+            + np.arctan(y) * np.hypot(x, y)
+        )
     return y > -1e300
 
 

@@ -29,7 +29,6 @@ from tapeless.lower.ir.loopir import (
 from tapeless.lower.ir.walk import binds, buffers, children
 
 NONE: frozenset[Buffer] = frozenset()
-DIVISIONS = ("floordiv", "mod")
 
 
 def place_allocations(body: tuple[Stm, ...]) -> tuple[Stm, ...]:
@@ -93,7 +92,7 @@ def _lifted(body: tuple[Stm, ...], bound: set[Var]) -> tuple[Stm, ...]:
         arms, frees = [], []
         for arm, holds in ((stm.then, True), (stm.orelse, False)):
             before, rest, after = _split(arm, inside)
-            if any(isinstance(s, Let) and s.op in DIVISIONS for s in before):  # by 0, where the other arm runs
+            if any(isinstance(s, Let) and s.exact for s in before):  # which may divide by 0 where the other arm runs
                 arms.append(arm)
                 continue
             for s in before:

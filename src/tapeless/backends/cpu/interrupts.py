@@ -189,7 +189,8 @@ def _text() -> str:
     numbers = {"FUTEX": FUTEX[machine], "WAIT": WAIT, "WAKE": WAKE, "PERIOD": PERIOD}
     for name, number in (numbers | {"INTERRUPT": INTERRUPT, "CODE": INTERRUPTED}).items():
         text = text.replace(name, str(number))
-    return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}{RECORDING.format(linkage="", name="rt_fail")}\n'
+    text += RECORDING.format(linkage="", name="rt_fail")
+    return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}\n'
 
 
 @functools.cache

@@ -9,9 +9,10 @@ derivatives, or with several backward passes through a loop, are large. Programs
 from the inside out, so that each piece holds at least `PIECE` statements beside the pieces in it; and their loops are
 not unrolled, nor written in two forms (tails.py). Small programs stay whole. A parallel loop with pieces in it does not
 mark its accesses: it is too large to be a vector loop. What is left of a block after that may still be long: more than
-two `RUN`s of statements are written as a function for each run, fewer where they are mostly accesses of memory. Scalars that a piece assigns, and buffers that it
-allocates, frees or swaps for others to see, are handed over by their addresses; the piece has the scalars in slots of
-its own meanwhile, which are registers. What a run binds for those after it is stored at its end.
+two `RUN`s of statements are written as a function for each run, which is shorter where its statements are mostly accesses
+of memory. Scalars that a piece assigns, and buffers that it allocates, frees or swaps for others to see, are handed over
+by their addresses; the piece has the scalars in slots of its own meanwhile, which are registers. What a run binds for
+those after it is stored at its end.
 
 Note [Code that runs once]
 A run of the entry without loops, which stands in none, computes each of its values once in a call. Looking for vectors
