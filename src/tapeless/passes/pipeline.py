@@ -1,8 +1,8 @@
 """The order of the passes over Core: the compiler's policy, in one place.
 
 `Pipeline.run` takes one of the lists below and a verified program, and gives one that computes the same. Relies on a
-pass giving the same object back when it has nothing to do: a pass is not run again on what it left alone, in whichever
-list it stands.
+pass giving the same object back when it has nothing to do, and on having nothing to do with what it has just made: it
+is not run on what it was the last to see, in whichever list it stands.
 """
 
 from __future__ import annotations
@@ -199,7 +199,9 @@ class Pipeline:
     times: dict[str, float] = field(default_factory=dict)
     target: Target = Target.cpu
     verify: bool = VERIFY
-    left_alone: dict[tuple[Pass, str], Function] = field(default_factory=dict)  # what a pass had nothing to do with
+    settled: dict[tuple[Pass, str], Function] = field(
+        default_factory=dict
+    )  # what a pass gave for the function of a name
     contents: dict[str, tuple[Function, set[Kind]]] = field(default_factory=dict)  # of the latest function of a name
     coarsen: bool = True
     segments: list[Segment] = field(default_factory=list)  # what coarsening replaced
@@ -241,12 +243,10 @@ class Pipeline:
                 self.times.setdefault(step.name, 0.0)
                 return function
             step = step.otherwise
-        if self.left_alone.get((step, function.name)) is function:
+        if self.settled.get((step, function.name)) is function:
             return function
         run = partial(step.run, report=self.segments.append) if step.reports else step.run
-        new = self._timed(step.name, run, function)
-        if new is function:
-            self.left_alone[step, function.name] = function
+        new = self.settled[step, function.name] = self._timed(step.name, run, function)
         return new
 
     def _contents(self, function: Function) -> set[Kind]:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from tapeless.frontend.data.arrays import as_numeric, broadcast_to, make_array, read, view_of, write
 from tapeless.frontend.data.atoms import apply
 from tapeless.frontend.data.index_arrays import Item, gather, masked_write, scatter
-from tapeless.frontend.data.slices import compose, position_of, slice_of
+from tapeless.frontend.data.slices import compose, position, position_of, slice_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.values import Array, Reshaped, Scalar, Sequence_, SliceValue, Static, Step, Strided, Value
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import At, Axis, Range
-from tapeless.ir.types import Atom, Const, Dim, DType, Type, i64
+from tapeless.ir.types import SCALAR, Atom, Const, Dim, DType, Type, i64
 
 
 def _items(ctx: Context, array: Array, subscript: Value) -> list[Item]:
@@ -92,6 +92,9 @@ def _are_apart(raw: list[Value], ellipsis: Value) -> bool:
 
 
 def get_item(ctx: Context, array: Array, subscript: Value) -> Value:
+    element = _element(ctx, array, subscript)
+    if element is not None:
+        return Scalar(read(ctx, element))
     items = _items(ctx, array, subscript)
     if any(isinstance(i, Array) for i in items):
         made = gather(ctx, array, items)
@@ -117,6 +120,10 @@ def set_item(ctx: Context, array: Array, subscript: Value, value: Value) -> None
         assert isinstance(subscript, Array)
         masked_write(ctx, array, subscript, numeric)
         return
+    element = _element(ctx, array, subscript) if isinstance(numeric, Scalar) else None
+    if element is not None:
+        write(ctx, element, broadcast_to(ctx, numeric, (), array.type.dtype, "assignment"))
+        return
     items = _items(ctx, array, subscript)
     if any(isinstance(i, Array) for i in items):
         scatter(ctx, array, items, numeric)
@@ -136,6 +143,19 @@ def is_mask(subscript: Value, array: Array) -> bool:
 
 
 # -- basic indexing
+
+
+def _element(ctx: Context, array: Array, subscript: Value) -> Array | None:
+    """One element of a whole array, by a position for each axis: what most subscripts are, in one step."""
+    items = subscript.items if isinstance(subscript, Sequence_) and subscript.kind == "tuple" else (subscript,)
+    shape = array.type.shape
+    if array.view or len(items) != len(shape) or ctx.state.cells[array.cell].type.shape != shape:
+        return None
+    positions = [item for item in items if isinstance(item, Scalar) and item.dtype is not DType.bool]
+    if len(positions) != len(shape):
+        return None
+    axes = [position(ctx, item, shape[k], k) for k, item in enumerate(positions)]
+    return Array(array.cell, SCALAR[array.type.dtype], (Strided(tuple(axes), ()),))
 
 
 def _basic(ctx: Context, array: Array, items: Sequence[Item]) -> Array:

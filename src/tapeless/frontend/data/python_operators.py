@@ -78,6 +78,8 @@ def _of_others(ctx: Context, name: str, a: Value, b: Value) -> Value:
 
 
 def _of_numbers(ctx: Context, name: str, a: Value, b: Value, terms: Sequence[bool] = ()) -> Value:
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        return scalars.binary(ctx, name, a, _as_python_sees_it(a, b))
     what = f"operands of {scalars.SYMBOLS[name]}"
     if isinstance(a, Array) and isinstance(b, Array) and a.type.dtype is b.type.dtype is DType.bool:
         name = {"Add": "BitOr", "Mult": "BitAnd"}.get(name, name)
@@ -87,7 +89,6 @@ def _of_numbers(ctx: Context, name: str, a: Value, b: Value, terms: Sequence[boo
         return elementwise(
             ctx, lambda x: Scalar(atoms.apply(ctx, "sqrt", x.atom)), [a]
         )  # not np.power(a, 0.5), nor numbers
-    b = _as_python_sees_it(a, b)
     return elementwise(ctx, lambda x, y: scalars.binary(ctx, name, x, y), [a, b], what, terms)
 
 
@@ -108,11 +109,9 @@ def _large(ctx: Context, value: Value, beside: Value) -> Value:
     ctx.fail("TP109", f"the integer {value.value} only fits into np.uint64", "write np.uint64(...) or a float.")
 
 
-def _as_python_sees_it(a: Value, b: Value) -> Value:
+def _as_python_sees_it(a: Scalar, b: Scalar) -> Scalar:
     """The right operand: a complex of Python takes a np.float64 for the float that it is."""
-    if isinstance(a, Scalar) and isinstance(b, Scalar) and a.weak and a.dtype.is_complex and b.dtype is DType.f64:
-        return Scalar(b.atom, True)
-    return b
+    return Scalar(b.atom, True) if a.weak and a.dtype.is_complex and b.dtype is DType.f64 else b
 
 
 def compare_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
@@ -130,7 +129,8 @@ def compare_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
         if not _is_numpy(a, b):
             return _compare_others(ctx, name, a, b)
         a, b = as_numeric(ctx, a, "comparison"), as_numeric(ctx, b, "comparison")
-    b = _as_python_sees_it(a, b)
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        return scalars.compare(ctx, name, a, _as_python_sees_it(a, b))
     return elementwise(ctx, lambda x, y: scalars.compare(ctx, name, x, y), [a, b], "operands of a comparison")
 
 

@@ -19,17 +19,23 @@ LOWEST = -(2**63)
 
 
 def position_of(ctx: Context, outer: Range, item: Scalar, length: Dim, base: Dim, axis: int) -> At:
-    index = scalars.to_index(ctx, item, "an index")
     if is_full(outer, base):
-        if isinstance(index, Const) and isinstance(length, int):
-            at = int(index.value.real)
-            if not -length <= at < length:
-                ctx.fail("TP203", f"index {at} is out of bounds for axis {axis} with size {length}")
-            return At(i64(at % length))
-        negative_possible = not (isinstance(index, Const) and int(index.value.real) >= 0)
-        return At(index, wrap=negative_possible, check=True)
-    inside = checked_position(ctx, index, length, axis)
+        return position(ctx, item, length, axis)
+    inside = checked_position(ctx, scalars.to_index(ctx, item, "an index"), length, axis)
     return At(_affine(ctx, outer.start, inside, outer.step))
+
+
+def position(ctx: Context, item: Scalar, length: Dim, axis: int) -> At:
+    """Of a whole axis of an array."""
+    index = scalars.to_index(ctx, item, "an index")
+    if not isinstance(index, Const):
+        return At(index, wrap=True, check=True)
+    at = int(index.value.real)
+    if not isinstance(length, int):
+        return At(index, wrap=at < 0, check=True)
+    if not -length <= at < length:
+        ctx.fail("TP203", f"index {at} is out of bounds for axis {axis} with size {length}")
+    return At(i64(at % length))
 
 
 def checked_position(ctx: Context, index: Atom, length: Dim, axis: int) -> Atom:

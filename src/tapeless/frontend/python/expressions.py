@@ -22,7 +22,7 @@ from tapeless.frontend.python.growth import item, rows
 from tapeless.frontend.python.list_methods import pairs_of
 from tapeless.frontend.python.merge import Arm, Join
 from tapeless.frontend.python.references import current, evaluated, is_certain, new_dict, new_list
-from tapeless.frontend.python.rules import elements, evaluate, expression
+from tapeless.frontend.python.rules import elements, evaluate, expression, simple
 from tapeless.frontend.python.texts import joined_texts
 from tapeless.frontend.source.liveness import assigned
 from tapeless.frontend.source.marks import peek
@@ -53,6 +53,18 @@ from tapeless.ir.types import Atom, Const
 @expression(ast.Constant)
 def _constant(ctx: Context, node: ast.Constant) -> Value:
     return _constant_of(ctx, node.value)
+
+
+@simple(ast.Constant)
+def _number(ctx: Context, node: ast.Constant) -> Value | None:
+    value = node.value
+    return weak(value) if type(value) is float or (type(value) is int and value < 2**63) else None
+
+
+@simple(ast.Name)
+def _variable(ctx: Context, node: ast.Name) -> Value | None:
+    value = ctx.state.names.get((ctx.frame, node.id))
+    return value if isinstance(value, NUMERIC) else None
 
 
 @expression(ast.Name)

@@ -1,14 +1,15 @@
 """The rules of expressions and statements, by their `ast` class: tables that the modules of the rules fill.
 
 `evaluate` takes an expression and gives its value; `run_statement` takes a statement and says how it is left. Both look
-the rule up; a class without one is not part of the language.
+the rule up; a class without one is not part of the language. Most names and numbers have nothing that could be refused:
+for them nobody asks where they stand.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.python.flow import NEXT, Flow
@@ -18,15 +19,28 @@ from tapeless.ir.rules import Rules
 
 EXPRESSIONS: Rules[type[ast.expr], Callable[[Context, Any], Value]] = Rules()
 STATEMENTS: Rules[type[ast.stmt], Callable[[Context, Any], Flow | None]] = Rules()  # None: what follows runs
-expression, statement = EXPRESSIONS.of, STATEMENTS.of
+SIMPLE: Rules[type[ast.expr], Callable[[Context, Any], Value | None]] = Rules()  # where nothing can be refused, or None
+expression, statement, simple = EXPRESSIONS.of, STATEMENTS.of, SIMPLE.of
 
 
 def evaluate(ctx: Context, node: ast.expr) -> Value:
-    rule = EXPRESSIONS.get(type(node))
-    with ctx.at(node):
-        if rule is None:
-            ctx.fail("TP101", "this expression is not part of the language")
+    known = SIMPLE[type(node)](ctx, node) if type(node) in SIMPLE else None
+    if known is not None:
+        return known
+    rule = EXPRESSIONS.get(type(node), _unknown)
+    span = ctx.span_of(node)
+    if span is None:
         return rule(ctx, node)
+    before = ctx.span
+    ctx.span = ctx.b.span = span
+    try:
+        return rule(ctx, node)
+    finally:
+        ctx.span = ctx.b.span = before
+
+
+def _unknown(ctx: Context, node: ast.expr) -> NoReturn:
+    ctx.fail("TP101", "this expression is not part of the language")
 
 
 def elements(

@@ -31,7 +31,7 @@ def analyse(function: ast.FunctionDef | ast.Lambda) -> Liveness:
 
 
 def _holds_loop(s: ast.stmt) -> bool:
-    return any(isinstance(n, (ast.For, ast.While)) for n in nodes(s))
+    return not isinstance(s, _SIMPLE) and any(isinstance(n, (ast.For, ast.While)) for n in nodes(s))
 
 
 def _closures(function: ast.FunctionDef) -> dict[str, frozenset[str]]:

@@ -214,12 +214,17 @@ class Context:
 
     def at(self, node: ast.AST) -> AbstractContextManager[None]:
         """Statements and errors inside belong to this piece of source (in library code: to the call of it)."""
+        span = self.span_of(node)
+        return ELSEWHERE if span is None else Place(self, span)
+
+    def span_of(self, node: ast.AST) -> Span | None:
+        """Where what is made for it belongs, unless that is where the context is."""
         frame = self.frames.get(self.frame)
         source = frame.source if frame is not None and not frame.library else None
         if source is None or self.inside_prelude or not hasattr(node, "lineno"):
-            return ELSEWHERE
+            return None
         self.sources[source.file] = source
-        return Place(self, source.span(node))
+        return source.span(node)
 
     def at_span(self, span: Span) -> Place:
         return Place(self, span)

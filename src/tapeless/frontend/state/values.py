@@ -329,17 +329,14 @@ class State:
         )
 
 
+PYTHON = {bool: DType.bool, int: DType.i64, float: DType.f64, complex: DType.c128}
+
+
 def weak(value: bool | int | float | complex) -> Scalar:
     """A Python number as a value."""
-    match value:
-        case bool():
-            return Scalar(Const(value, DType.bool), weak=True)
-        case int():
-            return Scalar(Const(value, DType.i64), weak=True)
-        case float():
-            return Scalar(Const(value, DType.f64), weak=True)
-        case complex():
-            return Scalar(Const(value, DType.c128), weak=True)
+    for kind in type(value).__mro__:
+        if kind in PYTHON:
+            return Scalar(Const(value, PYTHON[kind]), weak=True)
     raise AssertionError(f"not a number: {value!r}")
 
 

@@ -59,8 +59,9 @@ class _Lifted:
             rule = RULES.get(exp.op)
             if rule is not None and rule(self, s, *exp.args):
                 return
-        for a in free_in_exp(exp):
-            self.needed(a)
+        if self.known:
+            for a in free_in_exp(exp):
+                self.needed(a)
         self.out.append(s)
 
     def scaled(self, a: Atom) -> Scaled:
