@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import assert_never
 
 from tapeless.ir.core import (
@@ -44,7 +45,6 @@ from tapeless.ir.core import (
     UpdateAcc,
     While,
     WithAcc,
-    WithRegions,
 )
 from tapeless.ir.operands import REGIONS, operands, regions
 from tapeless.ir.types import Atom, Dim, Type, Var, atom_dim
@@ -149,18 +149,14 @@ def map_regions(exp: Exp, body: OnBody) -> Exp:
     """The same expression with the body of each region replaced; parameters stay. The same object where no body
     changes.
     """
-    if not isinstance(exp, WithRegions):
+    if type(exp) not in REGIONS:
         return exp
-    changed = False
-
-    def replaced(old: Body) -> Body:
-        nonlocal changed
-        new = body(old)
-        changed = changed or new is not old
-        return new
-
-    new = map_exp(exp, lambda a: a, replaced, lambda lam: Lambda(lam.params, replaced(lam.body)))
-    return new if changed else exp
+    old = [r.body for r in regions(exp)]
+    new = [body(b) for b in old]
+    if all(map(is_, old, new)):  # mostly: an expression is not made again for nothing
+        return exp
+    made = dict(zip(map(id, old), new, strict=True))
+    return map_exp(exp, lambda a: a, lambda b: made[id(b)], lambda lam: Lambda(lam.params, made[id(lam.body)]))
 
 
 def type_vars(type: Type) -> Iterator[Var]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tapeless.ad.reverse import Reverse
 from tapeless.ir.core import Body, For, Lambda, Sweep
@@ -20,7 +21,7 @@ from tapeless.passes.tidy.dce import live_part
 NOTHING: Mapping[int, Var] = {}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Region:
     """`body` for the index, the values at the start and the adjoints at the end of the iteration.
 
@@ -36,15 +37,18 @@ class Region:
     forward: Body  # its part that is run again, with tests and output
     restored: Mapping[Var, Var] = field(default_factory=dict)  # arrays that its backward pass leaves as they were
 
+    @cached_property
+    def _live(self) -> tuple[Body, set[Var]]:
+        return live_part(self.body)
+
     @property
     def live(self) -> Body:
-        return live_part(self.body)[0]
+        return self._live[0]
 
     @property
     def needed(self) -> set[int]:
         """The numbers of the carried values whose contents at the start the backward pass reads."""
-        _, vars = live_part(self.body)
-        return {k for k, p in enumerate(self.params) if p in vars}
+        return {k for k, p in enumerate(self.params) if p in self._live[1]}
 
     def copy(self) -> Region:
         """With names of its own."""

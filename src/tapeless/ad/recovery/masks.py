@@ -16,6 +16,7 @@ the same, and after that the part of the backward pass that leads to cuts.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 from tapeless.ad.recovery.decision_rows import deciding, reading
@@ -81,8 +82,9 @@ def decide(region: Region, kept: Mapping[Var, Sequence[Type]], logged: Collectio
     if not any(v.type.dtype is DType.bool for s in all_stms(body) for v in s.vars):
         return None
     tries = [list(kept), *([p] for p in kept)] if len(kept) > 1 else [list(kept)]
+    first = Search(region, body)
     for wanted in tries:
-        found = _decide(region, body, set(wanted), logged)
+        found = _decide(region, first, set(wanted), logged)
         if found is not None and fewer(
             [r.type for r in found.reads], [t for p in kept if p in found.values for t in kept[p]]
         ):
@@ -90,11 +92,11 @@ def decide(region: Region, kept: Mapping[Var, Sequence[Type]], logged: Collectio
     return None
 
 
-def _decide(region: Region, body: Body, wanted: set[Var], logged: Collection[Var]) -> Decisions | None:
+def _decide(region: Region, first: Search, wanted: set[Var], logged: Collection[Var]) -> Decisions | None:
     while wanted:
         again = [region.again[k] for k, p in enumerate(region.params) if p in logged and p not in wanted]
-        search = Search(region, body)
-        search.run(wanted, (*body.results, *again))
+        search = first.anew()
+        search.run(wanted, (*first.body.results, *again))
         if not search.hard:
             break
         wanted -= search.hard
@@ -143,6 +145,12 @@ class Search:
         self.places: set[Var] = set()  # truth values that may be cut
         self.adjoint = set(region.ends.values())
         self._mark(body)
+
+    def anew(self) -> Search:
+        """Another one in the same body."""
+        new = copy(self)
+        new.cuts, new.hard, new.sources, new.places = {}, set(), {}, set()
+        return new
 
     def run(self, wanted: Iterable[Var], results: Iterable[Atom]) -> None:
         self.sources.update({p: frozenset([p]) for p in wanted})

@@ -12,19 +12,17 @@ from dataclasses import replace
 
 from tapeless.ir.core import Body, Function, If, Stm, Update
 from tapeless.ir.effects import effects_in
-from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.types import Atom, Var, i64
-from tapeless.ir.walk import free_in_exp
-from tapeless.passes.analysis.dependence import Footprint, Footprints
+from tapeless.ir.walk import free_in_exp, in_regions, map_function, type_vars, with_stms
+from tapeless.passes.analysis.dependence import Footprints
 
 
 def merge_branches(function: Function) -> Function:
-    return Branches().function(function)
+    return map_function(function, Branches().body)
 
 
-class Branches(Rewriter):
+class Branches:
     def __init__(self) -> None:
-        super().__init__()
         self.footprints = Footprints()
 
     def body(self, body: Body) -> Body:
@@ -33,7 +31,7 @@ class Branches(Rewriter):
             body = self.merged(body)
         if conditions:
             body = _updated_after(body)
-        return super().body(body)
+        return with_stms(body, [in_regions(s, self.body) for s in body.stms])
 
     def merged(self, body: Body) -> Body:
         places = {v: k for k, s in enumerate(body.stms) for v in s.vars}  # statements that join others: of these
@@ -46,9 +44,9 @@ class Branches(Rewriter):
             before = stms[j]
             if j == k or before is None:
                 continue
-            mine = self.footprints.stm(stm)
-            known = all(places.get(v, -1) < j for v in mine.free)
-            if known and self.may_move(mine, [s for s in stms[j + 1 : k] if s is not None]):
+            sizes = [d for v in stm.vars for d in type_vars(v.type) if d not in stm.vars]
+            known = all(places.get(v, -1) < j for v in (*free_in_exp(stm.exp), *sizes))
+            if known and self.may_move(stm, [s for s in stms[j + 1 : k] if s is not None]):
                 stms[j], stms[k] = _joined(before, stm), None
                 places.update(dict.fromkeys(stm.vars, j))
             else:
@@ -56,8 +54,9 @@ class Branches(Rewriter):
         left = tuple(s for s in stms if s is not None)
         return body if len(left) == len(stms) else Body(left, body.results)
 
-    def may_move(self, mine: Footprint, between: Sequence[Stm]) -> bool:
+    def may_move(self, stm: Stm, between: Sequence[Stm]) -> bool:
         """Note [Trading places] in `dependence`."""
+        mine = self.footprints.stm(stm)
         if mine.ordered or mine.consumed:
             return False
         others = [self.footprints.stm(s) for s in between]
@@ -74,6 +73,8 @@ def _apart(stm: Stm) -> tuple[Stm, ...]:
     exp = stm.exp
     assert isinstance(exp, If)
     arms = [exp.then, exp.orelse]
+    if not all(any(isinstance(s.exp, Update) for s in arm.stms) for arm in arms):
+        return (stm,)
     vars: list[Var] = []
     updates: list[Stm] = []
     for k, v in enumerate(stm.vars):

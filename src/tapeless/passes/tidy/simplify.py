@@ -51,7 +51,7 @@ from tapeless.ir.operands import operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, DType, Var, i64
-from tapeless.ir.walk import all_stms, type_vars
+from tapeless.ir.walk import all_stms, free_in_lambda, type_vars
 from tapeless.ops.table import TABLE
 from tapeless.passes.analysis.facts import equal_bodies, is_view
 from tapeless.passes.analysis.views import covers, settle, simplify_view
@@ -82,7 +82,8 @@ class Simplifier(Rewriter):
         self.assumed: list[Var] = []  # conditions known in the region at hand, or outside of it
         self.span = NOWHERE  # of the statement at hand
         self._dims: set[Var] | None = None
-        self._uses: Counter[Var] | None = None
+        self.regions = [original.body]  # around the statement at hand, as they were
+        self._uses: dict[int, tuple[Body, Counter[Var]]] = {}  # by the id of a region
 
     def stm(self, stm: Stm) -> None:
         exp = self.rename(stm.exp) if self.map else stm.exp
@@ -133,15 +134,18 @@ class Simplifier(Rewriter):
                     self._dims.add(stm.exp.width)
         return var in self._dims
 
-    def uses(self) -> Counter[Var]:
-        """How often the original function uses a variable: at least as often as the function being made."""
-        if self._uses is None:
-            self._uses = Counter(a for a in self.original.body.results if isinstance(a, Var))
-            for stm in all_stms(self.original.body):
-                self._uses.update(a for a in operands(stm.exp) if isinstance(a, Var))
+    def is_used_once(self, var: Var) -> bool:
+        """Does the region at hand bind the variable, and use it once, and not in regions inside?"""
+        body = self.regions[-1]
+        if id(body) not in self._uses:
+            found = Counter(a for a in body.results if isinstance(a, Var))
+            for stm in body.stms:
+                found.update(a for a in operands(stm.exp) if isinstance(a, Var))
                 for region in regions(stm.exp):
-                    self._uses.update(a for a in region.body.results if isinstance(a, Var))
-        return self._uses
+                    found.update(dict.fromkeys(free_in_lambda(region), 2))
+            bound = {v for stm in body.stms for v in stm.vars}
+            self._uses[id(body)] = body, Counter({v: n for v, n in found.items() if v in bound})
+        return self._uses[id(body)][1][var] == 1
 
     # -- operations on scalars
 
@@ -207,7 +211,7 @@ class Simplifier(Rewriter):
     def only_here(self, array: Var, exp: Exp) -> bool:
         """Is the array made in this region, nearby, and used by the (original) expression at hand alone?"""
         here = any(array in s.vars for s in self.out[-NEARBY:])
-        return here and array in operands(exp) and self.uses()[array] == 1
+        return here and array in operands(exp) and self.is_used_once(array)
 
     def copy(self, stm: Stm, exp: Copy) -> None:
         """A copy of an array that was made in this region and has no other use is that array."""
@@ -244,7 +248,9 @@ class Simplifier(Rewriter):
 
     def body(self, body: Body) -> Body:
         known = len(self.assumed)
+        self.regions.append(body)
         new = super().body(body)
+        self.regions.pop()
         self.forget(known)
         return new
 
