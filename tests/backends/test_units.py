@@ -8,7 +8,8 @@ import pytest
 
 import tapeless as tp
 from tapeless.backends.cpu.compile import compile_program
-from tapeless.backends.llvm import at_once, units
+from tapeless.backends.llvm import units
+from tapeless.backends.llvm.at_once import AtOnce
 from tapeless.backends.llvm.emit import emit
 from tapeless.backends.llvm.host import host
 
@@ -33,6 +34,7 @@ X = np.linspace(0.1, 1.3, 7)
 @pytest.fixture
 def small_units(monkeypatch, compiled_anew):
     monkeypatch.setattr(units, "UNIT", 50)
+    monkeypatch.setattr(units, "EARLY", 150)
 
 
 def lowered():
@@ -49,7 +51,7 @@ def test_gradients_in_many_units(small_units):
 
 def test_one_unit_is_the_whole_text():
     emitted = emit(tp.function(lambda x: np.sin(x) + 1.0, cache=False).compiled(X).lowered.program, host())
-    assert emitted.units == (emitted.text,)
+    assert [unit.text for unit in emitted.units] == [emitted.text]
 
 
 @pytest.mark.thorough
@@ -63,7 +65,7 @@ def test_code_does_not_depend_on_the_number_of_threads(small_units, monkeypatch)
 
 
 def test_functions_that_others_call_are_seen_by_them(small_units):
-    texts = emit(lowered(), host()).units
+    texts = [unit.text for unit in emit(lowered(), host()).units]
     defined = [line.split("@")[1].split("(")[0] for t in texts for line in t.splitlines() if line.startswith("define ")]
     helpers = {name for name in defined if name.startswith("tapeless.")}
     rest = [name for name in defined if name not in helpers]
@@ -71,7 +73,22 @@ def test_functions_that_others_call_are_seen_by_them(small_units):
     assert sum(text.count("define void") for text in texts) > 1
 
 
-def test_at_once_keeps_the_order_and_hands_problems_on(monkeypatch):
+def test_units_are_handed_on_while_the_others_are_written(small_units):
+    written = []
+    emitted = emit(lowered(), host(), early=written.append)
+    assert 1 < len(written) < len(emitted.units)
+    assert emitted.units[: len(written)] == tuple(written)
+
+
+def at_once(work, items, early=0):
+    with AtOnce(work) as made:
+        for item in items[:early]:
+            made.put(item)
+        return made.results(items[early:])
+
+
+@pytest.mark.parametrize("early", [0, 1, 4, 9])
+def test_at_once_keeps_the_order_and_hands_problems_on(monkeypatch, early):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
     everybody = threading.Barrier(3, timeout=30)
 
@@ -80,14 +97,23 @@ def test_at_once_keeps_the_order_and_hands_problems_on(monkeypatch):
             everybody.wait()  # three threads are inside
         return k * k
 
-    assert at_once.at_once(work, range(9)) == [k * k for k in range(9)]
+    assert at_once(work, range(9), early) == [k * k for k in range(9)]
 
     def fails(k):
         raise ValueError(k)
 
     with pytest.raises(ValueError):
-        at_once.at_once(fails, range(4))
-    assert at_once.at_once(fails, []) == []
+        at_once(fails, range(9), early)
+    assert at_once(fails, []) == []
+
+
+def test_at_once_ends_where_the_caller_fails(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    before = threading.active_count()
+    with pytest.raises(KeyError), AtOnce(abs) as made:
+        made.put(-1)
+        raise KeyError
+    assert threading.active_count() == before
 
 
 @pytest.mark.thorough

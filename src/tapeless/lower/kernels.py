@@ -13,7 +13,7 @@ from operator import is_
 from tapeless.ir.types import Var
 from tapeless.lower.ir.counts import Counts
 from tapeless.lower.ir.loopir import Buffer, For, Kernel, Launch, Program, Stm, Tag
-from tapeless.lower.ir.walk import Block, with_blocks
+from tapeless.lower.ir.walk import HOLDING, Block, with_blocks
 
 
 def outlined(program: Program, tag: Tag) -> Program:
@@ -36,7 +36,7 @@ class _Outliner:
 
     def block(self, block: Block) -> Block:
         """The same object where nothing is launched."""
-        new = tuple(map(self.stm, block))
+        new = tuple([self.stm(stm) if type(stm) in HOLDING else stm for stm in block])
         return block if all(map(is_, new, block)) else new
 
     def stm(self, stm: Stm) -> Stm:

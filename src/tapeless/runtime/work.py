@@ -44,15 +44,15 @@ class Work(Line):
     def at(self, stage: str, record: bool = True) -> Iterator[None]:
         """Its seconds are recorded, unless those inside record theirs."""
         if stage in STAGES:
-            self.stage, self.parts = stage, 0
+            self.stage, self.parts, self.parts_done = stage, 0, 0
         start = time.perf_counter()
         yield
         if record:
             self.times[stage] = self.times.get(stage, 0.0) + time.perf_counter() - start
 
     def expect(self, parts: int) -> None:
-        """The stage has parts, which `part_done` counts."""
-        self.parts, self.parts_done = parts, 0
+        """The stage has parts, which `part_done` counts, also before it is known how many there are."""
+        self.parts = parts
 
     def part_done(self) -> None:
         self.parts_done += 1

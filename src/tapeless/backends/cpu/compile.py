@@ -13,9 +13,10 @@ from typing import Protocol
 from tapeless.backends.cpu import interrupts, products
 from tapeless.backends.cpu.engine import load
 from tapeless.backends.llvm import host, optimize
-from tapeless.backends.llvm.at_once import at_once
-from tapeless.backends.llvm.emit import Emitted, emit
+from tapeless.backends.llvm.at_once import AtOnce
+from tapeless.backends.llvm.emit import emit
 from tapeless.backends.llvm.uninterrupted import uninterrupted
+from tapeless.backends.llvm.units import Unit
 from tapeless.lower.ir.loopir import Program
 
 
@@ -61,11 +62,12 @@ class Native:
 def compile_program(program: Program, level: int = 3, parts: Parts | None = None) -> Native:
     """Machine code at LLVM's optimisation level `level`; 0 compiles fastest, for tests. `parts` is told how far it is."""
     times: dict[str, float] = {}
-    with optimize.timed(times, "emit"):
-        emitted = emit(program, host.host())
-    if parts is not None:
-        parts.expect(len(emitted.units))
-    objects = tuple(at_once(partial(_object, emitted, level, times, parts), emitted.units))
+    with AtOnce(partial(_object, level, times, parts)) as units:
+        with optimize.timed(times, "emit"):
+            emitted = emit(program, host.host(), early=units.put)
+        if parts is not None:
+            parts.expect(len(emitted.units))
+        objects = tuple(units.results(emitted.units[units.count :]))
     helpers = {name: products.guarded(name) for name in emitted.externals if products.is_guarded(name)}
     signals = [name for name in interrupts.EXPORTED if name in emitted.externals]
     if signals:  # one object for all of them
@@ -73,12 +75,12 @@ def compile_program(program: Program, level: int = 3, parts: Parts | None = None
     return Native(program.name, emitted.text, objects, emitted.externals, helpers, times)
 
 
-def _object(emitted: Emitted, level: int, times: dict[str, float], parts: Parts | None, unit: str) -> bytes:
+def _object(level: int, times: dict[str, float], parts: Parts | None, unit: Unit) -> bytes:
     with optimize.timed(times, "parse"):
-        module = optimize.parse(unit)
+        module = optimize.parse(unit.text)
     with optimize.timed(times, "optimize"):
-        optimize.optimize(module, level, vectorize=level > 1, unroll=not emitted.large)
-        if "rt_poll" in emitted.externals:
+        optimize.optimize(module, level, vectorize=level > 1, unroll=not unit.large)
+        if unit.polls:
             module = optimize.with_polls(module)
     with optimize.timed(times, "codegen"):
         data = optimize.to_object(module, level)

@@ -13,13 +13,13 @@ warning, and three words of an exception that a signal handler raised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tapeless.backends.llvm import stopping
 from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.rules import RULES
-from tapeless.backends.llvm.units import units
+from tapeless.backends.llvm.units import Unit, Units
 from tapeless.backends.llvm.writer import MEMORY, Machine, Module, Writer, symbol
 from tapeless.lower.ir.loopir import LARGEST_SIZE, Buffer, Program, Tag
 from tapeless.lower.kernels import outlined
@@ -34,24 +34,29 @@ class HostCode(Code):
 @dataclass(frozen=True)
 class Emitted:
     text: str
-    units: tuple[str, ...]  # the same in one or several modules
+    units: tuple[Unit, ...]  # the same in one or several modules
     externals: tuple[str, ...]
-    large: bool = False  # Note [Pieces]
 
 
 def emit(
-    program: Program, target: Machine, numbers: Mapping[int, int] | None = None, code: type[Code] = HostCode
+    program: Program,
+    target: Machine,
+    numbers: Mapping[int, int] | None = None,
+    code: type[Code] = HostCode,
+    early: Callable[[Unit], None] = lambda unit: None,
 ) -> Emitted:
-    """`numbers`: of loops, by id, for marks that come back in optimised code. `code`: what writes functions."""
+    """`numbers`: of loops, by id, for marks that come back in optimised code. `code`: what writes functions. `early` is
+    given the first units as soon as they are complete.
+    """
     module = Module(target)
+    units = Units(module, early)
     code.prepare(module)
-    large = False
     program = outlined(program, Tag.threads)
     for function in (*program.functions, program):
         shared = Shared(function, module, numbers, function is program)
+        units.large |= shared.pieces.large
         _write(code(shared, Writer(module, shared.flags), err="%err"), function is not program)
-        large |= shared.pieces.large
-    return Emitted(str(module), units(module), tuple(sorted(module.externals)), large)
+    return Emitted(str(module), units.finish(), tuple(sorted(module.externals)))
 
 
 def _write(code: Code, internal: bool) -> None:

@@ -112,7 +112,8 @@ def _runs(block: Block, weights: Sequence[int], counted: dict[int, Counts], once
                 gives.add(k)
         else:
             taken[k] = reads(stm)
-            last.update(dict.fromkeys(taken[k], k))
+            for v in taken[k]:
+                last[v] = k
             if isinstance(stm, GIVING):
                 gives.add(k)
     runs: list[Run] = []
@@ -142,10 +143,12 @@ def _accesses(stm: Stm, k: int, taken: Sequence[Var], last: Mapping[Var, int], m
     """Of memory, in a run: its own, and those for scalars that come from another run or go to one."""
     found = int(type(stm) in (Load, Store))
     for v in taken:
-        found += made.get(v, k) < k - RUN
+        if made.get(v, k) < k - RUN:
+            found += 1
     for v in binds(stm):
         made[v] = k
-        found += last.get(v, k) > k + RUN
+        if last.get(v, k) > k + RUN:
+            found += 1
     return found
 
 

@@ -108,6 +108,10 @@ class Defined:
     def declaration(self) -> str:
         return f"declare {self.header}"
 
+    @property
+    def length(self) -> int:
+        return self.body.count("\n")
+
 
 class Module:
     """Functions, declarations, metadata and attribute groups of one LLVM module. `externals` must be found at load."""
@@ -118,6 +122,7 @@ class Module:
         self._declarations: dict[str, str] = {}
         self._definitions: dict[str, str] = {}  # helper functions, by name
         self.functions: list[Defined] = []
+        self.completed: Callable[[Defined], None] = lambda function: None  # is told of each of them
         self.metadata: list[str] = []
         self._shared: dict[str, str] = {}
         self._attributes: dict[str, str] = {}
@@ -153,6 +158,12 @@ class Module:
     def add(self, name: str, header: str, body: str, internal: bool = False) -> None:
         """`name` as LLVM writes it."""
         self.functions.append(Defined(name, header, body, internal))
+        self.completed(self.functions[-1])
+
+    def names(self) -> set[str]:
+        """What its functions may mention so far."""
+        known = {*map(symbol, (*self._declarations, *self._definitions)), *self._strings.values()}
+        return known.union((f.name for f in self.functions), (g.split(" ", 1)[0] for g in self._shared_memory))
 
     def function(self, name: str, params: str, attributes: str, body: str) -> str:
         """An internal function, or the one before it that does the same: only names of scopes, of groups of accesses

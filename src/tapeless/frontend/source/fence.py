@@ -36,8 +36,6 @@ LOOKED_AT = {*REFUSED, ast.FunctionDef}
 def check_function(node: ast.FunctionDef | ast.Lambda, source: Source) -> None:
     for child in _inside(node):
         kind = type(child)
-        if kind not in LOOKED_AT:
-            continue
         if kind in REFUSED:
             name, instead = REFUSED[kind]
             verb = "are" if "s " in name or name.endswith("s") else "is"
@@ -52,7 +50,8 @@ def refuse(source: Source, node: ast.AST, reason: str, hint: str) -> None:
 
 
 def _inside(node: ast.FunctionDef | ast.Lambda) -> Iterator[ast.AST]:
-    """In source order, so that the first offender is reported."""
+    """Where there is something to look at, in source order, so that the first offender is reported."""
     body = node.body if isinstance(node.body, list) else [node.body]
     for part in (node.args, *body):
-        yield from nodes(part)
+        if not LOOKED_AT.isdisjoint(map(type, nodes(part))):
+            yield from nodes(part)

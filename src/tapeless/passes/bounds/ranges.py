@@ -87,6 +87,8 @@ class Ranges:
 
     def learn_sizes(self, vars: Iterable[Var], facts: Facts) -> None:
         for v in vars:
+            if not v.type.shape:
+                continue
             sizes = [self.numbers.form(d) for d in v.type.shape if isinstance(d, Var)]
             for size in sizes:
                 if facts.minimum(size) < 0:
@@ -150,6 +152,8 @@ class Ranges:
                     for k, axis in enumerate(axes)
                 )
                 exp = _with_axes(exp, new_axes)
+                if isinstance(exp, Update):  # as large as it was
+                    return exp
             case Check(cond):
                 for form in self.numbers.facts_of(cond, True, facts):
                     facts.assume(form)

@@ -177,7 +177,9 @@ class _Checker:
             self.note(stm)
         last: dict[Var, int] = {}
         for k, stm in enumerate(body.stms):
-            if not isinstance(stm.exp, Apply):
+            if isinstance(stm.exp, Index):  # most look into one array
+                last |= dict.fromkeys(self.of(stm.exp.array), k)
+            elif not isinstance(stm.exp, Apply):
                 last |= dict.fromkeys(self.of_all(free_in_exp(stm.exp)), k)
         last |= dict.fromkeys(self.of_all(body.results), len(body.stms))
         owned = set(owned)

@@ -103,7 +103,11 @@ def all_is_used(function_body: Body) -> bool:
                 used.update([a for a in exp.args if isinstance(a, Var)])
                 continue
             used.update([a for a in operands(exp) if isinstance(a, Var)])
-            used.update([d for v in stm.vars for d in v.type.shape if isinstance(d, Var)])
+            for v in stm.vars:
+                if v.type.shape:
+                    used.update([d for d in v.type.shape if isinstance(d, Var)])
+            if isinstance(exp, Index) and stm.vars:
+                continue
             if isinstance(exp, (Sweep, If)) and stm.vars:
                 params, bodies = _regions(exp)
                 bound.update(params[1:])  # all but the index
