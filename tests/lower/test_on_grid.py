@@ -12,6 +12,7 @@ import tapeless as tp
 from tapeless.ir.types import i64
 from tapeless.lower.ir.loopir import Alloc, Atomic, Barrier, For, Kernel, Launch, Tag
 from tapeless.lower.ir.walk import is_blocked, walk
+from tapeless.lower.parallel import accumulators
 from tapeless.passes.parallel import summed
 from tapeless.testing.compare import Returned
 from tapeless.testing.stages import by_python, on_device
@@ -384,3 +385,35 @@ def test_independent_iterations_run_at_once() -> None:
     program = run(lambda x, y: plain_loop(x, y)[0] * 1.0, 8)
     kernels = [s.kernel for s in walk(program.body) if isinstance(s, Launch)]
     assert kernels and not any(map(by_one_thread, kernels))
+
+
+def looked_up(table, number, x):
+    """Many elements, few cells: of a row, and of one number that all of them share."""
+    return np.sum(tp.map(lambda k, v: np.sum(table[k] * v) ** 2 + np.max(table[k] - v), number, x))
+
+
+def drawn(table, number):
+    return np.sum(np.sin(table[number]) * number)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 40])
+@pytest.mark.parametrize(
+    ("loss", "width", "others"),
+    [
+        (looked_up, 2, lambda n: (np.arange(n) % 7 % 5, np.linspace(-1, 1, n))),
+        (drawn, 0, lambda n: (np.arange(n) % 5,)),
+    ],
+)
+def test_few_cells_have_copies(loss, width, others, rows, monkeypatch) -> None:
+    monkeypatch.setattr(accumulators, "CROWD", 64)
+    table = np.sin(np.arange(5.0 * max(width, 1))).reshape((5, width) if width else 5)
+    number, *rest = others(20 * rows)
+    gradient = tp.value_and_grad(loss)
+    outcome, lowered = on_device(
+        gradient.python, lambda: [table.copy(), number.copy(), *copy.deepcopy(rest)], seed=rows
+    )
+    assert isinstance(outcome, Returned)
+    for got, want in zip(outcome.result, gradient(table, number, *rest), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    kept = {s.buffer.name for s in walk(lowered.program.body) if isinstance(s, Atomic)}
+    assert "copies" in kept and len(kept) > 1  # both ways are there

@@ -84,6 +84,7 @@ class Code:
         self.span: Span = NOWHERE
         self.reassoc = False
         self.parallel = False  # inside a parallel region
+        self.grid: Var | None = None  # counts the elements of the kernel at hand
         self.launched: Tag | None = None  # how loops over all elements of an array run, outside of such regions
 
     # -- statements
@@ -162,8 +163,10 @@ class Code:
         step: int = 1,
     ) -> Iterator[Var]:
         var = Var(label, I64)
+        before, self.grid = self.grid, var if tag == Tag.grid else self.grid
         with self.nested() as body:
             yield var
+        self.grid = before
         self.emit(For(var, ZERO if lo is None else lo, hi, tuple(body), step, tag, vectorize, self.span))
 
     def branch(self, cond: Atom, then: Callable[[], None], orelse: Callable[[], None] | None = None) -> None:

@@ -72,11 +72,14 @@ class Note:
 
 @dataclass
 class Acc:
-    """An accumulator in scope: where it accumulates. `shared`: one copy for each chunk, along a first axis."""
+    """An accumulator in scope: where it accumulates. `shared`: one copy for each chunk, along a first axis; `copies`: so
+    many, which elements take in turn.
+    """
 
     op: str
     loc: Loc
     shared: bool = False
+    copies: Atom | None = None
 
     def private(self, lo: Lowerer, chunk: Atom) -> Acc:
         """The copy of one chunk, empty."""

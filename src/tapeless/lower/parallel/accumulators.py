@@ -1,4 +1,10 @@
-"""Lowering of accumulators: arrays that parallel iterations add to, one private copy per chunk where that is needed."""
+"""Lowering of accumulators: arrays that parallel iterations add to, one private copy per chunk where that is needed.
+
+Note [Copies of cells]
+On a GPU all threads add to one array, and updates of the same cell wait for each other: where many elements meet in few
+cells that takes longer than all else. So few cells have copies, the copies of a cell side by side, and elements take
+them in turn; a kernel adds them up. Both ways are there, and the sizes of the call pick one.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +13,16 @@ from collections.abc import Callable, Sequence
 from tapeless.ir.core import Atom, UpdateAcc, Var, WithAcc
 from tapeless.ir.types import DType, i64
 from tapeless.lower.core.arrays import write
-from tapeless.lower.core.code import Loc
+from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Acc, Lowerer, lowers, view
 from tapeless.lower.ir.loopir import Atomic, Tag
 from tapeless.lower.parallel.work import PARALLEL_WORK, share
+from tapeless.ops.table import TABLE
 
+MOST_COPIES = 1024
+LEAST_COPIES = 32  # that are worth it
+COPIED_CELLS = 1 << 20  # together, at most
+CROWD = 1 << 14  # elements that are worth it
 PRIVATE_CELL = 16  # scalar operations that pay for a cell of a private copy: to clear it and to add it up, from memory
 
 
@@ -54,6 +65,52 @@ def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[
         code.free(private[a].buffer)
 
 
+def copies_of_cells(lo: Lowerer, accs: Sequence[Var], n: Atom) -> Atom:
+    """Note [Copies of cells]: how many for n elements, or none. Together they are no more than the elements."""
+    code = lo.code
+    cells: Atom = ONE
+    for a in accs:
+        cells = code.add(cells, code.size(lo.accs[a].loc.shape))
+    most = code.let("min", DType.i64, n, i64(COPIED_CELLS), label="copies")
+    each = code.let("floordiv", DType.i64, most, cells, label="copies")
+    rows = code.let("floordiv", DType.i64, code.let("min", DType.i64, each, i64(MOST_COPIES)), i64(LEAST_COPIES))
+    many = code.compare("ge", n, i64(CROWD))
+    return code.let("select", DType.i64, many, code.mul(rows, i64(LEAST_COPIES)), ZERO, label="copies")
+
+
+def with_copies(lo: Lowerer, accs: Sequence[Var], copies: Atom, run: Callable[[], None]) -> None:
+    """Note [Copies of cells]"""
+    code = lo.code
+    outer = {a: lo.accs[a] for a in accs}
+    made: dict[Var, Loc] = {}
+    for a, acc in outer.items():
+        unit = TABLE[acc.op].unit
+        assert unit and unit.left, f"no copies for {acc.op}"
+        made[a] = whole = code.allocate(acc.loc.dtype, (*acc.loc.shape, copies), "copies")
+        code.fill(whole, unit.of(whole.dtype))
+        turned = Loc(whole.buffer, whole.dtype, (copies, *acc.loc.shape), (ONE, *whole.strides[:-1]), ordered=False)
+        lo.accs[a] = Acc(acc.op, turned, copies=copies)
+    run()
+    for a, acc in outer.items():
+        lo.accs[a] = acc
+        _add_copies(lo, acc, made[a], copies)
+        code.free(made[a].buffer)
+
+
+def _add_copies(lo: Lowerer, acc: Acc, whole: Loc, copies: Atom) -> None:
+    """Threads next to each other take copies next to each other."""
+    code = lo.code
+
+    def add(index: list[Atom]) -> None:
+        *cell, first = index
+        total = code.declare(code.load(whole, index), "total")
+        with code.loop(copies, code.add(first, i64(LEAST_COPIES)), label="copy", step=LEAST_COPIES) as k:
+            code.assign(total, code.let(acc.op, acc.loc.dtype, total, code.load(whole, [*cell, k]), label="sum"))
+        code.emit(Atomic(acc.op, acc.loc.buffer, code.address(acc.loc, cell), total))
+
+    code.spread((*acc.loc.shape, i64(LEAST_COPIES)), add)
+
+
 def _add_up(lo: Lowerer, acc: Acc, private: Loc, pieces: Atom) -> None:
     """The copies of all chunks into the accumulator, rows shared out among the threads if there are many."""
     code = lo.code
@@ -78,7 +135,10 @@ def _add_up(lo: Lowerer, acc: Acc, private: Loc, pieces: Atom) -> None:
 def lower_update_acc(lo: Lowerer, vars: tuple[Var, ...], exp: UpdateAcc) -> None:
     code = lo.code
     acc = lo.accs[exp.acc]
-    target = view(lo, acc.loc, exp.axes)
+    place = acc.loc
+    if acc.copies is not None:
+        place = code.inside(place, ZERO if code.grid is None else code.let("mod", DType.i64, code.grid, acc.copies))
+    target = view(lo, place, exp.axes)
     value = exp.value
     if acc.op == "set":
         write(lo, target, value)

@@ -7,18 +7,19 @@ into values of its own, which are then combined in order, so an operator only ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 
 from tapeless.ir.core import Atom, Lambda, Stm, Sweep, Var
 from tapeless.ir.types import Const, DType, Type, const
-from tapeless.ir.walk import free_in_lambda, refresh_lambda
+from tapeless.ir.walk import all_stms, free_in_lambda, refresh_lambda
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.core.schedule import MOST_THREADS
 from tapeless.lower.ir import loopir
 from tapeless.lower.ir.loopir import Buffer, Space
-from tapeless.lower.parallel.accumulators import with_private, worth_private
+from tapeless.lower.parallel.accumulators import copies_of_cells, with_copies, with_private, worth_private
 from tapeless.lower.parallel.columns import reduces_columns, run_by_columns
 from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
@@ -26,6 +27,8 @@ from tapeless.lower.parallel.lanes import share_reduction
 from tapeless.lower.parallel.on_grid import better_in_order, can_run, run_on_grid
 from tapeless.lower.parallel.work import cost_of, pieces_of, share, work_of, worth_cutting
 from tapeless.passes.analysis.distances import owns_rows
+
+LARGE = 100  # statements of an element for which there is one way only, since each takes time to compile
 
 
 @lowers(Sweep)
@@ -72,19 +75,36 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         chunk(ZERO, n, totals, lam)
         return totals
 
+    def on_grid(totals: list[Total]) -> None:
+        if not accs or sum(1 for _ in all_stms(exp.lam.body)) > LARGE:
+            run_on_grid(lo, exp, n, totals, outs)
+            return
+        copies = copies_of_cells(lo, accs, n)
+        again = replace(exp, lam=refresh_lambda(exp.lam))
+        run = partial(with_copies, lo, accs, copies, lambda: run_on_grid(lo, again, n, totals, outs))
+        code = lo.code
+        if isinstance(copies, Const):
+            run_on_grid(lo, exp, n, totals, outs) if copies == ZERO else run()
+            return
+        code.branch(
+            code.compare("gt", copies, ZERO),
+            lambda: lo.scoped(run),
+            lambda: lo.scoped(lambda: run_on_grid(lo, exp, n, totals, outs)),
+        )
+
     if not worth_cutting(lo, exp) or exp.scans:
         if lo.launches and not _is_little(exp) and can_run(exp):
             totals = whole_totals()
             few = better_in_order(lo, exp, n, outs)
             if few is None or few == const(False, DType.bool):
-                run_on_grid(lo, exp, n, totals, outs)
+                on_grid(totals)
             elif isinstance(few, Const):
                 chunk(ZERO, n, totals, exp.lam)
             else:
                 lo.code.branch(
                     few,
                     lambda: lo.scoped(lambda: chunk(ZERO, n, totals, refresh_lambda(exp.lam))),
-                    lambda: lo.scoped(lambda: run_on_grid(lo, exp, n, totals, outs)),
+                    lambda: lo.scoped(lambda: on_grid(totals)),
                 )
             _bind(lo, vars[:reduced], totals)
             return
