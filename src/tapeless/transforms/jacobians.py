@@ -222,7 +222,9 @@ def _array_columns(traced: Traced, j: int, shapes: Sequence[tuple[Dim, ...]]) ->
     ctx, p = traced.ctx, traced.params[j]
     emit = Emit(ctx.b)
     size = _as_dim(_size(ctx, p.type.shape))
-    lanes = size if isinstance(size, int) and 0 < size <= 2 * LANES else LANES
+    lanes = LANES if ctx.options.device == "cpu" else 1  # a GPU has enough threads for one each
+    if isinstance(size, int) and 0 < size <= 2 * LANES:
+        lanes = size
 
     def columns(first: Atom) -> list[Atom]:
         """The lanes from element `first` on; beyond the last one they are 0."""

@@ -27,6 +27,8 @@ from tapeless.lower.ir.loopir import (
 from tapeless.lower.ir.walk import is_blocked, walk
 
 THREADS = 128  # in a block, where they have nothing to do with each other
+FEW_THREADS = 32  # where there are few, so that all processors have some
+FEW = 1 << 14  # iterations: as many blocks of THREADS as a large GPU has processors
 MANY = 1 << 18  # iterations that fill a GPU: from there on threads have several
 
 
@@ -45,13 +47,14 @@ def _launch(code: DeviceHost, stm: Launch) -> None:
     table = w.alloca(f"[{len(slots)} x ptr]", "arguments")
     for k, slot in enumerate(slots):
         w.do(f"store ptr {slot}, ptr {w.gep('ptr', table, str(k))}, align 8")
-    blocks, threads = count, BLOCK_THREADS
+    blocks, threads = count, str(BLOCK_THREADS)
     if not is_blocked(loop):
-        threads = THREADS
-        each = str(THREADS)
+        few = w.let(f"icmp slt i64 {count}, {FEW}")
+        threads = w.let(f"select i1 {few}, i32 {FEW_THREADS}, i32 {THREADS}")
+        each = w.let(f"select i1 {few}, i64 {FEW_THREADS}, i64 {THREADS}")
         if is_short(kernel):
             many = w.let(f"icmp sgt i64 {count}, {MANY}")
-            each = w.let(f"select i1 {many}, i64 {EACH_THREAD * THREADS}, i64 {THREADS}")
+            each = w.let(f"select i1 {many}, i64 {EACH_THREAD * THREADS}, i64 {each}")
         more = w.let(f"add nsw i64 {count}, {each}")
         blocks = w.let(f"sdiv i64 {w.let(f'sub nsw i64 {more}, 1')}, {each}")
     grid = w.let(f"trunc i64 {blocks} to i32")

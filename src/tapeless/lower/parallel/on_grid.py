@@ -8,7 +8,8 @@ lie in memory which the inner map reads otherwise than cell by cell keep the inn
 Note [Sums of blocks]
 Each thread of a block takes some elements, the block combines what its threads have in shared memory, and where there is
 more than one block a second kernel of one block combines the rest. Where the order of elements does not matter, neighbours
-are taken by neighbouring threads, which read memory together. The order is the same in each run.
+are taken by neighbouring threads, which read memory together. The order is the same in each run. Few elements with much
+to do are shared out among many blocks, in turn, and most threads of a block have none.
 
 Note [Few elements]
 A kernel with a thread for each element leaves most of a GPU idle where there are few, each with much to do. Then the host
@@ -64,6 +65,8 @@ from tapeless.passes.analysis.free import VIEWS, is_free
 MOST_BLOCKS = 1024  # of a reduction
 EACH_THREAD = 8  # elements that a thread takes before there is another block
 LIGHT = 64  # operations of an element of which a thread takes several
+FEW_HEAVY = 1 << 15  # elements of others, which are not enough for all threads of a large GPU
+HEAVY_BLOCK = 32  # of these, for each block
 IN_ORDER = 400  # operations of an element for each operation of its own and each element, that pay for launches of them
 GUESS = 16  # elements of an operation whose number is not known
 
@@ -316,11 +319,13 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
     levels, exp = _nest_of_sums(lo, exp, outs)
     widths = [n, *(lo.dim(inner.width) for inner in [*(level.exp for level in levels), exp][1:])]
     n = code.size(widths)
-    each_thread = EACH_THREAD if cost_of(exp.lam.body) <= LIGHT else 1
-    per_block = i64(BLOCK_THREADS * each_thread)
-    enough = code.let(
-        "floordiv", DType.i64, code.add(n, i64(BLOCK_THREADS * each_thread - 1)), per_block, label="blocks"
-    )
+    light = cost_of(exp.lam.body) <= LIGHT
+    per_block: Atom = i64(BLOCK_THREADS * EACH_THREAD if light else BLOCK_THREADS)
+    few: Atom | None = None
+    if not light and all(map(order_free, exp.reduces)):
+        few = code.compare("lt", n, i64(FEW_HEAVY))
+        per_block = code.let("select", DType.i64, few, i64(HEAVY_BLOCK), per_block)
+    enough = code.let("floordiv", DType.i64, code.add(n, code.sub(per_block, ONE)), per_block, label="blocks")
     most = code.let("min", DType.i64, enough, i64(MOST_BLOCKS), label="blocks")
     blocks = code.let("max", DType.i64, most, ONE, label="blocks")
     partial = [[partial_results(lo, ne.type.dtype, blocks) for ne in r.neutral] for r in exp.reduces]
@@ -328,6 +333,9 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
 
     def take(block: Atom, thread: Atom, mine: list[Total]) -> None:
         at = code.add(code.mul(block, i64(BLOCK_THREADS)), thread)
+        if few is not None:
+            apart = code.add(code.mul(thread, blocks), block)
+            at = code.let("select", DType.i64, few, apart, at, label="at")
         first, each = once_per_chunk(exp.lam) if not levels else ([], exp.lam)
         if all(map(order_free, exp.reduces)):
             rest = code.sub(code.add(code.sub(n, at), threads), ONE)
