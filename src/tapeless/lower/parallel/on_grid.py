@@ -73,13 +73,17 @@ GUESS = 16  # elements of an operation whose number is not known
 
 def can_run(exp: Sweep) -> bool:
     """Whether there is a way for all elements at once: arrays that they make have sizes that are known before."""
-    made = [v for s in all_stms(exp.lam.body) if not isinstance(s.exp, VIEWS) for v in s.vars]
     known = _known_before(exp.lam)
-    if not all(known(d) for v in made for d in type_vars(v.type)):
+    if not all(known(d) for v in _made(exp.lam) for d in type_vars(v.type)):
         return False
     if exp.scans:
         return can_scan(exp)
     return not _has_arrays(exp) or all(atomic_ops(r) is not None for r in exp.reduces)
+
+
+def _made(lam: Lambda) -> list[Var]:
+    """The arrays that an element makes: each thread of a kernel has memory for them, whether it has an element or not."""
+    return [v for s in all_stms(lam.body) if not isinstance(s.exp, VIEWS) for v in s.vars if v.type.shape]
 
 
 def _known_before(lam: Lambda) -> Callable[[Atom], bool]:
@@ -322,7 +326,7 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
     light = cost_of(exp.lam.body) <= LIGHT
     per_block: Atom = i64(BLOCK_THREADS * EACH_THREAD if light else BLOCK_THREADS)
     few: Atom | None = None
-    if not light and all(map(order_free, exp.reduces)):
+    if not light and all(map(order_free, exp.reduces)) and not _made(exp.lam):
         few = code.compare("lt", n, i64(FEW_HEAVY))
         per_block = code.let("select", DType.i64, few, i64(HEAVY_BLOCK), per_block)
     enough = code.let("floordiv", DType.i64, code.add(n, code.sub(per_block, ONE)), per_block, label="blocks")
