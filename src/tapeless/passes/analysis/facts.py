@@ -11,6 +11,7 @@ handed on to where it may be (carried by a loop, a result of the function), dire
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
@@ -49,9 +50,9 @@ from tapeless.ir.core import (
     WithAcc,
 )
 from tapeless.ir.effects import tests_or_prints
-from tapeless.ir.operands import regions
+from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ir.walk import Substitution
+from tapeless.ir.walk import Substitution, free_in_lambda
 
 EQUAL_STMS = 16  # statements of branches that are compared
 
@@ -163,3 +164,13 @@ class Taken:
     def rows(self, lam: Lambda, arrays: Sequence[Var]) -> None:
         self.body(lam.body)
         self.hand_on(lam.params[1:], arrays)
+
+
+def used_once(body: Body) -> frozenset[Var]:
+    """The variables that a region binds and uses once, and not in regions inside of it."""
+    uses = Counter(a for a in body.results if isinstance(a, Var))
+    for stm in body.stms:
+        uses.update(a for a in operands(stm.exp) if isinstance(a, Var))
+        for region in regions(stm.exp):
+            uses.update(dict.fromkeys(free_in_lambda(region), 2))
+    return frozenset(v for stm in body.stms for v in stm.vars if uses[v] == 1)

@@ -13,7 +13,6 @@ For the same reason only the last time is a product with 0 taken for 0 without a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -51,9 +50,9 @@ from tapeless.ir.operands import operands, regions
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, DType, Var, i64
-from tapeless.ir.walk import all_stms, free_in_lambda, type_vars
+from tapeless.ir.walk import all_stms, type_vars
 from tapeless.ops.table import TABLE
-from tapeless.passes.analysis.facts import equal_bodies, is_view
+from tapeless.passes.analysis.facts import equal_bodies, is_view, used_once
 from tapeless.passes.analysis.views import covers, settle, simplify_view
 from tapeless.passes.parallel.known_rows import known_rows
 from tapeless.passes.tidy.algebra import inner, plain_guard, simplify_apply
@@ -83,7 +82,7 @@ class Simplifier(Rewriter):
         self.span = NOWHERE  # of the statement at hand
         self._dims: set[Var] | None = None
         self.regions = [original.body]  # around the statement at hand, as they were
-        self._uses: dict[int, tuple[Body, Counter[Var]]] = {}  # by the id of a region
+        self._once: dict[int, tuple[Body, frozenset[Var]]] = {}  # by the id of a region
 
     def stm(self, stm: Stm) -> None:
         exp = self.rename(stm.exp) if self.map else stm.exp
@@ -135,17 +134,10 @@ class Simplifier(Rewriter):
         return var in self._dims
 
     def is_used_once(self, var: Var) -> bool:
-        """Does the region at hand bind the variable, and use it once, and not in regions inside?"""
         body = self.regions[-1]
-        if id(body) not in self._uses:
-            found = Counter(a for a in body.results if isinstance(a, Var))
-            for stm in body.stms:
-                found.update(a for a in operands(stm.exp) if isinstance(a, Var))
-                for region in regions(stm.exp):
-                    found.update(dict.fromkeys(free_in_lambda(region), 2))
-            bound = {v for stm in body.stms for v in stm.vars}
-            self._uses[id(body)] = body, Counter({v: n for v, n in found.items() if v in bound})
-        return self._uses[id(body)][1][var] == 1
+        if id(body) not in self._once:
+            self._once[id(body)] = body, used_once(body)
+        return var in self._once[id(body)][1]
 
     # -- operations on scalars
 
