@@ -417,3 +417,21 @@ def test_few_cells_have_copies(loss, width, others, rows, monkeypatch) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
     kept = {s.buffer.name for s in walk(lowered.program.body) if isinstance(s, Atomic)}
     assert "copies" in kept and len(kept) > 1  # both ways are there
+
+
+def counted_by_threes(k):
+    g = np.zeros(3)
+    for i in tp.prange(len(k)):
+        g[k[i] % 3] += 2.0 * i
+    return g
+
+
+def test_copies_of_a_few_cells_are_added_by_many_threads(monkeypatch) -> None:
+    monkeypatch.setattr(accumulators, "CROWD", 64)
+    k = np.arange(200) % 5
+    outcome, lowered = on_device(counted_by_threes, lambda: [k.copy()], seed=3)
+    assert isinstance(outcome, Returned)
+    np.testing.assert_allclose(outcome.result, counted_by_threes(k))
+    copied = [s.kernel for s in walk(lowered.program.body) if isinstance(s, Launch)]
+    copied = [kernel for kernel in copied if any("copies" in getattr(p, "name", "") for p in kernel.params)]
+    assert copied and not any(map(by_one_thread, copied))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
+import tapeless as tp
 from tapeless.ir.builder import Builder
 from tapeless.ir.contents import contents
 from tapeless.ir.core import Apply, Atom, Function
@@ -142,3 +144,17 @@ def test_work_grows_with_the_size_of_the_program() -> None:
         return calls_of(lambda: tidied(f))
 
     assert work(8000) < 4.5 * work(2000)
+
+
+def scattered(x: np.ndarray, n: int) -> np.ndarray:
+    """That `k` is 1 shows when the first loop is simplified for the second time."""
+    k = 1
+    for _ in range(n):
+        k = k * 1
+    for i in tp.prange(len(x)):
+        x[i * k] = 2.0 * i
+    return x
+
+
+def test_what_a_pass_has_made_is_simplified_again() -> None:
+    np.testing.assert_array_equal(tp.function(scattered)(np.zeros(5), 3), 2.0 * np.arange(5))

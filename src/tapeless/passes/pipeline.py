@@ -1,8 +1,8 @@
 """The order of the passes over Core: the compiler's policy, in one place.
 
 `Pipeline.run` takes one of the lists below and a verified program, and gives one that computes the same. Relies on a
-pass giving the same object back when it has nothing to do, and on having nothing to do with what it has just made: it
-is not run on what it was the last to see, in whichever list it stands.
+pass giving the same object back when it has nothing to do: a pass is not run again on what it left alone, in whichever
+list it stands.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ ROUNDS = 4  # so many times at most is a list gone through that is repeated
 class Pass:
     """`name` is what times are recorded under. Run for these targets only, on each function of a program or on it as a
     `whole`. Has nothing to do with a function that holds none of the things that it is `about`, by `ir/contents.py`, or
-    does what `otherwise` does.
+    does what `otherwise` does. What it has made it leaves alone, or all but `settles` it: it is not run on that either.
     """
 
     name: str
@@ -70,6 +70,7 @@ class Pass:
     about: frozenset[Kind] | None = None
     otherwise: Pass | None = None
     reports: bool = False  # what it did
+    settles: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ SWEPT = frozenset({Sweep, Hist, Scatter, WithAcc})
 _SIMPLIFY = Pass("simplify", simplify)
 _TIDYING = (
     _SIMPLIFY,
-    Pass("cse", cse),
+    Pass("cse", cse, settles=True),
     Pass("branches", merge_branches, about=frozenset({If})),
     Pass("hoist", hoist, about=LOOPS),
     Pass("dce", dce),
@@ -125,7 +126,7 @@ DEVICES = frozenset(Target) - CPU
 INLINE_ALL = Pass("inline all", partial(inline, everything=True), DEVICES, whole=True)
 LOOP_SUMS = Pass("loop sums", sum_in_loops, about=frozenset({WithAcc}))
 OWN_CELLS = Pass("own cells", own_cells, about=frozenset({WithAcc}))
-CHECKS = Pass("ranges", eliminate_checks, about=DECIDED)
+CHECKS = Pass("ranges", eliminate_checks, about=DECIDED, settles=True)
 NO_CHECKS = Pass("unchecked", partial(eliminate_checks, unsafe=True), about=DECIDED)
 COMPARISONS = Pass("intervals", settle_comparisons, about=SETTLED)
 CLOSED_LOOPS = Pass("closed loops", close_loops, about=frozenset({For}), reports=True)
@@ -199,9 +200,7 @@ class Pipeline:
     times: dict[str, float] = field(default_factory=dict)
     target: Target = Target.cpu
     verify: bool = VERIFY
-    settled: dict[tuple[Pass, str], Function] = field(
-        default_factory=dict
-    )  # what a pass gave for the function of a name
+    settled: dict[tuple[Pass, str], Function] = field(default_factory=dict)  # what a pass need not see again, by name
     contents: dict[str, tuple[Function, set[Kind]]] = field(default_factory=dict)  # of the latest function of a name
     coarsen: bool = True
     segments: list[Segment] = field(default_factory=list)  # what coarsening replaced
@@ -246,7 +245,9 @@ class Pipeline:
         if self.settled.get((step, function.name)) is function:
             return function
         run = partial(step.run, report=self.segments.append) if step.reports else step.run
-        new = self.settled[step, function.name] = self._timed(step.name, run, function)
+        new = self._timed(step.name, run, function)
+        if new is function or step.settles:
+            self.settled[step, function.name] = new
         return new
 
     def _contents(self, function: Function) -> set[Kind]:

@@ -62,8 +62,9 @@ class AtOnce(Generic[T, R]):
 
     def _start(self, threads: int) -> None:
         while len(self._threads) < threads:
-            self._threads.append(threading.Thread(target=self._take))
-            self._threads[-1].start()
+            thread = threading.Thread(target=self._take)
+            thread.start()
+            self._threads.append(thread)
 
     def _finish(self) -> None:
         for _ in range(len(self._threads) + 1):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ir.core import Atom, UpdateAcc, Var, WithAcc
-from tapeless.ir.types import DType, i64
+from tapeless.ir.types import DType, const, i64
 from tapeless.lower.core.arrays import write
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Acc, Lowerer, lowers, view
@@ -68,13 +68,15 @@ def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[
 def copies_of_cells(lo: Lowerer, accs: Sequence[Var], n: Atom) -> Atom:
     """Note [Copies of cells]: how many for n elements, or none. Together they are no more than the elements."""
     code = lo.code
+    many = code.compare("ge", n, i64(CROWD))
+    if many == const(False, DType.bool):
+        return ZERO
     cells: Atom = ONE
     for a in accs:
         cells = code.add(cells, code.size(lo.accs[a].loc.shape))
     most = code.let("min", DType.i64, n, i64(COPIED_CELLS), label="copies")
     each = code.let("floordiv", DType.i64, most, cells, label="copies")
     rows = code.let("floordiv", DType.i64, code.let("min", DType.i64, each, i64(MOST_COPIES)), i64(LEAST_COPIES))
-    many = code.compare("ge", n, i64(CROWD))
     return code.let("select", DType.i64, many, code.mul(rows, i64(LEAST_COPIES)), ZERO, label="copies")
 
 
@@ -99,16 +101,16 @@ def with_copies(lo: Lowerer, accs: Sequence[Var], copies: Atom, run: Callable[[]
 
 def _add_copies(lo: Lowerer, acc: Acc, whole: Loc, copies: Atom) -> None:
     """Threads next to each other take copies next to each other."""
-    code = lo.code
-
-    def add(index: list[Atom]) -> None:
+    code, shape = lo.code, (*acc.loc.shape, i64(LEAST_COPIES))
+    code.parallel = True
+    with code.loop(code.size(shape), tag=lo.schedule.launched) as t:
+        index = code.unravelled(t, shape)
         *cell, first = index
         total = code.declare(code.load(whole, index), "total")
         with code.loop(copies, code.add(first, i64(LEAST_COPIES)), label="copy", step=LEAST_COPIES) as k:
             code.assign(total, code.let(acc.op, acc.loc.dtype, total, code.load(whole, [*cell, k]), label="sum"))
         code.emit(Atomic(acc.op, acc.loc.buffer, code.address(acc.loc, cell), total))
-
-    code.spread((*acc.loc.shape, i64(LEAST_COPIES)), add)
+    code.parallel = False
 
 
 def _add_up(lo: Lowerer, acc: Acc, private: Loc, pieces: Atom) -> None:

@@ -152,7 +152,7 @@ class Ranges:
                     for k, axis in enumerate(axes)
                 )
                 exp = _with_axes(exp, new_axes)
-                if isinstance(exp, Update):  # as large as it was
+                if isinstance(exp, Update) and stm.vars[0].type == array.type:  # nothing new
                     return exp
             case Check(cond):
                 for form in self.numbers.facts_of(cond, True, facts):
