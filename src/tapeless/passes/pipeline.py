@@ -60,7 +60,7 @@ ROUNDS = 4  # so many times at most is a list gone through that is repeated
 class Pass:
     """`name` is what times are recorded under. Run for these targets only, on each function of a program or on it as a
     `whole`. Has nothing to do with a function that holds none of the things that it is `about`, by `ir/contents.py`, or
-    does what `otherwise` does. What it has made it leaves alone, or all but `settles` it: it is not run on that either.
+    does what `otherwise` does. One that `settles` finds next to nothing in what it has just made, and is not run on it.
     """
 
     name: str

@@ -14,7 +14,7 @@ from tapeless.backends.llvm.writer import Defined, Module
 
 UNIT = 400  # lines of a unit that is worth a module of its own
 MOST = 12  # units that are made at the end
-EARLY = 2000  # lines of functions that are complete: a unit for now
+EARLY = 2000  # lines of complete functions that LLVM begins with before the others are written
 NODE = re.compile(r"!(\d+)")
 GLOBAL = re.compile(r'@(?:[\w.$-]+|"[^"]*")')
 
@@ -22,7 +22,7 @@ GLOBAL = re.compile(r'@(?:[\w.$-]+|"[^"]*")')
 @dataclass(frozen=True)
 class Unit:
     text: str
-    large: bool  # part of a program that is: Note [Pieces]
+    large: bool  # whether the program is: Note [Pieces]
     polls: bool  # may hold loops that answer Ctrl-C: Note [Polls]
 
 

@@ -162,8 +162,8 @@ class Module:
 
     def names(self) -> set[str]:
         """What its functions may mention so far."""
-        known = {*map(symbol, (*self._declarations, *self._definitions)), *self._strings.values()}
-        return known.union((f.name for f in self.functions), (g.split(" ", 1)[0] for g in self._shared_memory))
+        declared = map(symbol, (*self._declarations, *self._definitions))
+        return {*declared, *self._strings.values(), *(f.name for f in self.functions)}
 
     def function(self, name: str, params: str, attributes: str, body: str) -> str:
         """An internal function, or the one before it that does the same: only names of scopes, of groups of accesses

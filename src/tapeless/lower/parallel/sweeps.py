@@ -76,21 +76,18 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         return totals
 
     def on_grid(totals: list[Total]) -> None:
-        if not accs or sum(1 for _ in all_stms(exp.lam.body)) > LARGE:
-            run_on_grid(lo, exp, n, totals, outs)
-            return
-        copies = copies_of_cells(lo, accs, n)
+        small = sum(1 for _ in all_stms(exp.lam.body)) <= LARGE
+        copies = copies_of_cells(lo, accs, n) if accs and small else ZERO
         again = replace(exp, lam=refresh_lambda(exp.lam))
-        run = partial(with_copies, lo, accs, copies, lambda: run_on_grid(lo, again, n, totals, outs))
-        code = lo.code
-        if isinstance(copies, Const):
-            run_on_grid(lo, exp, n, totals, outs) if copies == ZERO else run()
-            return
-        code.branch(
-            code.compare("gt", copies, ZERO),
-            lambda: lo.scoped(run),
-            lambda: lo.scoped(lambda: run_on_grid(lo, exp, n, totals, outs)),
-        )
+        plain = partial(run_on_grid, lo, exp, n, totals, outs)
+        copied = partial(with_copies, lo, accs, copies, partial(run_on_grid, lo, again, n, totals, outs))
+        if copies == ZERO:
+            plain()
+        elif isinstance(copies, Const):
+            copied()
+        else:
+            some = lo.code.compare("gt", copies, ZERO)
+            lo.code.branch(some, lambda: lo.scoped(copied), lambda: lo.scoped(plain))
 
     if not worth_cutting(lo, exp) or exp.scans:
         if lo.launches and not _is_little(exp) and can_run(exp):
