@@ -8,7 +8,7 @@ import pytest
 
 import tapeless as tp
 from tapeless.backends.cpu.compile import compile_program
-from tapeless.backends.llvm import units
+from tapeless.backends.llvm import pieces, units
 from tapeless.backends.llvm.at_once import AtOnce
 from tapeless.backends.llvm.emit import emit
 from tapeless.backends.llvm.host import host
@@ -127,3 +127,34 @@ def test_functions_are_compiled_by_several_threads_at_once(small_units):
         thread.join()
     for k in range(3):
         np.testing.assert_allclose(found[k], (k + 1) * found[0], rtol=1e-9)
+
+
+def elements_set(x):
+    x[0] = x[1] * 0.5 + x[0]
+    x[1] = x[2] * 0.5 + x[0]
+    x[2] = x[3] * 0.5 + x[0]
+    x[3] = x[4] * 0.5 + x[0]
+    x[4] = x[5] * 0.5 + x[0]
+    x[5] = x[6] * 0.5 + x[0]
+
+
+def elements_set_twice(x):
+    x[0] = x[1] * 0.5 + x[0]
+    x[0] = x[2] * 0.5 + x[0]
+    x[0] = x[3] * 0.5 + x[0]
+    x[0] = x[4] * 0.5 + x[0]
+    x[0] = x[5] * 0.5 + x[0]
+    x[0] = x[6] * 0.5 + x[0]
+
+
+@pytest.mark.parametrize(("function", "plain"), [(elements_set, True), (elements_set_twice, False)])
+def test_straight_code_that_overwrites_nothing_is_plain(function, plain, small_units, monkeypatch):
+    for name, size in {"LARGE": 4, "PIECE": 3, "RUN": 14}.items():
+        monkeypatch.setattr(pieces, name, size)
+    monkeypatch.setattr(units, "UNIT", 10)
+    compiled = tp.function(function, cache=False)
+    emitted = emit(compiled.compiled(X).lowered.program, host())
+    assert any(unit.plain for unit in emitted.units) == plain
+    got, want = X.copy(), X.copy()
+    compiled(got), function(want)
+    np.testing.assert_array_equal(got, want)

@@ -18,7 +18,7 @@ from tapeless.testing.sized import SHAPES, module
 
 # sizes that take more than one piece of code, so that runs are handed values
 SIZES = {
-    "live": 700, "elements": 700, "whole": 500, "mixed": 700, "elifs of three": 120, "loops": 120,
+    "live": 700, "elements": 700, "arguments written": 700, "whole": 500, "mixed": 700, "elifs of three": 120, "loops": 120,
     "over a tuple": 1000, "over ints": 1000, "over mixed": 200, "over a display": 150, "over a zip": 1000,
     "over static use": 150, "comprehension": 100, "sum of a tuple": 5000, "max of items": 200, "captured dict": 300,
 }  # fmt: skip

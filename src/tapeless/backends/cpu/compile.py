@@ -76,6 +76,7 @@ def compile_program(program: Program, level: int = 3, parts: Parts | None = None
 
 
 def _object(level: int, times: dict[str, float], parts: Parts | None, unit: Unit) -> bytes:
+    level = min(level, 1) if unit.plain else level
     with optimize.timed(times, "parse"):
         module = optimize.parse(unit.text)
     with optimize.timed(times, "optimize"):

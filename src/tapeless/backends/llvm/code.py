@@ -233,7 +233,7 @@ class Code:
             self.run(Table(tuple(v for run in runs for v in run.bound)))
         for run in runs:
             self.statements(block[done : run.start])
-            self.run(Piece(tuple(block[run.start : run.stop]), run.bound, run.once))
+            self.run(Piece(tuple(block[run.start : run.stop]), run.bound, run.once, run.plain))
             done = run.stop
         self.statements(block[done:] if done else block)
 

@@ -57,7 +57,7 @@ def write(outer: Code, piece: Piece) -> None:
         inner.store_value(v.type.dtype, inner.value(v), in_tables[v])
     stopping.finish(inner)
     attributes = shared.attributes("noinline noimplicitfloat " if piece.once else "noinline ")
-    function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body())
+    function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body(), piece.plain)
     w.do(f"call void {function}(ptr {context.address})")
     if inner.can_fail:
         errors.leave_if_failed(outer)

@@ -17,7 +17,9 @@ those after it is stored at its end.
 Note [Code that runs once]
 A run of the entry without loops, which stands in none, computes each of its values once in a call. Looking for vectors
 among its scalars takes LLVM a third of all its time, and gains little: so it is not asked to (by `noimplicitfloat`,
-which is what its vectorisers go by). Kernels are functions of their own, and have it as before.
+which is what its vectorisers go by). Kernels are functions of their own, and have it as before. Where such runs are
+plain, they are optimised at level 1, in half the time and to the same code: what is missing there, beside passes over
+loops, looks for stores that are overwritten.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ class Run:
     stop: int
     bound: tuple[Var, ...]
     once: bool
+    plain: bool
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Piece:
     stms: Block
     bound: tuple[Var, ...] = ()
     once: bool = False  # each statement runs once in a call of the program at most
+    plain: bool = False  # that, and no cell is stored twice: Note [Code that runs once]
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,8 @@ def _runs(block: Block, weights: Sequence[int], counted: dict[int, Counts], once
         if weight >= RUN or (weight >= PIECE and (stays or accesses >= ACCESSES)):
             bound = [v for s in block[start:k] if not isinstance(s, For) for v in binds(s)]
             straight = once and not any(map(_repeats, block[start:k]))
-            runs.append(Run(start, k, tuple(v for v in bound if last.get(v, -1) >= k), straight))
+            plain = straight and not _overwrites(block[start:k])
+            runs.append(Run(start, k, tuple(v for v in bound if last.get(v, -1) >= k), straight, plain))
             start, weight, accesses = k, 0, 0
         if stays:
             start, weight, accesses = k + 1, 0, 0
@@ -157,6 +162,11 @@ def _repeats(stm: Stm) -> bool:
     if isinstance(stm, If):
         return any(_repeats(s) for block in children(stm) for s in block)
     return isinstance(stm, REPEATING)
+
+
+def _overwrites(block: Block) -> bool:
+    stored = [(s.buffer, s.index) for s in walk(block) if isinstance(s, Store)]
+    return len(set(stored)) < len(stored)
 
 
 def _may_leave(stm: Stm) -> bool:

@@ -24,6 +24,7 @@ class Unit:
     text: str
     large: bool  # whether the program is: Note [Pieces]
     polls: bool  # may hold loops that answer Ctrl-C: Note [Polls]
+    plain: bool  # Note [Code that runs once]
 
 
 class Units:
@@ -53,7 +54,7 @@ class Units:
         """All of them, those of the rest the largest first; the whole text where there is only one."""
         groups = _shared_out(self.module.functions[self.taken :])
         if not self.made and len(groups) == 1:
-            self.made.append(self._unit(str(self.module)))
+            self.made.append(self._unit(str(self.module), plain=False))
             return tuple(self.made)
         mentions = [_mentions(group) for group in groups]
         for k, group in enumerate(groups):
@@ -66,11 +67,12 @@ class Units:
         own = {f.name for f in group}
         called = [f.declaration for f in self.module.functions if f.name in mentioned and f.name not in own]
         nodes = _nodes(self.module.metadata, functions)
-        self.made.append(self._unit(self.module.assembled([*functions, *called], nodes)))
+        text = self.module.assembled([*functions, *called], nodes)
+        self.made.append(self._unit(text, all(f.plain for f in group)))
         return self.made[-1]
 
-    def _unit(self, text: str) -> Unit:
-        return Unit(text, self.large, "rt_poll" in self.module.externals)
+    def _unit(self, text: str, plain: bool) -> Unit:
+        return Unit(text, self.large, "rt_poll" in self.module.externals, plain)
 
 
 def _mentions(group: Sequence[Defined]) -> set[str]:

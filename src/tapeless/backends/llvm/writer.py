@@ -99,6 +99,7 @@ class Defined:
     header: str
     body: str
     internal: bool
+    plain: bool = False  # Note [Code that runs once]
 
     def text(self, visible: bool = False) -> str:
         linkage = "internal " if self.internal and not visible else ""
@@ -155,9 +156,9 @@ class Module:
         """The helper `own` where the module has one, or else a function of the run time, as `declare` takes it."""
         return symbol(own) if own in self._definitions else self.declare(name, text)
 
-    def add(self, name: str, header: str, body: str, internal: bool = False) -> None:
+    def add(self, name: str, header: str, body: str, internal: bool = False, plain: bool = False) -> None:
         """`name` as LLVM writes it."""
-        self.functions.append(Defined(name, header, body, internal))
+        self.functions.append(Defined(name, header, body, internal, plain))
         self.completed(self.functions[-1])
 
     def names(self) -> set[str]:
@@ -165,7 +166,7 @@ class Module:
         declared = map(symbol, (*self._declarations, *self._definitions))
         return {*declared, *self._strings.values(), *(f.name for f in self.functions)}
 
-    def function(self, name: str, params: str, attributes: str, body: str) -> str:
+    def function(self, name: str, params: str, attributes: str, body: str, plain: bool = False) -> str:
         """An internal function, or the one before it that does the same: only names of scopes, of groups of accesses
         and of loops may differ, as long as the same ones are the same.
         """
@@ -182,7 +183,7 @@ class Module:
         known = self._alike.get(key)
         if known is None:
             known = self._alike[key] = symbol(name)
-            self.add(known, f"void {known}({params}) {attributes}", body, internal=True)
+            self.add(known, f"void {known}({params}) {attributes}", body, internal=True, plain=plain)
         return known
 
     def node(self, text: str, distinct: bool = False) -> str:

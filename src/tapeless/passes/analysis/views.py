@@ -12,6 +12,7 @@ goes back to an array that is *gone*. Positions that are tested keep their view:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import is_
 from typing import Protocol
 
 from tapeless.ir.core import ArrayLit, At, Axis, Broadcast, Exp, Full, Index, Iota, Range, Reshape, Transpose, Update
@@ -105,17 +106,17 @@ def _lengths(axes: tuple[Axis, ...]) -> tuple[Dim, ...]:
 
 def settle(axes: tuple[Axis, ...], type: Type) -> tuple[Axis, ...]:
     """Constant positions that are inside need no tests; the same tuple if there are none."""
-    for axis, length in zip(axes, type.shape, strict=True):
-        if isinstance(axis, At) and (axis.wrap or axis.check) and _settle(axis, length) is not axis:
-            return tuple(
-                _settle(a, d) if isinstance(a, At) and (a.wrap or a.check) else a
-                for a, d in zip(axes, type.shape, strict=True)
-            )
-    return axes
+    for axis in axes:
+        if isinstance(axis, At) and (axis.wrap or axis.check):
+            break
+    else:
+        return axes
+    settled = [_settle(a, d) for a, d in zip(axes, type.shape, strict=True)]
+    return axes if all(map(is_, settled, axes)) else tuple(settled)
 
 
-def _settle(axis: At, length: Dim) -> Axis:
-    if isinstance(axis.index, Const):
+def _settle(axis: Axis, length: Dim) -> Axis:
+    if isinstance(axis, At) and (axis.wrap or axis.check) and isinstance(axis.index, Const):
         i = int(axis.index.value.real)
         if isinstance(length, int):
             i += length if axis.wrap and i < 0 else 0
@@ -150,8 +151,9 @@ def _same_places(axes: tuple[Axis, ...], written: tuple[Axis, ...]) -> bool:
 
 def covers(axes: tuple[Axis, ...], written: tuple[Axis, ...], type: Type) -> bool:
     """Are all cells that were written among those of `axes`, and was nothing tested for it?"""
-    whole = (a == w or _is_whole(a, d) for a, w, d in zip(axes, written, type.shape, strict=True))
-    return _untested(written) and all(whole)
+    if not _untested(written):
+        return False
+    return all(a == w or _is_whole(a, d) for a, w, d in zip(axes, written, type.shape, strict=True))
 
 
 def _item(items: tuple[Atom, ...], axes: tuple[Axis, ...], near: Surroundings) -> Atom | Exp | None:
