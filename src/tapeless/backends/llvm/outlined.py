@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.code import Code, emits
-from tapeless.backends.llvm.handover import Context
+from tapeless.backends.llvm.handover import Arguments, Handover
 from tapeless.backends.llvm.pieces import Piece, Table
 from tapeless.backends.llvm.writer import MEMORY, Value, Writer
 from tapeless.ir.types import Var
@@ -26,25 +26,24 @@ def write(outer: Code, piece: Piece) -> None:
     shared.regions += 1
     name = f"{shared.program.name}.piece{shared.regions}"
     inner = type(outer)(shared, Writer(w.module, shared.flags), "", parallel=outer.parallel)
-    context = Context(outer, inner)
+    given = Arguments(outer, inner)
     changing = [v for v in counts.free if v in assigned]
     read = [v for v in counts.free if v not in assigned]
-    context.values(v for v in read if v not in outer.tables)
-    in_tables = _in_tables(outer, inner, context, [*(v for v in read if v in outer.tables), *bound])
+    given.values(v for v in read if v not in outer.tables)
+    in_tables = _in_tables(outer, inner, given, [*(v for v in read if v in outer.tables), *bound])
     inner.slots.update((v, in_tables[v]) for v in read if v in outer.tables)
     for v in bound:  # pieces inside find it where it was made: it is in the table only at the end
         del inner.tables[v]
     if not outer.parallel and shared.program.threads not in inner.values:
-        context.values([shared.program.threads])
-    places = {v: [context.slot("ptr", address) for address in outer.slots[v]] for v in changing}
+        given.values([shared.program.threads])
+    places = {v: [given.slot("ptr", address) for address in outer.slots[v]] for v in changing}
     for buffer in (b for b in counts.buffers if b not in own):
         if buffer in moved:
-            inner.borrowed[buffer] = context.slot("ptr", outer.heap_slot(buffer))
+            inner.borrowed[buffer] = given.slot("ptr", outer.heap_slot(buffer))
             if buffer in outer.kept:
-                inner.kept[buffer] = context.slot("ptr", outer.kept[buffer])
+                inner.kept[buffer] = given.slot("ptr", outer.kept[buffer])
         else:
-            context.pointers([buffer])
-    context.close()
+            given.pointers([buffer])
     stopping.begin(inner, block)
     for v, addresses in places.items():
         inner.slots[v] = tuple(inner.w.alloca(MEMORY[v.type.dtype], v.name) for _ in addresses)
@@ -57,8 +56,8 @@ def write(outer: Code, piece: Piece) -> None:
         inner.store_value(v.type.dtype, inner.value(v), in_tables[v])
     stopping.finish(inner)
     attributes = shared.attributes("noinline noimplicitfloat " if piece.once else "noinline ")
-    function = w.module.function(name, "ptr noalias readonly %context", attributes, inner.w.body(), piece.plain)
-    w.do(f"call void {function}(ptr {context.address})")
+    function = w.module.function(name, ", ".join(given.taken), attributes, inner.w.body(), piece.plain)
+    w.do(f"call void {function}({', '.join(given.given)})")
     if inner.can_fail:
         errors.leave_if_failed(outer)
 
@@ -75,14 +74,14 @@ def table(code: Code, stm: Table) -> None:
     code.w.allocas.append(f"  {array} = alloca [{max(used, 1)} x i64], align 8")
 
 
-def _in_tables(outer: Code, inner: Code, context: Context, scalars: Iterable[Var]) -> dict[Var, Value]:
+def _in_tables(outer: Code, inner: Code, given: Handover, scalars: Iterable[Var]) -> dict[Var, Value]:
     """Where scalars lie that are in a table of the code around."""
     pointers: dict[str, str] = {}
     found: dict[Var, Value] = {}
     for v in scalars:
         array, parts = outer.tables[v]
         if array not in pointers:
-            pointers[array] = context.slot("ptr", array)
+            pointers[array] = given.slot("ptr", array)
         inner.tables[v] = (pointers[array], parts)
         found[v] = tuple(inner.w.slot(pointers[array], k) for k in parts)
     return found
