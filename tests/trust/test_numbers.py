@@ -326,3 +326,69 @@ def test_without_check_integers_wrap():
 
     with np.errstate(all="ignore"):
         assert same(function.python(np.array([B, B, 1])), function(np.array([B, B, 1]))) == ""
+
+
+def _running_maximum(x):
+    b = 0
+    for v in x:
+        if v > b:
+            b = v
+    return x + b
+
+
+def _larger(x, lo):
+    return max(x[0], lo) * x
+
+
+def _one_of(x, n):
+    k = x[0] if x[1] > 0 else n
+    return k * k
+
+
+def _filtered(x, s):
+    for v in x:
+        s = 0.5 * s + v
+    return s * x
+
+
+def _sum_of_some(x):
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s += v
+    return x * s
+
+
+def _below_the_largest(x):
+    b = -math.inf
+    for v in x:
+        b = max(b, v)
+    return x - b
+
+
+BYTES, SINGLES = np.array([200, 100], np.uint8), np.array([1.0, -0.3], np.float32)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        (_running_maximum, (BYTES,)),
+        (_running_maximum, (SINGLES,)),
+        (_larger, (BYTES, 0)),
+        (_larger, (SINGLES, 0.5)),
+        (_one_of, (np.array([60000, 1], np.int32), 2)),
+        (_filtered, (SINGLES, 0.1)),
+        (_sum_of_some, (SINGLES,)),
+        (_below_the_largest, (SINGLES,)),
+    ],
+)
+def test_python_numbers_take_the_type_of_numpy_numbers_where_paths_meet(f, args):
+    want, got = f(*args), tp.function(f)(*args)
+    np.testing.assert_array_equal(got, want)
+    assert got.dtype == want.dtype
+
+
+def test_an_int_that_the_other_path_does_not_hold_is_an_error():
+    with pytest.raises(OverflowError, match="300"):
+        tp.function(_larger)(BYTES, 300)

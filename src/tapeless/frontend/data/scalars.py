@@ -395,12 +395,13 @@ def to_index(ctx: Context, a: Scalar, what: str = "an index") -> Atom:
 
 
 def join(ctx: Context, a: Scalar, b: Scalar) -> tuple[DType, bool]:
-    """The type that holds either of two values: the type of a variable that two paths bind."""
+    """The type of a variable that two paths bind: one that holds both values, but a number of Python takes that of a
+    number of NumPy, as it does beside one.
+    """
     if a.dtype is b.dtype:
         return a.dtype, a.weak and b.weak
     if a.weak != b.weak and a.dtype is not DType.bool and b.dtype is not DType.bool:
         strong, soft = (b, a) if a.weak else (a, b)
-        if soft.static:  # an initial `s = 0.0` before a loop over float32 values
-            return promote(strong.dtype, False, soft.dtype, True)[0], False
+        return promote(strong.dtype, False, soft.dtype, True)[0], False
     dtype, _ = promote(a.dtype, False, b.dtype, False)
     return dtype, a.weak and b.weak
