@@ -25,7 +25,7 @@ from tapeless.frontend.state.context import Context, object_text
 from tapeless.frontend.state.values import Value
 from tapeless.reversible.dialect import tree
 from tapeless.reversible.dialect.adjoint import adjoint_function, exchanged, linked, remembered
-from tapeless.reversible.dialect.inverse import inverse, undecided
+from tapeless.reversible.dialect.inverse import inverse, undecided, why_undecided
 from tapeless.reversible.dialect.made import made
 from tapeless.reversible.dialect.parse import parse
 from tapeless.reversible.dialect.plain import plain_function, trailed_function
@@ -210,15 +210,7 @@ class Reversible:
 
 
 def _refuse(source: sources.Source, step: tree.If | tree.While | tree.Call) -> None:
-    match step:
-        case tree.Call(called=called):
-            reason, hint = f"'{called.__name__}' has no inverse", f"look at its line {called.undecided.at.lineno}."
-        case tree.If():
-            reason = "the branch changes its condition: its inverse needs a second one"
-            hint = "write if tp.branch(before, after):"
-        case tree.While():
-            reason = "a loop ends when its condition does not hold any more: its inverse needs a second one"
-            hint = "write while tp.between(before, after):"
+    reason, hint = why_undecided(step)
     where = source.place(step.at if isinstance(step, tree.Call) else step.written)
     raise InvertibilityError(reason, code="TP406", hint=hint, **where)
 

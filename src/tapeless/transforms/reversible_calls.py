@@ -23,6 +23,7 @@ from tapeless.ir.types import Type, Var
 from tapeless.ops.emit import Emit, differentiable
 from tapeless.transforms import reversible_checks  # noqa: F401  (it fills a table)
 from tapeless.transforms.custom_calls import Rules, Uncovered, call_with
+from tapeless.transforms.reversible_arrays import keep_apart
 from tapeless.transforms.reversible_trails import compare_trails
 from tapeless.transforms.traced import Arguments, Keywords, pull, trace
 
@@ -83,6 +84,9 @@ class _Rule:
 
     def call(self, args: Arguments, keywords: Keywords) -> Value:
         ctx = self.ctx
+        names = (*self.function.state, *keywords)
+        if len(names) == len(args) + len(keywords):  # if not, the call says so
+            keep_apart(ctx, names, len(args), [*args, *keywords.values()])
         parts = {"function": self.forward, "fwd": self.both, "bwd": self.backward, "inverse": self.inverse}
         rules = Rules(
             self.function,

@@ -17,12 +17,15 @@ from tapeless.frontend.state.values import Array, Planned, Scalar, Sequence_, St
 from tapeless.ir.hints import How, Recovery
 from tapeless.ir.types import Atom, Const, DType, const, i64
 from tapeless.reversible.dialect.support import (
+    ABSOLUTE,
     AGAIN,
     BRANCH,
     DIRTY,
     EMPTY,
     ENTRY,
     FACTOR,
+    NO_ADDING,
+    NO_SCALING,
     OCCUPIED,
     SHARED,
     tolerance_for,
@@ -117,7 +120,7 @@ def _all(ctx: Context, good: Callable[..., Scalar], operands: Sequence[Scalar | 
     """Tests all elements; the message shows those of the first that fails."""
     if not any(isinstance(x, Array) for x in operands):
         found = good(*operands)
-        ctx.check(found.atom, ERROR, message, *(x.atom for x in operands if isinstance(x, Scalar)))
+        _check(ctx, found.atom, message, [x.atom for x in operands if isinstance(x, Scalar)])
         return
     found_all = elementwise(ctx, lambda *xs: good(*xs), operands)
     cond = truth_of(ctx, call_numpy(ctx, "all", [found_all]))
@@ -135,6 +138,14 @@ def _all(ctx: Context, good: Callable[..., Scalar], operands: Sequence[Scalar | 
             value = get_item(ctx, flat, Scalar(place))
         assert isinstance(value, Scalar)
         shown.append(value.atom)
+    _check(ctx, cond, message, shown)
+
+
+def _check(ctx: Context, cond: Atom, message: str, shown: Sequence[Atom]) -> None:
+    """Of complex numbers the message has the absolute values."""
+    if any(a.type.dtype.is_complex for a in shown):
+        message += ABSOLUTE
+        shown = [_size(ctx, a) for a in shown]
     ctx.check(cond, ERROR, message, *shown)
 
 
@@ -163,6 +174,18 @@ def _nothing(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Val
     return Scalar(const(0, value.dtype), value.weak)
 
 
+@operator("reversible.undoable")
+def _undoable(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
+    name, value, scales = args
+    if isinstance(value, Array) or (isinstance(value, Scalar) and (not value.weak or scales == weak(True))):
+        kind = (value.type if isinstance(value, Array) else value.atom.type).dtype
+        if kind is DType.bool or (kind.is_int and scales == weak(True)):
+            assert isinstance(name, Static)
+            reason = (NO_SCALING if scales == weak(True) else NO_ADDING).format(name=name.value, kind=type_text(value))
+            ctx.not_invertible("TP401", reason)
+    return Static(None)
+
+
 @operator("reversible.factor")
 def _factor(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     def good(x: Scalar) -> Scalar:
@@ -184,9 +207,12 @@ def _finite(ctx: Context, a: Atom) -> Atom:
 @operator("reversible.apart")
 def _apart(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     """Two subscripts of one array meet where they do on all axes."""
-    one, other, shape, here, there = args
+    one, other, shape, here, there, or_same = args
     assert isinstance(one, Static) and isinstance(other, Static)
     assert isinstance(shape, Sequence_) and isinstance(here, Sequence_) and isinstance(there, Sequence_)
+    if or_same == weak(True) and len(here.items) == len(there.items) == len(shape.items):
+        if all(isinstance(i, Scalar) for i in (*here.items, *there.items)):
+            return Static(None)  # a cell may meet itself
     message = SHARED.format(one=one.value, other=other.value)
     meet: Atom = Const(True, DType.bool)
     shown: Atom | None = None
@@ -228,21 +254,3 @@ def _bound(ctx: Context, value: Value, n: Atom, default: Atom) -> Atom:
         return default
     at = _wrapped(ctx, atoms.convert(ctx, value.atom, DType.i64), n)
     return atoms.apply(ctx, "min", atoms.apply(ctx, "max", at, i64(0)), n)
-
-
-@operator("reversible.distinct")
-def _distinct(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
-    """Arrays of the state share no memory."""
-    names, *values = args
-    assert isinstance(names, Sequence_)
-    seen: list[tuple[str, Array]] = []
-    for name, value in zip(names.items, values, strict=True):
-        assert isinstance(name, Static)
-        for leaf in leaves_of(value):
-            if isinstance(leaf, Array) and not leaf.view:
-                for before, array in seen:
-                    if array.cell is leaf.cell:
-                        reason = f"'{before}' and '{name.value}' are the same array"
-                        ctx.not_invertible("TP402", reason, hint="pass a copy (.copy()).")
-                seen.append((name.value, leaf))
-    return Static(None)

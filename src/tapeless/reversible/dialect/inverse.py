@@ -42,6 +42,19 @@ def undecided(block: Block) -> If | While | Call | None:
     return None
 
 
+def why_undecided(step: If | While | Call) -> tuple[str, str]:
+    """The reason, and what helps."""
+    match step:
+        case Call(called=called):
+            return f"'{called.__name__}' has no inverse", f"look at its line {called.undecided.at.lineno}."
+        case If():
+            reason = "the branch changes its condition: its inverse needs a second one"
+            return reason, "write if tp.branch(before, after):"
+        case While():
+            reason = "a loop ends when its condition does not hold any more: its inverse needs a second one"
+            return reason, "write while tp.between(before, after):"
+
+
 def inverse(function: Reversible) -> Reversible:
     name = function.node.name
     name = name.removesuffix(SUFFIX) if name.endswith(SUFFIX) else name + SUFFIX

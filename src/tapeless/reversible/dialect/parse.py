@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from tapeless.reversible.dialect.inverse import undecided, why_undecided
 from tapeless.reversible.dialect.places import Relation, names_in, reads, relation, root_of, steps_of
 from tapeless.reversible.dialect.scope import Scope
 from tapeless.reversible.dialect.tree import (
@@ -305,6 +306,9 @@ def _for(s: ast.For, scope: Scope) -> For:
         items = items.args[0]
     while isinstance(items, ast.Call) and scope.object_of(items.func) is reversed and len(items.args) == 1:
         items, backwards = items.args[0], not backwards
+    if isinstance(items, ast.Call) and scope.object_of(items.func) in (enumerate, zip, map, filter):
+        reason = f"{ast.unparse(items.func)}(...) cannot be run backwards, as in Python"
+        scope.fail(items, "TP401", reason, "loop over range(len(...)), and use the index.")
     parallel = isinstance(items, ast.Call) and _mark(items, scope) == "prange"
     _used(items, scope)
     with scope.fixing(names, "it counts a loop"):
@@ -370,6 +374,9 @@ def _comes_back(name: str, body: Block, scope: Scope) -> None:
 
 def _computed(step: Computed, scope: Scope) -> Computed:
     """What comes before it is undone leaves alone what it used and made."""
+    missing = undecided(step.compute)
+    if missing is not None:
+        scope.fail(missing.at, "TP406", *why_undecided(missing))
     used = list(changed_in(step.compute))
     for inner in all_steps(step.compute):
         used += [place for expr in expressions_of(inner) for place in reads(expr, scope.names)]

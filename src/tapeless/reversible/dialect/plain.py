@@ -52,7 +52,7 @@ def plain_function(function: Reversible, checks: bool, tolerance: float) -> ast.
     names = {*function.state, *function.constants}
     writer = Writer(checks, tolerance, names)
     arrays = sorted({root_of(t) or "" for t in changed_in(function.body)} & set(function.state))
-    body = writer.distinct(function) if arrays and len(function.state) > 1 else []
+    body = writer.distinct(function) if arrays else []
     body += writer.block(function.body)
     state: ast.expr = ast.Tuple([load(n) for n in function.state], ast.Load())
     return defined(function.node, function.node.name, function.node.args, [*body, ast.Return(state)])
@@ -102,8 +102,9 @@ class Writer:
         return [ast.Expr(helper(name, *args))] if self.checks else []
 
     def distinct(self, function: Reversible) -> Statements:
-        names = ast.Tuple([ast.Constant(n) for n in function.state], ast.Load())
-        return [placed(ast.Expr(helper("distinct", names, *map(load, function.state))), function.node)]
+        state, constants = (_tuple(*map(ast.Constant, names)) for names in (function.state, function.constants))
+        values = map(load, (*function.state, *function.constants))
+        return [placed(ast.Expr(helper("distinct", state, constants, *values)), function.node)]
 
     def step(self, step: Step) -> Statements:
         if self.trail is not None:
@@ -117,10 +118,10 @@ class Writer:
             case Exchange(targets=targets, sources=sources):
                 values = [as_load(x) if isinstance(x, ast.Name) else helper("fresh", as_load(x)) for x in sources]
                 stored = self.stored(targets, ast.Tuple(values, ast.Load()), into=False)
-                return [*self.cells_apart(targets), *stored]
+                return [*self.cells_apart(targets, or_same=len(targets) == 2), *stored]
             case Rotate(rot=rot, targets=targets, angle=angle):
                 turned = ast.Call(rot, [*map(as_load, targets), angle], [])
-                return [*self.cells_apart(targets), *self.stored(targets, turned)]
+                return [*self.cells_apart(targets, (angle,)), *self.stored(targets, turned)]
             case Call():
                 return self.call(step)
             case Mapped():
@@ -157,8 +158,12 @@ class Writer:
         return self.block(block) if self.trail is None else self.trail.without(lambda: self.block(block))
 
     def update(self, step: Update) -> Statements:
-        tests: Statements = self.cells_apart((step.target,), step.value)
-        if step.op in (ast.Mult, ast.Div):
+        tests: Statements = self.cells_apart((step.target,), (step.value,))
+        scales = step.op in (ast.Mult, ast.Div)
+        if step.op is not ast.BitXor:
+            text = ast.Constant(ast.unparse(step.target))
+            tests.append(ast.Expr(helper("undoable", text, as_load(step.target), ast.Constant(scales))))
+        if scales:
             tests += self.test("factor", step.value)
         return [*tests, *self.changed(step.target, step.op(), step.value)]
 
@@ -200,7 +205,8 @@ class Writer:
         function = ast.Attribute(step.function, "inverse", ast.Load()) if step.inverse else step.function
         args = [as_load(a) for a in step.args]
         call = ast.Call(helper("tested", function) if self.checks else function, args, list(step.keywords))
-        return [*self.cells_apart(step.args), *self.stored(step.args, call)]
+        values = tuple(k.value for k in step.keywords)
+        return [*self.cells_apart(step.args, values), *self.stored(step.args, call)]
 
     def move(self, step: Move) -> Statements:
         """Between a place and the cell on top of a stack. The one that is left holds 0."""
@@ -221,26 +227,26 @@ class Writer:
             *self.stored([step.value], _tuple(load(taken))),
         ]
 
-    def cells_apart(self, targets: tuple[ast.expr, ...], value: ast.expr | None = None) -> Statements:
+    def cells_apart(
+        self, targets: tuple[ast.expr, ...], values: Sequence[ast.expr] = (), or_same: bool = False
+    ) -> Statements:
         """Tests that cells of one array, which differ in writing, are not the same. They are never left out: a gradient
-        would be wrong without a word.
+        would be wrong without a word. `or_same`: unless each of them is one cell.
         """
         pairs = [(t, u) for k, t in enumerate(targets) for u in targets[:k]]
-        if value is not None:
-            roots = {root_of(t) or "" for t in targets}
-            pairs += [(t, place) for t in targets for place in reads(value, roots)]
+        roots = {root_of(t) or "" for t in targets}
+        pairs += [(t, place) for t in targets for value in values for place in reads(value, roots)]
         found: Statements = []
         for one, other in pairs:
             if relation(one, other) is Relation.perhaps:
-                found.append(ast.Expr(self._apart(one, other)))
+                found.append(ast.Expr(self._apart(one, other, or_same)))
         return found
 
-    def _apart(self, one: ast.expr, other: ast.expr) -> ast.expr:
+    def _apart(self, one: ast.expr, other: ast.expr, or_same: bool) -> ast.expr:
         array, here, there = _common(one, other)
         texts = [ast.Constant(ast.unparse(x)) for x in (one, other)]
-        return helper(
-            "apart", *texts, ast.Attribute(as_load(array), "shape", ast.Load()), _indices(here), _indices(there)
-        )
+        shape = ast.Attribute(as_load(array), "shape", ast.Load())
+        return helper("apart", *texts, shape, _indices(here), _indices(there), ast.Constant(or_same))
 
 
 def at_the_same_places(step: Computed) -> bool:

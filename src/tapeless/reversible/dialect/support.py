@@ -25,6 +25,10 @@ DIRTY = "the ancilla '{name}' is {{0}} at the end of its block, and was {{1}}"
 FACTOR = "a number that is multiplied or divided by {0} does not come back"
 EMPTY = "nothing is on the stack: it holds {0} values"
 OCCUPIED = "what is taken from a stack would overwrite {0}, and must find 0"
+ABSOLUTE = " (absolute values)"
+NO_SCALING = "'{name}' is {kind}: a product of integers does not come back, use a float"
+NO_ADDING = "'{name}' is {kind}: a sum of truth values does not come back, use ^="
+OVERLAP = "'{one}' and '{other}' are parts of one array, and share memory"
 SHARED = "'{one}' and '{other}' are the same cell: its index is {{0}}"
 
 
@@ -87,6 +91,18 @@ def clean(name: str, now: Any, first: Any, tolerance: float) -> None:
         _fail(DIRTY.format(name=name), now_[where], np.broadcast_to(first_, now_.shape)[where])
 
 
+@_marked("undoable")
+def undoable(name: str, value: Any, scales: bool) -> None:
+    """What is added to, or multiplied: whole numbers and truth values lose something."""
+    if not isinstance(value, (bool, int, np.ndarray, np.generic)):
+        return
+    kind = np.asarray(value).dtype.kind
+    if (scales and kind in "biu") or (kind == "b" and not isinstance(value, bool)):
+        text = (NO_SCALING if scales else NO_ADDING).format(name=name, kind=np.asarray(value).dtype.name)
+        frame = sys._getframe(1)
+        raise InvertibilityError(text, code="TP401", file=frame.f_code.co_filename, line=frame.f_lineno)
+
+
 @_marked("factor")
 def factor(value: Any) -> None:
     """What something is multiplied or divided by."""
@@ -97,14 +113,21 @@ def factor(value: Any) -> None:
 
 
 @_marked("apart")
-def apart(one: str, other: str, size: Any, here: Any, there: Any) -> None:
-    """Two subscripts of one array, which must not meet. Tuples of integers and, for slices, tuples."""
-    if _meet(size, here, there):
+def apart(one: str, other: str, size: Any, here: Any, there: Any, or_same: bool) -> None:
+    """Two subscripts of one array, which must not meet. Tuples of integers and, for slices, tuples. `or_same`: a cell may
+    meet itself.
+    """
+    cells = or_same and len(here) == len(there) == len(size) and all(map(_is_index, (*here, *there)))
+    if not cells and _meet(size, here, there):
         _fail(SHARED.format(one=one, other=other), there)
 
 
 def _meet(shape: tuple[int, ...], here: tuple[Any, ...], there: tuple[Any, ...]) -> bool:
     return all(set(_cells(n, a)) & set(_cells(n, b)) for n, a, b in zip(shape, here, there, strict=False))
+
+
+def _is_index(index: Any) -> bool:
+    return not isinstance(index, tuple) and np.ndim(index) == 0
 
 
 def _cells(n: int, index: Any) -> range | list[int]:
@@ -114,13 +137,24 @@ def _cells(n: int, index: Any) -> range | list[int]:
 
 
 @_marked("distinct")
-def distinct(names: tuple[str, ...], *values: Any) -> None:
-    """Arrays of the state share no memory."""
-    arrays = [(n, v) for n, v in zip(names, values, strict=True) if isinstance(v, np.ndarray)]
+def distinct(names: tuple[str, ...], constants: tuple[str, ...], *values: Any) -> None:
+    """Arrays of the state share no memory with others."""
+    arrays = [(n, a) for n, v in zip((*names, *constants), values, strict=True) for a in _arrays(v)]
     for k, (name, array) in enumerate(arrays):
         for other, before in arrays[:k]:
-            if np.may_share_memory(array, before):
-                raise InvertibilityError(f"'{other}' and '{name}' are the same array", code="TP402")
+            if not {name, other} <= set(constants) and np.shares_memory(array, before):
+                raise InvertibilityError(f"'{other}' and '{name}' share memory", code="TP402")
+
+
+def _arrays(value: Any) -> list[Any]:
+    """Those of a value, which may hold several."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [a for field in dataclasses.fields(value) for a in _arrays(getattr(value, field.name))]
+    if isinstance(value, (tuple, list)):
+        return [a for item in value for a in _arrays(item)]
+    return []
 
 
 @dataclasses.dataclass
