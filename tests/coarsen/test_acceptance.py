@@ -212,7 +212,35 @@ def test_k4_softplus_far_out() -> None:
     def f(t: float) -> float:
         return np.logaddexp(0.0, t)
 
-    assert tp.value_and_grad(f)(800.0) == (800.0, 1.0) and tp.value_and_grad(f)(-800.0) == (0.0, 0.0)
+    def as_written(t: float) -> float:
+        return np.log(1.0 + np.exp(t))
+
+    def with_log1p(t: float) -> float:
+        return np.log1p(np.exp(t))
+
+    for g in (f, as_written, with_log1p):
+        assert tp.value_and_grad(g)(800.0) == (800.0, 1.0) and tp.value_and_grad(g)(-800.0) == (0.0, 0.0)
+        assert tp.jvp(g, (800.0,), (1.0,)) == (800.0, 1.0)
+        assert tp.hvp(g, (800.0,), (1.0,)) == (1.0, 0.0)
+        np.testing.assert_array_equal(tp.grad(lambda t, g=g: np.sum(g(t)))(np.array([800.0, -800.0])), [1.0, 0.0])
+
+
+def test_k4_the_larger_of_two_exponents() -> None:
+    def f(a: float, b: float) -> float:
+        return np.log(np.exp(a) + np.exp(b))
+
+    value, slopes = tp.value_and_grad(f, argnums=(0, 1))(800.0, 799.0)
+    assert value == pytest.approx(800.0 + math.log1p(math.exp(-1.0)))
+    np.testing.assert_allclose(slopes, [1 / (1 + math.exp(-1.0)), 1 / (1 + math.exp(1.0))], rtol=1e-12)
+
+
+def test_k4_exponentials_that_are_used_stay() -> None:
+    def f(t: float) -> float:
+        e = np.exp(t)
+        return np.log(1.0 + e) + e
+
+    assert "logaddexp" not in operations(tp.grad(f), 0.5)
+    assert tp.grad(f)(0.5) == pytest.approx(1 / (1 + math.exp(-0.5)) + math.exp(0.5))
 
 
 # -- programs
@@ -267,4 +295,4 @@ def test_g3_logistic_regression(rows: int, columns: int) -> None:
     slope = tp.grad(posterior)
     np.testing.assert_allclose(slope(beta, x, y), x.T @ (y - 1 / (1 + np.exp(-x @ beta))) - beta / 1000.0, rtol=1e-12)
     counted = operations(slope, beta, x, y)
-    assert counted["exp"] == 1 and not counted["log"]
+    assert counted["exp"] + counted["expit"] == 1 and not counted["log"] and not counted["logaddexp"]

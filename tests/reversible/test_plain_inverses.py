@@ -176,3 +176,40 @@ def test_not_found(f, args, line, reason):
     assert "TP407" in str(caught.value)
     assert line in str(caught.value)
     assert reason in str(caught.value)
+
+
+# -- there and back
+
+
+def scaled(x, c):
+    return x * c
+
+
+def summed_up(x, n):
+    for i in range(n):
+        x = x * i + 1
+    return x
+
+
+def exponential(x):
+    return math.exp(x)
+
+
+def asserted(x, c):
+    assert c > 0
+    return x * c
+
+
+@pytest.mark.parametrize(
+    ("f", "args"), [(scaled, (1.0, 0.0)), (scaled, (0.0, 0.0)), (summed_up, (4.0, 3)), (exponential, (-1.0,))]
+)
+def test_what_is_no_value_of_the_function_has_no_inverse(f, args):
+    with pytest.raises(tp.InvertibilityError, match="there is no such argument"):
+        tp.inverse(f)(*args)
+
+
+def test_the_tests_of_a_function_hold_for_what_is_found():
+    assert tp.inverse(asserted)(1.5, 2.0) == 0.75
+    with pytest.raises(AssertionError):
+        tp.inverse(asserted)(1.5, -1.0)
+    assert tp.grad(lambda y: tp.inverse(exponential)(y))(2.0) == 0.5

@@ -108,10 +108,11 @@ def _extremum(name: str) -> Partials:
 
 
 def _pow_base(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
-    """y * x ** (y - 1), and 0 * x ** 0 at 0 ** 0."""
+    """y * x ** (y - 1), and 0 * x ** 0 at 0 ** 0, and so near 0 that 1 / x is infinite."""
     if isinstance(y, Const) and y.value != 0:
         return b("mul", b("pow", x, b("sub", y, 1.0)), y)
-    corner = b("or", _both_zero(b, x, y), b("and", b("isinf", y), b("eq", r, 0.0)))
+    small = b("eq", x, 0.0) if x.type.dtype.is_complex else b("isinf", b("reciprocal", x))
+    corner = b("or", b("and", small, b("eq", y, 0.0)), b("and", b("isinf", y), b("eq", r, 0.0)))
     exponent = b("sub", b("select", corner, 1.0, y), 1.0)
     return b("mul", b("pow", x, exponent), b("select", corner, 0.0, y))
 

@@ -34,6 +34,7 @@ from tapeless.passes.check.verify import verify as check_function
 from tapeless.passes.coarsen.closed_loops import close_loops
 from tapeless.passes.coarsen.counters import count_at_once
 from tapeless.passes.coarsen.moments import sum_data_first
+from tapeless.passes.coarsen.stable import stable_logs
 from tapeless.passes.inline import inline
 from tapeless.passes.parallel.device_loops import free_loops
 from tapeless.passes.parallel.distribute import distribute
@@ -130,6 +131,7 @@ CHECKS = Pass("ranges", eliminate_checks, about=DECIDED, settles=True)
 NO_CHECKS = Pass("unchecked", partial(eliminate_checks, unsafe=True), about=DECIDED)
 COMPARISONS = Pass("intervals", settle_comparisons, about=SETTLED)
 CLOSED_LOOPS = Pass("closed loops", close_loops, about=frozenset({For}), reports=True)
+STABLE_LOGS = Pass("stable logs", stable_logs, about=frozenset({"log", "log1p"}), reports=True)
 DATA_SUMS = Followed(
     Pass("data sums", sum_data_first, about=frozenset({For}), reports=True), (TIDY, CLOSED_LOOPS, TIDY)
 )
@@ -152,6 +154,7 @@ PREPARING: tuple[Step, ...] = (
     OWN_CELLS,
     TIDY,
     FUSE,
+    STABLE_LOGS,
     DATA_SUMS,
     PRODUCTS,
     TIDY,

@@ -2,6 +2,11 @@
 
 The results stand in the place of the first arguments; the others are known. A function that returns nothing and writes
 arrays is undone in place. What cannot be solved raises `InvertibilityError` with the line that stands in the way.
+
+Note [There and back]
+Statements are solved as if no factor were 0, and the domain of each function is not looked at; what the function tests
+has no place in its inverse. So the function is run on what was found, with its own tests, and must give what was to be
+undone, up to a tolerance. Derivatives of an inverse go without it.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tapeless.ad.transform import prepared
-from tapeless.frontend.data.arrays import write
+from tapeless.frontend.data.arrays import as_numeric, write
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value, operator
@@ -21,8 +26,11 @@ from tapeless.ir.types import Atom, Type, Var
 from tapeless.ir.walk import free_in_exp
 from tapeless.passes.inline import inline_here
 from tapeless.reversible.solve import Solver
+from tapeless.transforms.reversible_checks import compare
 from tapeless.transforms.traced import Arguments, Keywords, parameters_of
 
+TOLERANCE = 1e-8  # relative
+NOT_BACK = "there is no such argument: the function gives {0} for what was found, and was to give {1}"
 SHAPE = "return as many values as there are arguments to be found, of their types."
 
 
@@ -94,7 +102,27 @@ class _Inversion:
         body = inline_here(Body(tuple(stms), tuple(ends)), ctx.b.functions, everything=True)
         solver = self._solved(prepared(Lambda(tuple(self.params), body), ctx.b.functions).body, len(ends))
         found = [solver.atom(p) for p in self.params]
-        return self._written(found) if in_place else self._returned(result, found[: len(ends)])
+        count = len(self.params) if in_place else len(ends)
+        if not ctx.transforms and not ctx.options.unsafe:
+            self._there_and_back(found, self.given[:count], in_place)
+        return self._written(found) if in_place else self._returned(result, found[:count])
+
+    def _there_and_back(self, found: Sequence[Atom], wanted: Sequence[Atom], in_place: bool) -> None:
+        """Note [There and back]"""
+        ctx, atoms, own = self.ctx, iter(found), list[Value]()
+
+        def with_found(leaf: Value) -> Value:
+            if type_of(leaf) is None:
+                return leaf
+            own.append(value_of(ctx, next(atoms), isinstance(leaf, Scalar) and leaf.weak))
+            return own[-1]
+
+        values = [rebuilt(a, [with_found(leaf) for leaf in leaves_of(a)]) for a in self.args]
+        result = call_value(ctx, self.function, values, self.keywords)
+        ends = own if in_place else [v for v in leaves_of(result) if isinstance(v, (Scalar, Array))]
+        for now, first in zip(ends, wanted, strict=False):
+            pair = [as_numeric(ctx, v, "tp.inverse") for v in (now, value_of(ctx, first))]
+            compare(ctx, pair[0], pair[1], TOLERANCE, NOT_BACK)
 
     def _content(self, k: int) -> Atom:
         cell = self.cells[k]

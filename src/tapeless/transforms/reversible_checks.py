@@ -92,11 +92,11 @@ def _clean(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value
     limit = float(tolerance.atom.value.real)
     for x, y in zip(leaves_of(now), leaves_of(first), strict=True):
         if isinstance(x, (Scalar, Array)):
-            _compare(ctx, as_numeric(ctx, x, "ancilla"), as_numeric(ctx, y, "ancilla"), limit, message)
+            compare(ctx, as_numeric(ctx, x, "ancilla"), as_numeric(ctx, y, "ancilla"), limit, message)
     return Static(None)
 
 
-def _compare(ctx: Context, now: Scalar | Array, first: Scalar | Array, limit: float, message: str) -> None:
+def compare(ctx: Context, now: Scalar | Array, first: Scalar | Array, limit: float, message: str) -> None:
     dtype = now.type.dtype if isinstance(now, Array) else now.dtype
     exact = not (dtype.is_float or dtype.is_complex)
     near = tolerance_for(limit, dtype.bytes // (2 if dtype.is_complex else 1))
