@@ -123,3 +123,50 @@ def test_m_options_that_are_none():
     assert np.isnan(tp.function(lambda x: tp.grad(entropy)(x))(-1.0))
     with pytest.raises(FloatingPointError):
         tp.function(lambda x: tp.grad(entropy)(x), debug_nans=True)(-1.0)
+
+
+def _roots(x):
+    return np.sqrt(x)
+
+
+def _logs_of_some(x):
+    y = x - 1.0
+    z = np.log(y)
+    return np.sum(np.where(np.isnan(z), 0.0, z))
+
+
+def _quotients(x):
+    s = 0.0
+    for v in x:
+        s = s + v / (v - v)
+    return s
+
+
+def _differences(x):
+    s = x[0]
+    for v in x:
+        s -= v * np.inf
+    return s
+
+
+def _filled(x):
+    out = np.empty(3)
+    for i in range(3):
+        out[i] = x[i]
+    return out
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_debug_nans_sees_values():
+    x = np.array([-1.0, 0.0, 3.0])
+    for f in (_roots, _logs_of_some, _quotients, _differences):
+        with pytest.raises(FloatingPointError, match=r"NaN(?s:.*)test_checking\.py:\d+") as raised:
+            tp.function(f, debug_nans=True)(x)
+        line = int(str(raised.value).rsplit(":", 1)[1].rstrip(")"))
+        assert 0 < line - f.__code__.co_firstlineno < 5
+        tp.function(f)(x)
+    np.testing.assert_array_equal(tp.function(_filled, debug_nans=True)(x), x)
+    with pytest.raises(FloatingPointError):
+        tp.jvp(_roots, (x,), (x,), debug_nans=True)
+    with pytest.raises(FloatingPointError):
+        tp.grad(_logs_of_some, debug_nans=True)(x)

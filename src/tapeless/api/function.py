@@ -324,7 +324,7 @@ def function(python: Any = None, /, **options: Any) -> Any:
         cache: False keeps its code out of the cache on disk.
         check: True tests integers for overflow, and that what runs backwards comes back to where it began.
         unsafe: True drops tests of indices.
-        debug_nans: True raises where a NaN comes up.
+        debug_nans: True raises FloatingPointError on the line where a NaN comes up, in a value or an adjoint.
         coarsen: False compiles loops as they are written, without closed forms.
     """
     if python is None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from tapeless.frontend.data.iterables import items_of
+from tapeless.frontend.data.nans import expect_numbers
 from tapeless.frontend.python.flow import NEXT, Flow
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import RangeValue, Sequence_, Value, Zipped
@@ -34,7 +35,10 @@ def evaluate(ctx: Context, node: ast.expr) -> Value:
     before = ctx.span
     ctx.span = ctx.b.span = span
     try:
-        return rule(ctx, node)
+        value = rule(ctx, node)
+        if ctx.options.debug_nans:
+            expect_numbers(ctx, node, value)
+        return value
     finally:
         ctx.span = ctx.b.span = before
 
