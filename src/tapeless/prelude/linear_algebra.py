@@ -73,7 +73,7 @@ def eigvals(a: Any) -> Any:
 @stands_for("np.linalg.svd")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     if hermitian:
-        refuse("np.linalg.svd: hermitian=True cannot be compiled", "leave it out.")
+        refuse("np.linalg.svd: hermitian=True cannot be compiled", "leave it out if its default is meant.")
     u, s, vt = each_matrix(factorisations.singular_values, _floats(a))
     if not compute_uv:
         return s

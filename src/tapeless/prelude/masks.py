@@ -67,7 +67,7 @@ def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None
 ) -> Any:
     if axis is not None:
-        refuse("np.unique: axis cannot be compiled", "leave it out.")
+        refuse("np.unique: axis cannot be compiled", "leave it out if its default is meant.")
     a = np.asarray(ar)
     flat = a.ravel()
     order = np.argsort(flat, kind="stable")

@@ -15,7 +15,7 @@ def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> None:
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     if wrap:
-        refuse("np.fill_diagonal with wrap=True cannot be compiled", "leave it out.")
+        refuse("np.fill_diagonal with wrap=True cannot be compiled", "leave it out if its default is meant.")
     if a.ndim > 2:
         for k in tuple(range(1, a.ndim)):
             if a.shape[k] != a.shape[0]:

@@ -55,7 +55,9 @@ def with_signature(name: str, body: Callable[..., Value]) -> Handler:
             if key == "out" and rewritable:
                 continue
             if key not in named:
-                ctx.fail("TP112", f"{name}: the argument '{key}' cannot be compiled", "leave it out.")
+                ctx.fail(
+                    "TP112", f"{name}: the argument '{key}' cannot be compiled", "leave it out if its default is meant."
+                )
             if key in bound:
                 ctx.call_error(f"{name} got several values for '{key}'")
             bound[key] = None if isinstance(value, Static) and value.value is None else value

@@ -384,7 +384,9 @@ def _handler(name: str) -> Handler:
         out, where = (keywords.get(key, Static(None)) for key in ("out", "where"))
         for key in keywords:
             if key not in ("out", "where"):
-                ctx.fail("TP112", f"{name}: the argument '{key}' cannot be compiled", "leave it out.")
+                ctx.fail(
+                    "TP112", f"{name}: the argument '{key}' cannot be compiled", "leave it out if its default is meant."
+                )
         if len(args) == count + 1:
             out = args.pop()
         if len(args) != count:

@@ -27,7 +27,9 @@ def _handler(name: str, function: Callable[..., Any]) -> Handler:
     def handler(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
         for key in keywords:
             if key not in parameters:
-                ctx.fail("TP112", f"{name}: the argument '{key}' cannot be compiled", "leave it out.")
+                ctx.fail(
+                    "TP112", f"{name}: the argument '{key}' cannot be compiled", "leave it out if its default is meant."
+                )
         given = {*positional[: len(args)], *keywords}
         required = positional[: len(positional) - len(function.__defaults__ or ())]
         for key in required:

@@ -183,7 +183,9 @@ def logsumexp(
 ) -> Value:
     name = "scipy.special.logsumexp"
     if return_sign not in (None, NO):
-        ctx.fail("TP112", f"{name}: the argument 'return_sign' cannot be compiled", "leave it out.")
+        ctx.fail(
+            "TP112", f"{name}: the argument 'return_sign' cannot be compiled", "leave it out if its default is meant."
+        )
     if b not in (None, Static(None)):
         return inline(ctx, weighted_logsumexp, [a, axis or Static(None), b, keepdims or NO])
     value = array(ctx, name, a)

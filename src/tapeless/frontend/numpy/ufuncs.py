@@ -82,7 +82,9 @@ def _along_axis(full: str, ufunc: np.ufunc, name: str) -> Callable[..., Value] |
             return function(ctx, array, axis, keepdims=keepdims, where=where, **start)
         for key, value in (("initial", initial), ("where", where)):
             if value is not None:
-                ctx.fail("TP112", f"{full}: the argument '{key}' cannot be compiled", "leave it out.")
+                ctx.fail(
+                    "TP112", f"{full}: the argument '{key}' cannot be compiled", "leave it out if its default is meant."
+                )
         return inline(ctx, ufunc_methods.reduced, [Static(ufunc), array, axis or Static(None), keepdims or weak(False)])
 
     def accumulate(ctx: Context, array: Value, axis: Value | None = FIRST) -> Value:

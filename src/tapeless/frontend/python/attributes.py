@@ -20,13 +20,14 @@ from tapeless.frontend.data.classes import (
 from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.numpy.methods import ARRAY_METHODS, REFUSED
 from tapeless.frontend.python.list_methods import OF_DICTS, OF_LISTS
+from tapeless.frontend.python.records import replaced
 from tapeless.frontend.python.string_methods import METHODS as STRING_METHODS
 from tapeless.frontend.source.origins import Origin
 from tapeless.frontend.state.context import Context, object_text
 from tapeless.frontend.state.handlers import BOUND, call_numpy, find_handler
 from tapeless.frontend.state.refusals import refuse_attribute, refuse_name
 from tapeless.frontend.state.surroundings import Instance, from_python
-from tapeless.frontend.state.values import Array, Grown, Method, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.state.values import Array, Builtin, Grown, Method, Scalar, Sequence_, Static, Value, weak
 
 
 def attribute(ctx: Context, base: Value, name: str) -> Value:
@@ -46,6 +47,10 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             return _scalar_attribute(ctx, base, name)
         case Sequence_(keys=keys, kind=kind) if kind in ("namedtuple", "dataclass") and name in keys:
             return base.items[keys.index(name)]
+        case Sequence_(kind="namedtuple") if name == "_replace":
+            return Builtin(name, lambda ctx, args, keywords: replaced(ctx, base, keywords))
+        case Sequence_(kind="namedtuple") if name == "_asdict":
+            return Builtin(name, lambda ctx, args, keywords: Sequence_(base.items, "dict", base.keys))
         case Sequence_(kind="dict") if name in OF_DICTS:
             return Method(base, name)
         case Sequence_(kind="list") | Grown() if name in OF_LISTS:

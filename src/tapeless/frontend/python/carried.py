@@ -72,6 +72,14 @@ class Retry(Exception):
     """The guess was too small."""
 
 
+class BecomesArray(Exception):
+    """A name is a number before the loop, and an array from the first iteration on: Note [The first iteration]"""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
 @dataclass(eq=False)
 class Trial:
     """One attempt at a loop under a guess: the state before it, and the variables that go around."""
@@ -80,6 +88,7 @@ class Trial:
     before: State
     carried: Carried
     slots: list[Slot] = field(default_factory=list)
+    may_begin_apart: bool = False  # whether the first iteration may come before the loop
 
     def slot(self, init: Atom, name: str) -> Slot:
         slot = Slot(Var(name, init.type), init)
@@ -215,6 +224,8 @@ class Shape:
                 if not self.starts[at].scattered and not in_order(ctx, new):
                     self.attempt.carried.scattered.add(at)
                     raise Retry
+            case Scalar(), Array() if self.attempt.may_begin_apart and not name.startswith("<"):
+                raise BecomesArray(name)
             case _ if new is not None and parts_of(old) and same_form(old, new):
                 for p, q in zip(parts_of(old), parts_of(new), strict=True):
                     self._leave_value(p, q, slots, places)
@@ -237,6 +248,7 @@ class Shape:
             ctx.fail(
                 "TP104",
                 f"{label(self.key[1])} changes its number of dimensions in the loop, from {want.rank} to {new.type.rank}",
+                "give it the final number of dimensions before the loop.",
             )
         var = cast(ctx, read(ctx, new), want.dtype)
         if new.type.dtype is not want.dtype:

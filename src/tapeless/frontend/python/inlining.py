@@ -17,13 +17,13 @@ import numpy as np
 
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data.arrays import any_turned
-from tapeless.frontend.data.classes import class_method, is_generated
 from tapeless.frontend.numpy.methods import call_method
 from tapeless.frontend.numpy.small_functions import FOLDER, inside
 from tapeless.frontend.python.comprehensions import list_of, reduced
 from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.growth import rows
 from tapeless.frontend.python.list_methods import container_method
+from tapeless.frontend.python.records import construct
 from tapeless.frontend.python.references import current, new_dict
 from tapeless.frontend.python.rules import elements, evaluate, expression, statement
 from tapeless.frontend.python.shared_functions import shared_call
@@ -33,12 +33,11 @@ from tapeless.frontend.source import sources
 from tapeless.frontend.source.fence import check_function
 from tapeless.frontend.source.liveness import Liveness, analyse, assigned
 from tapeless.frontend.source.marks import peek
-from tapeless.frontend.source.origins import made_here
 from tapeless.frontend.state.code_copies import call_counted
 from tapeless.frontend.state.context import Context, Frame, type_text
 from tapeless.frontend.state.handlers import call_numpy, call_value, called, find_handler
 from tapeless.frontend.state.refusals import from_library, is_library, refuse_call
-from tapeless.frontend.state.surroundings import from_python, positional
+from tapeless.frontend.state.surroundings import positional
 from tapeless.frontend.state.values import (
     Array,
     Builtin,
@@ -372,35 +371,3 @@ def call_known(ctx: Context, target: Any, args: list[Value], keywords: dict[str,
     if not callable(target):
         ctx.fail("TP104", f"{type_text(Static(target))} cannot be called")
     refuse_call(ctx, target, [*args, *keywords.values()])
-
-
-def construct(ctx: Context, cls: type, args: list[Value], keywords: dict[str, Value]) -> Value:
-    """A NamedTuple or a plain dataclass made in compiled code."""
-    if hasattr(cls, "__tapeless_new__"):  # a class of ours that says how
-        maker = class_method(ctx, cls, "__tapeless_new__")
-        assert maker is not None
-        return call_value(ctx, maker, args, keywords)
-    if dataclasses.is_dataclass(cls):
-        if hasattr(cls, "__post_init__"):
-            ctx.fail("TP103", f"'{cls.__name__}' has a __post_init__, which cannot be compiled")
-        if not is_generated(cls.__init__):
-            ctx.fail("TP103", f"'{cls.__name__}' has an __init__ of its own, which cannot be compiled")
-        fields = tuple(f.name for f in dataclasses.fields(cls))
-        defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.default is not dataclasses.MISSING}
-        kind = "dataclass"
-    else:
-        if not is_generated(cls.__new__):
-            ctx.fail("TP103", f"'{cls.__name__}' has a __new__ of its own, which cannot be compiled")
-        fields, defaults, kind = cls._fields, cls._field_defaults, "namedtuple"  # type: ignore[attr-defined]
-    given = dict(zip(fields, args, strict=False))
-    if len(args) > len(fields) or set(keywords) - set(fields) or set(keywords) & set(given):
-        ctx.fail("TP112", f"the arguments do not fit the fields of '{cls.__name__}': {', '.join(fields)}")
-    given.update(keywords)
-    for name in fields:
-        if name not in given:
-            if name not in defaults:
-                ctx.fail("TP112", f"'{cls.__name__}' is missing the field '{name}'")
-            given[name] = from_python(
-                ctx, made_here(defaults[name]), f"{cls.__name__}.{name}"
-            )  # part of the class's mark
-    return Sequence_(tuple(given[f] for f in fields), kind, fields, cls)

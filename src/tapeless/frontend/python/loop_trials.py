@@ -14,17 +14,23 @@ An array that each iteration makes anew, of a size that is only known there, can
 there is nothing to size it by. But what is read after the loop was made by the last iteration. So the loop makes one
 iteration less, and the last one comes after it, if there is one. A name that an iteration may leave as it was has to go
 around, and is refused.
+
+Note [The first iteration]
+After `s = 0` and `s = s + row` in a loop, `s` is a number in the first iteration and an array in all others. So the first
+one comes before the loop, which has the others; or two, if what one makes an array makes another one in the next. Without
+them `s` would be a number afterwards: that is an error when it happens, since a name has one type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import combinations
 
 from tapeless.errors import CompileError
 from tapeless.frontend.data.atoms import apply
 from tapeless.frontend.python import exchange
-from tapeless.frontend.python.carried import Carried, Place, Retry, Shape, Slot, Trial, undefined
+from tapeless.frontend.python.carried import BecomesArray, Carried, Place, Retry, Shape, Slot, Trial, undefined
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch
 from tapeless.frontend.python.growth import Unfit
 from tapeless.frontend.python.loop_lists import ListsOfLoop
@@ -34,6 +40,8 @@ from tapeless.frontend.state.values import Cell, Conflict, Key, MaybeUndefined, 
 from tapeless.ir.core import Apply, Body, For, While
 from tapeless.ir.hints import NONE, Hints
 from tapeless.ir.types import I64, Atom, Var, i64
+
+FIRST = 2  # iterations that may come before a loop
 
 
 def compile_loop(
@@ -49,10 +57,11 @@ def compile_loop(
     exchanged: Iterable[Key] = (),
     most: Atom | None = None,
     may_unroll: bool = False,
+    begun: int = 0,
 ) -> None:
     """Emits the loop. `run` compiles the body in ctx.state; `test` the condition (a while loop) or `bound` (a
     for loop). `most`: how many iterations there are, where it is known before. `may_unroll`: raises `Lengthens` when the
-    length of a list changes.
+    length of a list changes. `begun`: iterations that came before.
     """
     before = ctx.state
     written_before = set(ctx.written_cells)
@@ -67,6 +76,7 @@ def compile_loop(
     for _ in range(24):
         attempt = _Attempt(ctx, before.copy(), keys, live_after, carried)
         attempt.may_end_apart = bound is not None and hints == NONE
+        attempt.may_begin_apart = attempt.may_end_apart and begun < FIRST
         lists = ListsOfLoop(ctx, attempt.before, carried, most, bound is not None, may_unroll)
         try:
             with lists.open():
@@ -74,7 +84,7 @@ def compile_loop(
             if bound is not None and carried.last:
                 _run_last(ctx, bound, run)
             return
-        except (Retry, Unfit, CompileError) as problem:
+        except (Retry, Unfit, BecomesArray, CompileError) as problem:
             if isinstance(problem, CompileError):
                 lists.explain(problem)  # raises it, unless a list is to blame
                 ctx.inside_prelude, ctx.transforms, ctx.copying = depth[0], depth[1], depth[3]
@@ -82,6 +92,16 @@ def compile_loop(
             ctx.state = before.copy()
             ctx.written_cells = set(written_before)
             ctx.b.made, ctx.copied = made, copied  # what is given up does not count
+            if isinstance(problem, BecomesArray):
+                assert bound is not None
+                _run_first(ctx, bound, run, problem.name)
+                rest = partial(_run_next, ctx, run)
+                left = apply(ctx, "sub", bound, i64(1))
+                compile_loop(
+                    ctx, keys, live_after, rest, bound=left, hints=hints, guess_cells=guess_cells,
+                    exchanged=exchanged, may_unroll=may_unroll, begun=begun + 1,
+                )  # fmt: skip
+                return
     ctx.fail(
         "TP104", "the types of the variables of this loop do not settle", "give them their final type before the loop."
     )
@@ -89,6 +109,18 @@ def compile_loop(
 
 def _one_less(ctx: Context, bound: Atom) -> Atom:
     return apply(ctx, "max", apply(ctx, "sub", bound, i64(1)), i64(0))
+
+
+def _run_first(ctx: Context, bound: Atom, run: Callable[[Var | None], None], name: str) -> None:
+    """Note [The first iteration]"""
+    reason = f"'{name}' is an array after an iteration of this loop, and a number without one"
+    ctx.check(apply(ctx, "gt", bound, i64(0)), "ValueError", reason)
+    run(ctx.b.let(I64, Apply("identity", (i64(0),)), "i"))
+
+
+def _run_next(ctx: Context, run: Callable[[Var | None], None], index: Var | None) -> None:
+    assert index is not None
+    run(ctx.b.let(I64, Apply("add", (index, i64(1))), "i"))
 
 
 def _run_last(ctx: Context, bound: Atom, run: Callable[[Var | None], None]) -> None:

@@ -231,7 +231,7 @@ def _print(
     file: Value | None = None,
 ) -> Value:
     if file is not None:
-        ctx.fail("TP112", "print: the argument 'file' cannot be compiled", "leave it out.")
+        ctx.fail("TP112", "print: the argument 'file' cannot be compiled", "leave it out if its default is meant.")
     between, last = _text_or_none(ctx, "sep", sep, " "), _text_or_none(ctx, "end", end, "\n")
     parts: list[str | Shown] = []
     atoms: list[Atom] = []
