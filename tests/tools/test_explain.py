@@ -170,3 +170,9 @@ def test_lambdas_and_functions_without_loops():
     assert report.loops == [] and [x.operations for x in report.lines] == [{"+": 1}]
     assert make_report(tp.function(lambda x: x).compiled(2.0)).lines == []
     assert "no operations" in str(make_report(tp.function(lambda x: x).compiled(2.0)))
+
+
+def test_vmap_has_a_report_and_a_text():
+    doubled = tp.vmap(lambda x: 2.0 * x)
+    assert "mul" in doubled.ir(np.ones(3))
+    assert doubled.explain(np.ones(3)).memory_bytes is not None

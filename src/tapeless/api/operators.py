@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
@@ -182,6 +184,19 @@ class Vmapped:
 
     def __tapeless_mark__(self) -> tuple[Any, ...]:
         return ()
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return import_module("tapeless.api.function").function(self)  # a layer above this one
+
+    def ir(self, *args: Any, stage: str = "core", **kwargs: Any) -> str:
+        """The program that `tp.function` makes of it, as text."""
+        text: str = self._compiled.ir(*args, stage=stage, **kwargs)
+        return text
+
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
+        """Prints a report about that program, and returns it."""
+        return self._compiled.explain(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, treedef = flatten((args, kwargs))
