@@ -175,4 +175,4 @@ def test_lambdas_and_functions_without_loops():
 def test_vmap_has_a_report_and_a_text():
     doubled = tp.vmap(lambda x: 2.0 * x)
     assert "mul" in doubled.ir(np.ones(3))
-    assert doubled.explain(np.ones(3)).memory_bytes is not None
+    assert isinstance(doubled.explain(np.ones(3)), type(tp.function(lambda x: 2.0 * x).explain(1.0)))
