@@ -203,6 +203,50 @@ def spring_energy(px: Any, py: Any, first: Any, second: Any, rest: Any) -> float
     return energy
 
 
+def test_l8_a_condition_that_does_not_change() -> None:
+    def f(a: float, b: float, c: float, p: float, n: int) -> float:
+        for _ in range(n):
+            if c > 0.5:
+                p = a * p + b
+            else:
+                p = b * p + a
+        return p
+
+    for c in (1.0, 0.0):
+        for n in (0, 1, 7, 129, 1000):
+            got = tp.value_and_grad(f, argnums=(0, 1, 3))(0.9, 0.2, c, 0.3, n)
+            want = tp.value_and_grad(f, argnums=(0, 1, 3), coarsen=False)(0.9, 0.2, c, 0.3, n)
+            np.testing.assert_allclose(got[0], want[0], rtol=1e-12)
+            np.testing.assert_allclose(got[1], want[1], rtol=1e-10, atol=1e-300)
+    (segment,) = tp.function(f).compiled(0.9, 0.2, 1.0, 0.3, 5).segments
+    assert segment.closed_form is not None and "by doubling" in segment.closed_form
+    assert math.isfinite(tp.grad(f)(0.999999, 1e-6, 1.0, 0.3, 10**12))
+
+
+def test_l8_a_condition_that_changes_keeps_its_loop() -> None:
+    def f(a: float, p: float, n: int) -> float:
+        for i in range(n):
+            if i > 3:
+                p = a * p + 0.1
+            else:
+                p = p + 1.0
+        return p
+
+    def g(a: float, p: float, n: int) -> float:
+        for _ in range(n):
+            if p > 0.5:
+                p = a * p
+            else:
+                p = p + 0.3
+        return p
+
+    for h in (f, g):
+        for n in (0, 3, 5, 200):
+            got, want = (tp.value_and_grad(h, argnums=(0, 1), coarsen=c)(0.9, 0.3, n) for c in (True, False))
+            np.testing.assert_allclose(got[0], want[0], rtol=1e-14)
+            np.testing.assert_allclose(got[1], want[1], rtol=1e-14)
+
+
 def test_k2_springs_without_their_energy() -> None:
     args = (np.arange(5.0), np.arange(5.0) ** 2, np.array([0, 1, 2]), np.array([3, 4, 1]), np.ones(3))
     assert operations(tp.grad(spring_energy, argnums=(0, 1)), *args).total() <= 14

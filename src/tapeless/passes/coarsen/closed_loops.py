@@ -28,7 +28,6 @@ from dataclasses import dataclass, replace
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Body, For, Function, If, Progress, Stm, While
 from tapeless.ir.effects import effects_in
-from tapeless.ir.operands import operands
 from tapeless.ir.segments import Segment
 from tapeless.ir.types import Atom, Const, DType, Type, Var
 from tapeless.ir.walk import all_stms, free_in_exp
@@ -174,12 +173,12 @@ class _Closer(ByLoops):
         return Powers(b, params[0].type).trips(matrix, shift, starts, exp.bound)
 
     def note(self, stm: Stm, reading: _Reading, f: _Found, after: int) -> None:
-        form, before = reading.text(f), len(reading.exp.body.stms)
+        form, before = reading.text(f), reading.operations
         self.report(Segment(stm.span, stm.vars[f.position].name, before, after, form))
 
     def left(self, stm: Stm, reading: _Reading, found: list[_Found], why: str) -> None:
         for f in found:
-            self.report(Segment(stm.span, stm.vars[f.position].name, len(reading.exp.body.stms), 0, None, why))
+            self.report(Segment(stm.span, stm.vars[f.position].name, reading.operations, 0, None, why))
 
 
 class _Reading:
@@ -208,6 +207,10 @@ class _Reading:
         self.changing = changing
         self.words = Words(self.constants)
         self.found = self._recurrences(carried)
+
+    @property
+    def operations(self) -> int:
+        return sum(not isinstance(s.exp, If) for s in all_stms(self.exp.body))
 
     def _float_index(self, exp: For) -> Var | None:
         for s in exp.body.stms:
@@ -298,7 +301,7 @@ def _without_uses(body: Body, closed: set[Var], left: list[int]) -> Body:
     gone = set(closed)
     stms: list[Stm] = []
     for s in body.stms:
-        if any(a in gone for a in operands(s.exp)):
+        if any(a in gone for a in free_in_exp(s.exp)):
             gone.update(s.vars)
         else:
             stms.append(s)

@@ -11,11 +11,11 @@ number and the rest, that are never added up here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tapeless.ir.core import Apply, Stm
-from tapeless.ir.types import Atom, Const, DType, Var, const
+from tapeless.ir.core import Apply, If, Stm
+from tapeless.ir.types import Atom, Const, DType, Type, Var, const
 from tapeless.ir.walk import free_in_exp
 from tapeless.ops.emit import Emit
 from tapeless.ops.op import FLOATS
@@ -55,12 +55,26 @@ class Forms:
         """Whether the statement has to do with the symbols; if not, it is left to the caller."""
         if not any(v in self.known or v in self.lost for v in free_in_exp(stm.exp)):
             return False
-        form = self._form(stm.exp, stm.vars[0].type.dtype) if isinstance(stm.exp, Apply) else None
-        if form is None:
-            self.lost.update(stm.vars)
-        else:
-            self.known[stm.vars[0]] = form
+        forms: Sequence[Form | None] = [None] * len(stm.vars)
+        if isinstance(stm.exp, Apply):
+            forms = [self._form(stm.exp, stm.vars[0].type.dtype)]
+        elif isinstance(stm.exp, If):
+            forms = self._branches(stm.exp, [v.type for v in stm.vars])
+        for v, form in zip(stm.vars, forms, strict=True):
+            if form is None:
+                self.lost.add(v)
+            else:
+                self.known[v] = form
         return True
+
+    def _branches(self, exp: If, types: Sequence[Type]) -> Sequence[Form | None]:
+        """Of the results of a branch, where both arms hold nothing but arithmetic with the symbols."""
+        if not all(isinstance(s.exp, Apply) and self.take(s) for arm in (exp.then, exp.orelse) for s in arm.stms):
+            return [None] * len(types)
+        return [
+            self._choice(exp.cond, self.of(x), self.of(y), t.dtype) if t.is_scalar and t.dtype in FLOATS else None
+            for x, y, t in zip(exp.then.results, exp.orelse.results, types, strict=True)
+        ]
 
     def of(self, a: Atom) -> Form | None:
         if isinstance(a, Var) and a in self.lost:
