@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.ir import core as core_ir
+from tapeless.ir.target import Target
 from tapeless.ir.types import i64
+from tapeless.ir.walk import all_stms
 from tapeless.lower.ir.loopir import Alloc, Atomic, Barrier, For, Kernel, Launch, Tag
 from tapeless.lower.ir.walk import is_blocked, walk
 from tapeless.lower.parallel import accumulators
 from tapeless.passes.parallel import summed
+from tapeless.passes.pipeline import finished
 from tapeless.testing.compare import Returned
 from tapeless.testing.stages import by_python, on_device
 
@@ -435,3 +439,16 @@ def test_copies_of_a_few_cells_are_added_by_many_threads(monkeypatch) -> None:
     copied = [s.kernel for s in walk(lowered.program.body) if isinstance(s, Launch)]
     copied = [kernel for kernel in copied if any("copies" in getattr(p, "name", "") for p in kernel.params)]
     assert copied and not any(map(by_one_thread, copied))
+
+
+def power(s: float, a: float, n: int) -> float:
+    for _ in range(n):
+        s = s * a
+    return s
+
+
+def test_loops_whose_powers_are_out_of_range_run_in_order() -> None:
+    """A product of all factors would be infinite, and the value after the loop is 0."""
+    core = finished(tp.function(power).compiled(0.0, 10.0, 400).traced.core, target=Target.ptx)
+    kinds = {type(s.exp) for s in all_stms(core.body)}
+    assert core_ir.For in kinds and core_ir.Sweep not in kinds

@@ -213,3 +213,29 @@ def test_the_tests_of_a_function_hold_for_what_is_found():
     with pytest.raises(AssertionError):
         tp.inverse(asserted)(1.5, -1.0)
     assert tp.grad(lambda y: tp.inverse(exponential)(y))(2.0) == 0.5
+
+
+def logged(x, *, log):
+    log[0] += 1
+    return x * 2
+
+
+def less(x, c):
+    return x - c
+
+
+def grown(x):
+    return np.exp(x)
+
+
+def test_going_there_again_leaves_no_trace():
+    log = np.zeros(1)
+    assert tp.inverse(logged)(4.0, log=log) == 2.0 and log[0] == 0.0
+
+
+def test_rounding_is_no_reason_to_refuse():
+    assert tp.inverse(less)(0.1, 1e12) == 1e12 + 0.1
+    assert tp.inverse(less)(np.float32(0.1), np.float32(1e4)) == np.float32(1e4) + np.float32(0.1)
+    np.testing.assert_array_equal(tp.inverse(less)(np.array([0.1, 0.3]), 1e10), 1e10 + np.array([0.1, 0.3]))
+    assert tp.inverse(grown)(np.inf) == np.inf
+    assert tp.inverse(less)(np.zeros(0), 1.0).shape == (0,)

@@ -227,3 +227,70 @@ def test_loops_that_python_does_not_turn_round():
 
     with pytest.raises(tp.InvertibilityError, match="enumerate"):
         numbered(np.ones(3))
+
+
+# -- what is legal
+
+
+def rows_of_a_reshaped(m, i, j):
+    q = m.reshape(2, 3)
+    add_squares(q[i], q[j])
+    return np.sum(m)
+
+
+def test_positions_from_the_end_of_a_reshaped_array():
+    m = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(tp.grad(rows_of_a_reshaped)(m, 0, -1).ravel(), [1, 1, 1, 7, 9, 11])
+    for i, j in ((-1, 1), (0, -2)):
+        with pytest.raises(tp.InvertibilityError, match="share memory"):
+            tp.grad(rows_of_a_reshaped)(m, i, j)
+
+
+@tp.reversible
+def dot(r, a, *, b):
+    for i in range(len(a)):
+        r += a[i] * b[i]
+
+
+def test_arrays_that_are_only_read_may_share_memory():
+    x = np.arange(4.0)
+
+    def square(x):
+        return dot(0.0, x, b=x)[0]
+
+    def neighbours(x):
+        return dot(0.0, x[1:], b=x[:-1])[0]
+
+    assert tp.function(square)(x) == square(x) == 14.0
+    np.testing.assert_array_equal(tp.grad(square)(x), 2 * x)
+    np.testing.assert_array_equal(tp.grad(neighbours)(x), [1.0, 2.0, 4.0, 2.0])
+
+
+def test_parts_that_are_empty_or_between_others():
+    def empty(a, n):
+        add_squares(a[n:n], a[:])
+        return np.sum(a)
+
+    def between(a):
+        add_squares(a[0::4], a[1::2][:2])
+        return np.sum(a)
+
+    np.testing.assert_array_equal(tp.grad(empty)(np.arange(4.0), 2), np.ones(4))
+    np.testing.assert_array_equal(tp.grad(between)(np.arange(8.0)), [1, 3, 1, 7, 1, 1, 1, 1])
+
+
+@tp.reversible
+def divide(x, y):
+    x /= y
+
+
+def test_whole_numbers_that_become_floats_come_back():
+    assert scale(2, 0.5) == scale.python(2, 0.5) == (1.0, 0.5)
+    assert (~divide)(*divide(5, 2)) == (5.0, 2)
+    assert tp.grad(lambda y: scale(2, y)[0])(0.5) == 2.0
+
+
+def test_a_row_may_be_exchanged_with_itself():
+    m = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(exchange(m.copy(), 1, 1)[0], m)
+    np.testing.assert_array_equal(exchange(m.copy(), 0, 2)[0], m[[2, 1, 0]])

@@ -145,12 +145,16 @@ def _quotients(x):
 def _differences(x):
     s = x[0]
     for v in x:
-        s -= v * np.inf
+        s = s - v * np.inf
     return s
 
 
+def _made_elsewhere(x):
+    return np.empty(len(x)).copy()
+
+
 def _filled(x):
-    out = np.empty(3)
+    out = _made_elsewhere(x)
     for i in range(3):
         out[i] = x[i]
     return out
@@ -170,3 +174,24 @@ def test_debug_nans_sees_values():
         tp.jvp(_roots, (x,), (x,), debug_nans=True)
     with pytest.raises(FloatingPointError):
         tp.grad(_logs_of_some, debug_nans=True)(x)
+
+
+def test_debug_nans_leaves_programs_as_they_are():
+    def counted(x):
+        i = 0
+        x[(i := i + 1)] += 1.0
+        k = [0, 1]
+        x[k.pop()] += 2.0
+        return i, len(k)
+
+    def summed(x):
+        t, m = 0.0, 0.0
+        for i in tp.prange(len(x)):
+            t += x[i] * 2.0
+            m = max(m, x[i] * 2.0)
+        return t + m
+
+    x, y = np.ones(3), np.ones(3)
+    assert tp.function(counted, debug_nans=True)(x) == counted(y) == (1, 1)
+    np.testing.assert_array_equal(x, y)
+    assert tp.function(summed, debug_nans=True)(np.arange(4.0)) == 18.0

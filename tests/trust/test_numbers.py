@@ -340,11 +340,6 @@ def _larger(x, lo):
     return max(x[0], lo) * x
 
 
-def _one_of(x, n):
-    k = x[0] if x[1] > 0 else n
-    return k * k
-
-
 def _filtered(x, s):
     for v in x:
         s = 0.5 * s + v
@@ -377,7 +372,6 @@ BYTES, SINGLES = np.array([200, 100], np.uint8), np.array([1.0, -0.3], np.float3
         (_running_maximum, (SINGLES,)),
         (_larger, (BYTES, 0)),
         (_larger, (SINGLES, 0.5)),
-        (_one_of, (np.array([60000, 1], np.int32), 2)),
         (_filtered, (SINGLES, 0.1)),
         (_sum_of_some, (SINGLES,)),
         (_below_the_largest, (SINGLES,)),
@@ -389,6 +383,23 @@ def test_python_numbers_take_the_type_of_numpy_numbers_where_paths_meet(f, args)
     assert got.dtype == want.dtype
 
 
-def test_an_int_that_the_other_path_does_not_hold_is_an_error():
-    with pytest.raises(OverflowError, match="300"):
+def _last_large(x):
+    r = -1
+    for i in range(len(x)):
+        if x[i] > 150:
+            r = x[i]
+    return r
+
+
+def _one_of(c, p, x):
+    return p if c else x[0]
+
+
+def test_what_a_narrow_type_does_not_hold_stays():
+    assert tp.function(_last_large)(BYTES) == 200 and tp.function(_last_large)(BYTES[1:]) == -1
+    assert tp.function(lambda c, i, v: (i if c else v[0]) + 100)(True, 200, BYTES) == 300
+    assert tp.function(lambda n, v: max(n, v[0], v[1]))(300, BYTES) == 300
+    for p in (1e300, 1e-300, 0.1):
+        assert tp.function(_one_of)(True, p, SINGLES) == p
+    with pytest.raises(OverflowError, match="300"):  # as NumPy, beside the array
         tp.function(_larger)(BYTES, 300)

@@ -15,14 +15,15 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tapeless.ad.transform import prepared
-from tapeless.frontend.data.arrays import as_numeric, write
+from tapeless.frontend.data.arrays import as_numeric, read, write
+from tapeless.frontend.data.atoms import apply, convert
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.handlers import call_value, operator
-from tapeless.frontend.state.values import Array, Builtin, Cell, Scalar, Static, Value
+from tapeless.frontend.state.handlers import call_numpy, call_value, operator
+from tapeless.frontend.state.values import Array, Builtin, Cell, Scalar, Static, Value, weak
 from tapeless.ir.core import Apply, Body, For, If, Lambda, Library, Stm, Sweep, Update, While
 from tapeless.ir.span import NOWHERE, Span
-from tapeless.ir.types import Atom, Type, Var
+from tapeless.ir.types import Atom, DType, Type, Var, const
 from tapeless.ir.walk import free_in_exp
 from tapeless.passes.inline import inline_here
 from tapeless.reversible.solve import Solver
@@ -118,11 +119,12 @@ class _Inversion:
             return own[-1]
 
         values = [rebuilt(a, [with_found(leaf) for leaf in leaves_of(a)]) for a in self.args]
-        result = call_value(ctx, self.function, values, self.keywords)
+        named = {k: rebuilt(v, [_own(ctx, leaf) for leaf in leaves_of(v)]) for k, v in self.keywords.items()}
+        result = call_value(ctx, self.function, values, named)
         ends = own if in_place else [v for v in leaves_of(result) if isinstance(v, (Scalar, Array))]
         for now, first in zip(ends, wanted, strict=False):
             pair = [as_numeric(ctx, v, "tp.inverse") for v in (now, value_of(ctx, first))]
-            compare(ctx, pair[0], pair[1], TOLERANCE, NOT_BACK)
+            compare(ctx, pair[0], pair[1], TOLERANCE, NOT_BACK, _size_of(ctx, found))
 
     def _content(self, k: int) -> Atom:
         cell = self.cells[k]
@@ -162,6 +164,25 @@ class _Inversion:
             if isinstance(leaf, Array):
                 write(self.ctx, leaf, value)
         return Static(None)
+
+
+def _own(ctx: Context, leaf: Value) -> Value:
+    """What may be written and nobody sees."""
+    return ctx.new_cell(read(ctx, leaf), leaf.cell.name) if isinstance(leaf, Array) else leaf
+
+
+def _size_of(ctx: Context, found: Sequence[Atom]) -> Atom:
+    """Of the largest number: what is added to it and taken away again is rounded by its last digit."""
+    largest: Atom = const(0.0, DType.f64)
+    for a in found:
+        if not (a.type.dtype.is_float or a.type.dtype.is_complex):
+            continue
+        size = call_numpy(ctx, "abs", [value_of(ctx, a)])
+        if isinstance(size, Array):
+            size = call_numpy(ctx, "max", [call_numpy(ctx, "append", [size, weak(0.0)])])  # it may be empty
+        assert isinstance(size, Scalar)
+        largest = apply(ctx, "max", largest, convert(ctx, size.atom, DType.f64))
+    return largest
 
 
 # -- what stands in the way

@@ -6,10 +6,12 @@ the call comes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import combinations
+from math import gcd
 
 from tapeless.frontend.data import atoms
+from tapeless.frontend.data.indexing import base_dims
 from tapeless.frontend.data.leaves import leaves_of
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.handlers import operator
@@ -25,16 +27,16 @@ TRUE = Const(True, DType.bool)
 def _distinct(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     names, constants, *values = args
     assert isinstance(names, Sequence_) and isinstance(constants, Sequence_)
-    texts = [str(n.value) for n in (*names.items, *constants.items) if isinstance(n, Static)]
-    keep_apart(ctx, texts, len(names.items), values)
+    changed, others = ([str(n.value) for n in x.items if isinstance(n, Static)] for x in (names, constants))
+    keep_apart(ctx, [*changed, *others], changed, values)
     return Static(None)
 
 
-def keep_apart(ctx: Context, names: Sequence[str], count: int, values: Sequence[Value]) -> None:
-    """The first `count` of them are changed."""
+def keep_apart(ctx: Context, names: Sequence[str], changed: Container[str], values: Sequence[Value]) -> None:
+    """Of these names, some are `changed`."""
     arrays = [
-        (name, leaf, k < count)
-        for k, (name, value) in enumerate(zip(names, values, strict=True))
+        (name, leaf, name in changed)
+        for name, value in zip(names, values, strict=True)
         for leaf in leaves_of(value)
         if isinstance(leaf, Array)
     ]
@@ -45,18 +47,20 @@ def keep_apart(ctx: Context, names: Sequence[str], count: int, values: Sequence[
 
 def _compare(ctx: Context, one: str, other: str, a: Array, b: Array) -> None:
     """Two views of one array: the first steps in which they differ decide."""
-    steps, others = list(a.view), list(b.view)
-    while steps and others and steps[0] == others[0]:
-        steps, others = steps[1:], others[1:]
+    if one == other:
+        one, other = f"a part of {one}", f"another part of {one}"
+    common = 0
+    while common < min(len(a.view), len(b.view)) and a.view[common] == b.view[common]:
+        common += 1
+    steps, others = a.view[common:], b.view[common:]
     if not steps and not others:
         _refuse(
             ctx, f"'{one}' and '{other}' are the same array" if one != other else f"two arrays of '{one}' are the same"
         )
     match (steps, others):
-        case ([Strided(axes=here), *_], [Strided(axes=there), *_]):
-            shape = ctx.state.cells[a.cell].type.shape
+        case ((Strided(axes=here), *_), (Strided(axes=there), *_)):
             meet: Atom = TRUE
-            for x, y, n in zip(here, there, shape if len(shape) == len(here) else [None] * len(here), strict=True):
+            for x, y, n in zip(here, there, base_dims(ctx, a, a.view[:common]), strict=True):
                 meet = atoms.logical_and(ctx, meet, _meet(ctx, x, y, n))
             if meet == TRUE:
                 _refuse(ctx, f"'{one}' and '{other}' share memory")
@@ -70,30 +74,30 @@ def _refuse(ctx: Context, reason: str) -> None:
     ctx.not_invertible("TP402", reason, hint="pass a copy (.copy()).")
 
 
-def _meet(ctx: Context, a: Axis, b: Axis, n: Dim | None) -> Atom:
+def _meet(ctx: Context, a: Axis, b: Axis, n: Dim) -> Atom:
     """Whether two subscripts have a position in common, as far as that can be told: otherwise they have."""
     (low, high, first, step), (low2, high2, first2, step2) = _extent(ctx, a, n), _extent(ctx, b, n)
     over = atoms.logical_and(ctx, atoms.apply(ctx, "lt", low, high2), atoms.apply(ctx, "lt", low2, high))
-    apart = {abs(s) for s in (step, step2) if s}
-    if None in (step, step2) or len(apart) != 1 or apart == {1}:
+    if isinstance(step, Const) and isinstance(step2, Const):
+        step = step2 = i64(gcd(int(step.value.real), int(step2.value.real)))
+    if step != step2 or step in (i64(0), i64(1)):
         return over
-    far = atoms.apply(ctx, "mod", atoms.apply(ctx, "sub", first, first2), i64(apart.pop()))
+    far = atoms.apply(ctx, "mod", atoms.apply(ctx, "sub", first, first2), step)
     return atoms.logical_and(ctx, over, atoms.apply(ctx, "eq", far, i64(0)))
 
 
-def _extent(ctx: Context, axis: Axis, n: Dim | None) -> tuple[Atom, Atom, Atom, int | None]:
-    """From where to where, the first position, and the distance of positions: 0 for a single one, None if not known."""
+def _extent(ctx: Context, axis: Axis, n: Dim) -> tuple[Atom, Atom, Atom, Atom]:
+    """From where to where, the first position, and the distance of positions, 0 for a single one."""
     if isinstance(axis, At):
         at = axis.index
-        if axis.wrap and n is not None and not (isinstance(at, Const) and at.value.real >= 0):
+        if axis.wrap and not (isinstance(at, Const) and at.value.real >= 0):
             behind = atoms.apply(ctx, "add", at, ctx.size_atom(n))
             at = atoms.select(ctx, atoms.apply(ctx, "lt", at, i64(0)), behind, at)
-        return at, atoms.apply(ctx, "add", at, i64(1)), at, 0
+        return at, atoms.apply(ctx, "add", at, i64(1)), at, i64(0)
     length = ctx.size_atom(axis.length)
     steps = atoms.apply(ctx, "mul", atoms.apply(ctx, "sub", length, i64(1)), axis.step)
     last = atoms.apply(ctx, "add", axis.start, steps)
     low, high = atoms.apply(ctx, "min", axis.start, last), atoms.apply(ctx, "max", axis.start, last)
     high = atoms.apply(ctx, "add", high, i64(1))
     empty = atoms.apply(ctx, "eq", length, i64(0))
-    step = int(axis.step.value.real) if isinstance(axis.step, Const) else None
-    return low, atoms.select(ctx, empty, low, high), axis.start, step
+    return low, atoms.select(ctx, empty, i64(0), high), axis.start, axis.step

@@ -86,7 +86,7 @@ class _Rule:
         ctx = self.ctx
         names = (*self.function.state, *keywords)
         if len(names) == len(args) + len(keywords):  # if not, the call says so
-            keep_apart(ctx, names, len(args), [*args, *keywords.values()])
+            keep_apart(ctx, names, self.function.changed, [*args, *keywords.values()])
         parts = {"function": self.forward, "fwd": self.both, "bwd": self.backward, "inverse": self.inverse}
         rules = Rules(
             self.function,

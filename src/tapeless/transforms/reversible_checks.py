@@ -32,6 +32,7 @@ from tapeless.reversible.dialect.support import (
 )
 
 ERROR = "InvertibilityError"
+LAST_DIGITS = {True: 2.0**-48, False: 2.0**-19}  # some of them, of double and single precision
 
 
 @operator("reversible.fresh")
@@ -96,10 +97,14 @@ def _clean(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value
     return Static(None)
 
 
-def compare(ctx: Context, now: Scalar | Array, first: Scalar | Array, limit: float, message: str) -> None:
+def compare(
+    ctx: Context, now: Scalar | Array, first: Scalar | Array, limit: float, message: str, size: Atom | None = None
+) -> None:
+    """`size`: of numbers on the way, whose last digits are lost."""
     dtype = now.type.dtype if isinstance(now, Array) else now.dtype
     exact = not (dtype.is_float or dtype.is_complex)
-    near = tolerance_for(limit, dtype.bytes // (2 if dtype.is_complex else 1))
+    real_bytes = dtype.bytes // (2 if dtype.is_complex else 1)
+    near = tolerance_for(limit, real_bytes)
 
     def good(x: Scalar, y: Scalar) -> Scalar:
         a, b = (s.atom for s in scalars.common(ctx, x, y))
@@ -107,7 +112,12 @@ def compare(ctx: Context, now: Scalar | Array, first: Scalar | Array, limit: flo
             return Scalar(atoms.apply(ctx, "eq", a, b), True)
         off = _size(ctx, atoms.apply(ctx, "sub", a, b))
         scale = atoms.apply(ctx, "max", _size(ctx, b), const(1.0, DType.f64))
-        return Scalar(atoms.apply(ctx, "le", off, atoms.apply(ctx, "mul", scale, const(near, DType.f64))), True)
+        bound = atoms.apply(ctx, "mul", scale, const(near, DType.f64))
+        if size is not None:
+            digit = LAST_DIGITS[real_bytes >= 8]
+            bound = atoms.apply(ctx, "add", bound, atoms.apply(ctx, "mul", size, const(digit, DType.f64)))
+        good = atoms.apply(ctx, "le", off, bound)
+        return Scalar(atoms.logical_or(ctx, good, atoms.apply(ctx, "eq", a, b)), True)
 
     _all(ctx, good, [now, first], message)
 
@@ -124,21 +134,26 @@ def _all(ctx: Context, good: Callable[..., Scalar], operands: Sequence[Scalar | 
         return
     found_all = elementwise(ctx, lambda *xs: good(*xs), operands)
     cond = truth_of(ctx, call_numpy(ctx, "all", [found_all]))
-    first = call_numpy(ctx, "argmin", [found_all])
+    first = _first_false(ctx, found_all)
     shown: list[Atom] = []
     for x in operands:
         value: Value = x
         if isinstance(x, Array):
             flat = call_method(ctx, settled(ctx, x), "flatten", [], {})
             size = call_numpy(ctx, "size", [flat])
-            last = scalars.binary(ctx, "Sub", size, weak(1))  # type: ignore[arg-type]
-            assert isinstance(flat, Array) and isinstance(first, Scalar)
-            place = atoms.apply(ctx, "min", first.atom, last.atom)
-            place = atoms.apply(ctx, "max", place, i64(0))
-            value = get_item(ctx, flat, Scalar(place))
+            padded = call_numpy(ctx, "append", [flat, weak(0)])  # it may be empty
+            assert isinstance(padded, Array) and isinstance(first, Scalar) and isinstance(size, Scalar)
+            value = get_item(ctx, padded, Scalar(atoms.apply(ctx, "min", first.atom, size.atom)))
         assert isinstance(value, Scalar)
         shown.append(value.atom)
     _check(ctx, cond, message, shown)
+
+
+def _first_false(ctx: Context, found: Value) -> Value:
+    """Its position: how many are true before it."""
+    assert isinstance(found, Array)
+    flat = call_method(ctx, settled(ctx, found), "flatten", [], {})
+    return call_numpy(ctx, "sum", [call_numpy(ctx, "cumprod", [flat])])
 
 
 def _check(ctx: Context, cond: Atom, message: str, shown: Sequence[Atom]) -> None:
@@ -176,13 +191,16 @@ def _nothing(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Val
 
 @operator("reversible.undoable")
 def _undoable(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
-    name, value, scales = args
-    if isinstance(value, Array) or (isinstance(value, Scalar) and (not value.weak or scales == weak(True))):
-        kind = (value.type if isinstance(value, Array) else value.atom.type).dtype
-        if kind is DType.bool or (kind.is_int and scales == weak(True)):
-            assert isinstance(name, Static)
-            reason = (NO_SCALING if scales == weak(True) else NO_ADDING).format(name=name.value, kind=type_text(value))
-            ctx.not_invertible("TP401", reason)
+    name, target, value, scales = args
+    numbers = [v for v in (target, value) if isinstance(v, (Scalar, Array))]
+    kinds = {(v.type if isinstance(v, Array) else v.atom.type).dtype for v in numbers}
+    product = scales == weak(True)
+    whole = len(numbers) == 2 and all(kind.is_int or kind is DType.bool for kind in kinds)
+    truth = kinds == {DType.bool} and not (isinstance(target, Scalar) and target.weak)
+    if whole and (product or truth):
+        assert isinstance(name, Static)
+        reason = (NO_SCALING if product else NO_ADDING).format(name=name.value, kind=type_text(target))
+        ctx.not_invertible("TP401", reason)
     return Static(None)
 
 
@@ -210,9 +228,9 @@ def _apart(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value
     one, other, shape, here, there, or_same = args
     assert isinstance(one, Static) and isinstance(other, Static)
     assert isinstance(shape, Sequence_) and isinstance(here, Sequence_) and isinstance(there, Sequence_)
-    if or_same == weak(True) and len(here.items) == len(there.items) == len(shape.items):
+    if or_same == weak(True) and len(here.items) == len(there.items):
         if all(isinstance(i, Scalar) for i in (*here.items, *there.items)):
-            return Static(None)  # a cell may meet itself
+            return Static(None)  # a cell or a row may meet itself
     message = SHARED.format(one=one.value, other=other.value)
     meet: Atom = Const(True, DType.bool)
     shown: Atom | None = None

@@ -164,7 +164,7 @@ def _basic(ctx: Context, array: Array, items: Sequence[Item]) -> Array:
     rest = array.view[:-1] if below else array.view
     if below is None:
         below = Strided(tuple(full_axes(array.type.shape)), tuple(range(array.type.rank)))
-    base_dims = _base_dims(ctx, array, rest)
+    lengths = base_dims(ctx, array, rest)
     axes: list[Axis | None] = list(below.axes)
     ranges = [p for p, a in enumerate(below.axes) if isinstance(a, Range)]
     places: list[int | None] = []  # for each axis of the result: the position in `axes`, or None
@@ -184,7 +184,7 @@ def _basic(ctx: Context, array: Array, items: Sequence[Item]) -> Array:
             outer = axes[place]
             assert isinstance(outer, Range)
             if isinstance(item, Scalar):
-                axes[place] = position_of(ctx, outer, item, length, base_dims[place], k)
+                axes[place] = position_of(ctx, outer, item, length, lengths[place], k)
             else:
                 assert isinstance(item, SliceValue)
                 inner = slice_of(ctx, item, length)
@@ -198,7 +198,7 @@ def _basic(ctx: Context, array: Array, items: Sequence[Item]) -> Array:
     return Array(array.cell, Type(array.type.dtype, tuple(dims)), (*rest, Strided(tuple(final), order)))
 
 
-def _base_dims(ctx: Context, array: Array, rest: tuple[Step, ...]) -> tuple[Dim, ...]:
+def base_dims(ctx: Context, array: Array, rest: tuple[Step, ...]) -> tuple[Dim, ...]:
     """The shape that the last step of a view starts from: what the steps before it leave."""
     match rest:
         case ():

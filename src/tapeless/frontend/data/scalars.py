@@ -395,13 +395,23 @@ def to_index(ctx: Context, a: Scalar, what: str = "an index") -> Atom:
 
 
 def join(ctx: Context, a: Scalar, b: Scalar) -> tuple[DType, bool]:
-    """The type of a variable that two paths bind: one that holds both values, but a number of Python takes that of a
-    number of NumPy, as it does beside one.
+    """The type of a variable that two paths bind, which holds both values. One of a number of Python and a narrower one of
+    NumPy is a number of Python: beside an array it takes its type, as either would.
     """
     if a.dtype is b.dtype:
         return a.dtype, a.weak and b.weak
     if a.weak != b.weak and a.dtype is not DType.bool and b.dtype is not DType.bool:
         strong, soft = (b, a) if a.weak else (a, b)
-        return promote(strong.dtype, False, soft.dtype, True)[0], False
+        narrow, wide = (promote(strong.dtype, False, soft.dtype, is_weak)[0] for is_weak in (True, False))
+        if narrow is wide or (soft.static and _holds(narrow, soft.atom)):  # as `s = 0.0` before a loop over float32
+            return narrow, False
+        return wide, True
     dtype, _ = promote(a.dtype, False, b.dtype, False)
     return dtype, a.weak and b.weak
+
+
+def _holds(dtype: DType, atom: Atom) -> bool:
+    """Whether a type has the constant. One of a float is rounded, as beside an array."""
+    if not isinstance(atom, Const) or not dtype.is_int:
+        return True
+    return dtype.lowest <= atom.value.real <= dtype.highest

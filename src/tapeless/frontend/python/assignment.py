@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from copy import copy
 from typing import NoReturn
 
 from tapeless.frontend.data import atoms, scalars
@@ -13,7 +12,6 @@ from tapeless.frontend.data.index_arrays import masked_update
 from tapeless.frontend.data.indexing import get_item, is_mask, row_view, set_item
 from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.data.leaves import leaves_of, number_of, rebuilt
-from tapeless.frontend.data.nans import expect_numbers
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.python.flow import Flow, flow
 from tapeless.frontend.python.list_methods import change_in_place, delete_entry, get_entry, is_changeable, set_entry
@@ -146,15 +144,6 @@ def unpack(ctx: Context, value: Value, count: int) -> list[Value]:
 
 @statement(ast.AugAssign)
 def augmented(ctx: Context, s: ast.AugAssign) -> None:
-    _augment(ctx, s)
-    if ctx.options.debug_nans:
-        now = copy(s.target)
-        now.ctx = ast.Load()
-        with ctx.at(s.target):
-            expect_numbers(ctx, s, evaluate(ctx, now))
-
-
-def _augment(ctx: Context, s: ast.AugAssign) -> None:
     name = type(s.op).__name__
     match s.target:
         case ast.Name(id=target):

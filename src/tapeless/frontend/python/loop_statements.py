@@ -250,7 +250,11 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
         if _left_early(s):
             ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")
         with ctx.showing_nothing():
-            run_plain_for(ctx, s, iterable, Hints(parallel=True))
+            ctx.in_parallel += 1
+            try:
+                run_plain_for(ctx, s, iterable, Hints(parallel=True))
+            finally:
+                ctx.in_parallel -= 1
         return _after_loop(ctx, s, False, None)
     if isinstance(iterable, Sequence_) and iterable.kind in ("tuple", "list", "namedtuple"):
         return _over_items(ctx, s, iterable.items, hints, iterable)

@@ -172,6 +172,7 @@ class Context:
     copied: int = 0  # statements of what was compiled again: Note [Copies]
     copying: int | None = None  # how many statements there were when the open copy began
     inside_prelude: int = 0
+    in_parallel: int = 0  # loops of tp.prange around
     transforms: int = 0  # derivatives that are being taken of what is traced now
     unseen: bool = False  # loops do not show how far they are: one around them does, or elements come in no order
     rules: list[Any] = field(default_factory=list)  # of functions with derivatives of their own, being traced

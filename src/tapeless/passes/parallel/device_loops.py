@@ -1,7 +1,9 @@
 """Loops that people wrote in order, and that need none: for targets on which one thread is slow.
 
 Takes and gives a verified function; looks at outer loops first. A loop whose iterations are proved independent becomes a
-sweep (`parallelise`), one whose carried numbers are linear becomes a scan and a sweep (`recurrences`). All others stay.
+sweep (`parallelise`), one whose carried numbers are linear becomes a scan and a sweep (`recurrences`). All others stay,
+and so do those that are there because powers of their factors may be out of range (Note [Out of range] in
+passes/coarsen/closed_loops.py).
 Inside of a sweep that may be all that a thread does, so only loops go there that cost it nothing as a sweep: those that
 fill arrays or add to those around.
 """
@@ -32,7 +34,7 @@ def _stm(stm: Stm) -> Sequence[Stm]:
             return (in_regions(stm, _inside),)
         case Hist() | Scatter():
             return (stm,)
-        case For(bound=bound) if not _makes_few(bound):
+        case For(bound=bound, hints=hints) if not _makes_few(bound) and not hints.few:
             found = _at_once(stm) or by_scan(stm)
             if found:
                 return found

@@ -52,7 +52,7 @@ def plain_function(function: Reversible, checks: bool, tolerance: float) -> ast.
     names = {*function.state, *function.constants}
     writer = Writer(checks, tolerance, names)
     arrays = sorted({root_of(t) or "" for t in changed_in(function.body)} & set(function.state))
-    body = writer.distinct(function) if arrays else []
+    body = writer.distinct(function, arrays) if arrays else []
     body += writer.block(function.body)
     state: ast.expr = ast.Tuple([load(n) for n in function.state], ast.Load())
     return defined(function.node, function.node.name, function.node.args, [*body, ast.Return(state)])
@@ -101,10 +101,11 @@ class Writer:
     def test(self, name: str, *args: ast.expr) -> Statements:
         return [ast.Expr(helper(name, *args))] if self.checks else []
 
-    def distinct(self, function: Reversible) -> Statements:
-        state, constants = (_tuple(*map(ast.Constant, names)) for names in (function.state, function.constants))
-        values = map(load, (*function.state, *function.constants))
-        return [placed(ast.Expr(helper("distinct", state, constants, *values)), function.node)]
+    def distinct(self, function: Reversible, changed: Sequence[str]) -> Statements:
+        others = [n for n in (*function.state, *function.constants) if n not in changed]
+        names = [_tuple(*map(ast.Constant, part)) for part in (changed, others)]
+        values = map(load, (*changed, *others))
+        return [placed(ast.Expr(helper("distinct", *names, *values)), function.node)]
 
     def step(self, step: Step) -> Statements:
         if self.trail is not None:
@@ -162,7 +163,8 @@ class Writer:
         scales = step.op in (ast.Mult, ast.Div)
         if step.op is not ast.BitXor:
             text = ast.Constant(ast.unparse(step.target))
-            tests.append(ast.Expr(helper("undoable", text, as_load(step.target), ast.Constant(scales))))
+            given = (text, as_load(step.target), step.value, ast.Constant(step.op is ast.Mult))
+            tests.append(ast.Expr(helper("undoable", *given)))
         if scales:
             tests += self.test("factor", step.value)
         return [*tests, *self.changed(step.target, step.op(), step.value)]

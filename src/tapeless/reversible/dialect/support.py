@@ -92,13 +92,13 @@ def clean(name: str, now: Any, first: Any, tolerance: float) -> None:
 
 
 @_marked("undoable")
-def undoable(name: str, value: Any, scales: bool) -> None:
-    """What is added to, or multiplied: whole numbers and truth values lose something."""
-    if not isinstance(value, (bool, int, np.ndarray, np.generic)):
+def undoable(name: str, target: Any, value: Any, scales: bool) -> None:
+    """What is added to, or multiplied: products of whole numbers and sums of truth values lose something."""
+    if not all(isinstance(x, (bool, int, np.ndarray, np.generic)) for x in (target, value)):
         return
-    kind = np.asarray(value).dtype.kind
-    if (scales and kind in "biu") or (kind == "b" and not isinstance(value, bool)):
-        text = (NO_SCALING if scales else NO_ADDING).format(name=name, kind=np.asarray(value).dtype.name)
+    kinds = {np.asarray(x).dtype.kind for x in (target, value)}
+    if (scales and kinds <= set("biu")) or (kinds == {"b"} and not isinstance(target, bool)):
+        text = (NO_SCALING if scales else NO_ADDING).format(name=name, kind=np.asarray(target).dtype.name)
         frame = sys._getframe(1)
         raise InvertibilityError(text, code="TP401", file=frame.f_code.co_filename, line=frame.f_lineno)
 
@@ -114,10 +114,10 @@ def factor(value: Any) -> None:
 
 @_marked("apart")
 def apart(one: str, other: str, size: Any, here: Any, there: Any, or_same: bool) -> None:
-    """Two subscripts of one array, which must not meet. Tuples of integers and, for slices, tuples. `or_same`: a cell may
-    meet itself.
+    """Two subscripts of one array, which must not meet. Tuples of integers and, for slices, tuples. `or_same`: a cell or a
+    row may meet itself.
     """
-    cells = or_same and len(here) == len(there) == len(size) and all(map(_is_index, (*here, *there)))
+    cells = or_same and len(here) == len(there) and all(map(_is_index, (*here, *there)))
     if not cells and _meet(size, here, there):
         _fail(SHARED.format(one=one, other=other), there)
 
