@@ -962,7 +962,7 @@ LEFT_OUT = {
         "np.can_cast", "np.dtype", "np.finfo", "np.iinfo", "np.issubdtype", "np.promote_types", "np.result_type",
     ),
     "of functions, texts and lists: tests/language/test_more_python.py": (
-        "filter", "format", "functools.partial", "functools.reduce", "map", "operator.attrgetter", "operator.itemgetter",
+        "dataclasses.replace", "filter", "format", "functools.partial", "functools.reduce", "map", "operator.attrgetter", "operator.itemgetter",
         "repr", "sorted", "str",
     ),
     "of arrays alone: tests/prelude/test_diagonals.py": ("np.diagonal",),
