@@ -37,7 +37,6 @@ from tapeless.ir.core import (
     Apply,
     Axis,
     Body,
-    Check,
     For,
     Hist,
     If,
@@ -227,17 +226,7 @@ class Reverse:
         """For debug_nans: an adjoint that this line makes must be a number. Backwards, the first one that is not is
         the cause of all others.
         """
-        if value.type.shape:
-            assert isinstance(value, Var)
-
-            def element(_: Var, row: Var) -> tuple[Atom, ...]:
-                self._test(row)
-                return ()
-
-            self.b.map(value.type.shape[0], [value], element)
-        elif isinstance(value, Var):
-            good = self.emit("not", self.emit("isnan", value))
-            self.b.effect(Check(good, "FloatingPointError", "the adjoint of a value on this line is NaN"))
+        self.emit.expect_numbers(value, "the adjoint of a value on this line is NaN")
 
     def free(self, body: Body, params: Iterable[Var]) -> list[Var]:
         """The active variables of outside that a region uses."""

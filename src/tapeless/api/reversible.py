@@ -28,7 +28,6 @@ from tapeless.reversible.dialect.adjoint import adjoint_function, exchanged, lin
 from tapeless.reversible.dialect.inverse import inverse, undecided, why_undecided
 from tapeless.reversible.dialect.made import made
 from tapeless.reversible.dialect.parse import parse
-from tapeless.reversible.dialect.places import root_of
 from tapeless.reversible.dialect.plain import plain_function, trailed_function
 from tapeless.reversible.dialect.scope import Scope
 from tapeless.reversible.dialect.text import text_of
@@ -109,9 +108,9 @@ class Reversible:
         return self._parsed[1].state
 
     @functools.cached_property
-    def changed(self) -> frozenset[str]:
+    def changed(self) -> tuple[str, ...]:
         """The names of what it changes."""
-        return frozenset(root_of(target) or "" for target in tree.changed_in(self._parsed[1].body))
+        return self._parsed[1].changed
 
     @functools.cached_property
     def undecided(self) -> tree.If | tree.While | tree.Call | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapeless.ir.builder import Builder, full_axes
-from tapeless.ir.core import Apply, Axis, Body, Lambda, Reduction, Stm, Sweep
+from tapeless.ir.core import Apply, Axis, Body, Check, Lambda, Reduction, Stm, Sweep
 from tapeless.ir.quiet import unchecked
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, one_of, zero_of
@@ -39,6 +39,19 @@ class Emit:
         self.level: dict[Var, frozenset[int]] = {}  # results of rows: operands whose factors are finite
 
     # -- scalars
+
+    def expect_numbers(self, value: Atom, message: str) -> None:
+        """Raises where an element is NaN."""
+        if value.type.shape:
+            assert isinstance(value, Var)
+
+            def element(_: Var, row: Var) -> tuple[Atom, ...]:
+                self.expect_numbers(row, message)
+                return ()
+
+            self.b.map(value.type.shape[0], [value], element)
+        elif (good := self("not", self("isnan", value))) != Const(True, DType.bool):
+            self.b.effect(Check(good, "FloatingPointError", message))
 
     def __call__(self, op: str, *args: Atom | float, dtype: DType | None = None, label: str = "t") -> Atom:
         """A row of the ops table; Python numbers take the type of the other operands."""

@@ -71,6 +71,7 @@ class Pass:
     about: frozenset[Kind] | None = None
     otherwise: Pass | None = None
     reports: bool = False  # what it did
+    coarsens: bool = False  # without telling: `coarsen=False` leaves it out, like those that do tell
     settles: bool = False
 
 
@@ -131,7 +132,7 @@ CHECKS = Pass("ranges", eliminate_checks, about=DECIDED, settles=True)
 NO_CHECKS = Pass("unchecked", partial(eliminate_checks, unsafe=True), about=DECIDED)
 COMPARISONS = Pass("intervals", settle_comparisons, about=SETTLED)
 CLOSED_LOOPS = Pass("closed loops", close_loops, about=frozenset({For}), reports=True)
-STABLE_LOGS = Pass("stable logs", stable_logs, about=frozenset({"log", "log1p"}), reports=True)
+STABLE_LOGS = Pass("stable logs", stable_logs, about=frozenset({"log", "log1p"}), coarsens=True)
 DATA_SUMS = Followed(
     Pass("data sums", sum_data_first, about=frozenset({For}), reports=True), (TIDY, CLOSED_LOOPS, TIDY)
 )
@@ -229,7 +230,7 @@ class Pipeline:
         return function
 
     def _pass(self, step: Pass, program: Function) -> Function:
-        if self.target not in step.targets or (step.reports and not self.coarsen):
+        if self.target not in step.targets or ((step.reports or step.coarsens) and not self.coarsen):
             return program
         calls = program.calls if step.whole else tuple(self._one(step, f) for f in program.calls)
         new = self._one(step, program)

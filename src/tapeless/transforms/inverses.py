@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tapeless.ad.transform import prepared
-from tapeless.frontend.data.arrays import as_numeric, read, write
+from tapeless.frontend.data.arrays import as_numeric, write
 from tapeless.frontend.data.atoms import apply, convert
-from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, type_of, value_of
+from tapeless.frontend.data.leaves import atom_of, leaves_of, own, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy, call_value, operator
 from tapeless.frontend.state.values import Array, Builtin, Cell, Scalar, Static, Value, weak
@@ -110,21 +110,22 @@ class _Inversion:
 
     def _there_and_back(self, found: Sequence[Atom], wanted: Sequence[Atom], in_place: bool) -> None:
         """Note [There and back]"""
-        ctx, atoms, own = self.ctx, iter(found), list[Value]()
+        ctx, atoms, given = self.ctx, iter(found), list[Value]()
 
         def with_found(leaf: Value) -> Value:
             if type_of(leaf) is None:
                 return leaf
-            own.append(value_of(ctx, next(atoms), isinstance(leaf, Scalar) and leaf.weak))
-            return own[-1]
+            given.append(value_of(ctx, next(atoms), isinstance(leaf, Scalar) and leaf.weak))
+            return given[-1]
 
         values = [rebuilt(a, [with_found(leaf) for leaf in leaves_of(a)]) for a in self.args]
-        named = {k: rebuilt(v, [_own(ctx, leaf) for leaf in leaves_of(v)]) for k, v in self.keywords.items()}
+        named = {k: own(ctx, v) for k, v in self.keywords.items()}
         result = call_value(ctx, self.function, values, named)
-        ends = own if in_place else [v for v in leaves_of(result) if isinstance(v, (Scalar, Array))]
-        for now, first in zip(ends, wanted, strict=False):
+        ends = given if in_place else [v for v in leaves_of(result) if isinstance(v, (Scalar, Array))]
+        size = _size_of(ctx, found)
+        for now, first in zip(ends, wanted, strict=True):
             pair = [as_numeric(ctx, v, "tp.inverse") for v in (now, value_of(ctx, first))]
-            compare(ctx, pair[0], pair[1], TOLERANCE, NOT_BACK, _size_of(ctx, found))
+            compare(ctx, pair[0], pair[1], TOLERANCE, NOT_BACK, size)
 
     def _content(self, k: int) -> Atom:
         cell = self.cells[k]
@@ -164,11 +165,6 @@ class _Inversion:
             if isinstance(leaf, Array):
                 write(self.ctx, leaf, value)
         return Static(None)
-
-
-def _own(ctx: Context, leaf: Value) -> Value:
-    """What may be written and nobody sees."""
-    return ctx.new_cell(read(ctx, leaf), leaf.cell.name) if isinstance(leaf, Array) else leaf
 
 
 def _size_of(ctx: Context, found: Sequence[Atom]) -> Atom:

@@ -18,7 +18,6 @@ from tapeless.frontend.state.handlers import operator
 from tapeless.frontend.state.values import Array, Sequence_, Static, Strided, Value
 from tapeless.ir.core import At, Axis
 from tapeless.ir.types import Atom, Const, Dim, DType, i64
-from tapeless.reversible.dialect.support import OVERLAP
 
 TRUE = Const(True, DType.bool)
 
@@ -47,27 +46,24 @@ def keep_apart(ctx: Context, names: Sequence[str], changed: Container[str], valu
 
 def _compare(ctx: Context, one: str, other: str, a: Array, b: Array) -> None:
     """Two views of one array: the first steps in which they differ decide."""
-    if one == other:
-        one, other = f"a part of {one}", f"another part of {one}"
+    both = f"'{one}' and '{other}'" if one != other else f"two arrays of '{one}'"
     common = 0
     while common < min(len(a.view), len(b.view)) and a.view[common] == b.view[common]:
         common += 1
     steps, others = a.view[common:], b.view[common:]
     if not steps and not others:
-        _refuse(
-            ctx, f"'{one}' and '{other}' are the same array" if one != other else f"two arrays of '{one}' are the same"
-        )
+        _refuse(ctx, f"{both} are the same array")
     match (steps, others):
         case ((Strided(axes=here), *_), (Strided(axes=there), *_)):
             meet: Atom = TRUE
             for x, y, n in zip(here, there, base_dims(ctx, a, a.view[:common]), strict=True):
                 meet = atoms.logical_and(ctx, meet, _meet(ctx, x, y, n))
             if meet == TRUE:
-                _refuse(ctx, f"'{one}' and '{other}' share memory")
-            message = OVERLAP.format(one=one, other=other)
-            ctx.check(atoms.logical_not(ctx, meet), "InvertibilityError", message)
+                _refuse(ctx, f"{both} share memory")
+            reason = f"{both} are parts of one array, and share memory"
+            ctx.check(atoms.logical_not(ctx, meet), "InvertibilityError", reason)
         case _:
-            _refuse(ctx, f"'{one}' and '{other}' are parts of one array")
+            _refuse(ctx, f"{both} are parts of one array")
 
 
 def _refuse(ctx: Context, reason: str) -> None:

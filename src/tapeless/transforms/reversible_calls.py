@@ -14,7 +14,7 @@ from typing import Any
 
 from tapeless.ad.recovery.drift import TOLERANCE, compare_inputs
 from tapeless.frontend.data.arrays import as_numeric, broadcast_to, write
-from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, rebuilt, tangents_like, type_of, value_of
+from tapeless.frontend.data.leaves import atom_of, leaves_of, number_of, own, rebuilt, tangents_like, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value, operator
 from tapeless.frontend.state.surroundings import from_python
@@ -117,7 +117,7 @@ class _Rule:
         """A form of the function, on arrays of its own."""
         ctx, given = self.ctx, args[self.count :]
         with _reversing(ctx):
-            state = [_own(ctx, a) for a in args[: self.count]]
+            state = [own(ctx, a) for a in args[: self.count]]
             return call_value(
                 ctx, _form(ctx, self.function, *form), state, dict(zip(self.keywords, given, strict=True))
             )
@@ -138,7 +138,7 @@ class _Rule:
         else:
             end = self.forward(ctx, args, {})  # type: ignore[assignment]
         start = Sequence_(tuple(args))
-        return Sequence_((end, Sequence_((start, rebuilt(end, [_seen(ctx, v) for v in leaves_of(end)]), trail))))
+        return Sequence_((end, Sequence_((start, own(ctx, end), trail))))
 
     def backward(self, ctx: Context, args: list[Value], _: dict[str, Value]) -> Value:
         ends, adjoints = args
@@ -173,17 +173,6 @@ def _zero_unless(argument: Value, adjoint: Value) -> Value:
     return adjoint if any(_moves(leaf) for leaf in leaves_of(argument)) else NONE
 
 
-def _own(ctx: Context, value: Value) -> Value:
-    """With arrays that may be written."""
-    return rebuilt(value, [_seen(ctx, leaf) for leaf in leaves_of(value)])
-
-
-def _seen(ctx: Context, leaf: Value) -> Value:
-    if not isinstance(leaf, Array):
-        return leaf
-    return ctx.new_cell(atom_of(ctx, leaf), leaf.cell.name)  # type: ignore[arg-type]
-
-
 def _moves(leaf: Value) -> bool:
     type = type_of(leaf)
     return type is not None and differentiable(type)
@@ -214,10 +203,10 @@ def back(
     active = function.active([n for n, v in zip(names, values, strict=True) if any(map(_moves, leaves_of(v)))])
     seeds = dict(zip(function.state, adjoints, strict=True))
     given = [_start(ctx, v, seeds.get(n, NONE)) for n, v in zip(names, values, strict=True) if n in active]
-    trails = [_own(ctx, part) for part in trail.items] if isinstance(trail, Sequence_) else []
+    trails = [own(ctx, part) for part in trail.items] if isinstance(trail, Sequence_) else []
     form = _adjoint_form(ctx, function, active, bool(trails))
     with _reversing(ctx):
-        result = call_value(ctx, form, [*(_own(ctx, v) for v in end), *given, *trails], keywords)
+        result = call_value(ctx, form, [*(own(ctx, v) for v in end), *given, *trails], keywords)
     assert isinstance(result, Sequence_)
     found = list(result.items)
     rest = Sequence_(tuple(found[-len(trails) :])) if trails else None
@@ -230,7 +219,7 @@ def _start(ctx: Context, value: Value, adjoint: Value) -> Value:
     """The adjoint that a name goes back with."""
     if isinstance(value, Scalar) and not _moves(value):
         return weak(0)
-    return _zeros_of(ctx, value) if adjoint == NONE else _own(ctx, adjoint)
+    return _zeros_of(ctx, value) if adjoint == NONE else own(ctx, adjoint)
 
 
 @operator("reversible.back")

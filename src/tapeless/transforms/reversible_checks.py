@@ -32,7 +32,7 @@ from tapeless.reversible.dialect.support import (
 )
 
 ERROR = "InvertibilityError"
-LAST_DIGITS = {True: 2.0**-48, False: 2.0**-19}  # some of them, of double and single precision
+LAST_DIGITS = {8: 2.0**-48, 4: 2.0**-19}  # what some of them are worth, by the bytes of a number
 
 
 @operator("reversible.fresh")
@@ -114,7 +114,7 @@ def compare(
         scale = atoms.apply(ctx, "max", _size(ctx, b), const(1.0, DType.f64))
         bound = atoms.apply(ctx, "mul", scale, const(near, DType.f64))
         if size is not None:
-            digit = LAST_DIGITS[real_bytes >= 8]
+            digit = LAST_DIGITS[real_bytes]
             bound = atoms.apply(ctx, "add", bound, atoms.apply(ctx, "mul", size, const(digit, DType.f64)))
         good = atoms.apply(ctx, "le", off, bound)
         return Scalar(atoms.logical_or(ctx, good, atoms.apply(ctx, "eq", a, b)), True)

@@ -88,6 +88,15 @@ def atom_of(ctx: Context, value: Scalar | Array) -> Atom:
     return value.atom if isinstance(value, Scalar) else read(ctx, value)
 
 
+def own(ctx: Context, value: Value) -> Value:
+    """With arrays that may be written, and that nobody else sees."""
+    leaves = [
+        ctx.new_cell(atom_of(ctx, leaf), leaf.cell.name) if isinstance(leaf, Array) else leaf  # type: ignore[arg-type]
+        for leaf in leaves_of(value)
+    ]
+    return rebuilt(value, leaves)
+
+
 def value_of(ctx: Context, atom: Atom, weak: bool = False) -> Value:
     if atom.type.shape:
         assert isinstance(atom, Var)

@@ -17,8 +17,9 @@ around, and is refused.
 
 Note [The first iteration]
 After `s = 0` and `s = s + row` in a loop, `s` is a number in the first iteration and an array in all others. So the first
-one comes before the loop, which has the others; or two, if what one makes an array makes another one in the next. Without
-them `s` would be a number afterwards: that is an error when it happens, since a name has one type.
+one comes before the loop, which has the others. Two come before it where the array that one name becomes makes an array of
+another name an iteration later. Without them `s` would be a number afterwards: that is an error when it happens, since a
+name has one type.
 """
 
 from __future__ import annotations

@@ -106,11 +106,6 @@ def _lengths(axes: tuple[Axis, ...]) -> tuple[Dim, ...]:
 
 def settle(axes: tuple[Axis, ...], type: Type) -> tuple[Axis, ...]:
     """Constant positions that are inside need no tests; the same tuple if there are none."""
-    for axis in axes:
-        if isinstance(axis, At) and (axis.wrap or axis.check):
-            break
-    else:
-        return axes
     settled = [_settle(a, d) for a, d in zip(axes, type.shape, strict=True)]
     return axes if all(map(is_, settled, axes)) else tuple(settled)
 

@@ -8,31 +8,28 @@ otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tapeless.ir.core import Apply, Body, Exp, Function, Stm
-from tapeless.ir.segments import Segment
 from tapeless.ir.types import Atom, Const, Var, const
 from tapeless.ir.walk import in_regions, map_function, with_stms
 from tapeless.passes.analysis.facts import used_once
 from tapeless.passes.coarsen.decisions import deciding
 
 
-def stable_logs(function: Function, report: Callable[[Segment], None] | None = None) -> Function:
+def stable_logs(function: Function) -> Function:
     decided = deciding(function.body)
     return map_function(function, lambda body: _body(body, decided))
 
 
 def _body(body: Body, decided: set[Var]) -> Body:
     once = used_once(body) if any(_is_log(s) for s in body.stms) else frozenset()
-    defs: dict[Var, Exp] = {}
+    defs: dict[Var, Exp] = {}  # of what has no other use
     stms: list[Stm] = []
     for stm in body.stms:
         new = in_regions(stm, lambda inner: _body(inner, decided))
         if _is_log(stm) and stm.vars[0] not in decided:
-            made = _made_of(stm.exp, {v: e for v, e in defs.items() if v in once})  # type: ignore[arg-type]
+            made = _made_of(stm.exp, defs)  # type: ignore[arg-type]
             new = stm if made is None else Stm(stm.vars, made, stm.span)
-        if isinstance(stm.exp, Apply):
+        if isinstance(stm.exp, Apply) and stm.vars[0] in once:
             defs[stm.vars[0]] = stm.exp
         stms.append(new)
     return with_stms(body, stms)

@@ -51,8 +51,7 @@ from tapeless.reversible.dialect.tree import (
 def plain_function(function: Reversible, checks: bool, tolerance: float) -> ast.FunctionDef:
     names = {*function.state, *function.constants}
     writer = Writer(checks, tolerance, names)
-    arrays = sorted({root_of(t) or "" for t in changed_in(function.body)} & set(function.state))
-    body = writer.distinct(function, arrays) if arrays else []
+    body = writer.distinct(function) if function.changed else []
     body += writer.block(function.body)
     state: ast.expr = ast.Tuple([load(n) for n in function.state], ast.Load())
     return defined(function.node, function.node.name, function.node.args, [*body, ast.Return(state)])
@@ -101,7 +100,8 @@ class Writer:
     def test(self, name: str, *args: ast.expr) -> Statements:
         return [ast.Expr(helper(name, *args))] if self.checks else []
 
-    def distinct(self, function: Reversible, changed: Sequence[str]) -> Statements:
+    def distinct(self, function: Reversible) -> Statements:
+        changed = function.changed
         others = [n for n in (*function.state, *function.constants) if n not in changed]
         names = [_tuple(*map(ast.Constant, part)) for part in (changed, others)]
         values = map(load, (*changed, *others))

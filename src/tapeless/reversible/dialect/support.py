@@ -28,7 +28,6 @@ OCCUPIED = "what is taken from a stack would overwrite {0}, and must find 0"
 ABSOLUTE = " (absolute values)"
 NO_SCALING = "'{name}' is {kind}: a product of integers does not come back, use a float"
 NO_ADDING = "'{name}' is {kind}: a sum of truth values does not come back, use ^="
-OVERLAP = "'{one}' and '{other}' are parts of one array, and share memory"
 SHARED = "'{one}' and '{other}' are the same cell: its index is {{0}}"
 
 

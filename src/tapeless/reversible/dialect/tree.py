@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tapeless.reversible.dialect.places import root_of
+
 
 @dataclass(frozen=True)
 class Update:
@@ -161,6 +163,12 @@ class Reversible:
     @property
     def constants(self) -> tuple[str, ...]:
         return tuple(a.arg for a in self.node.args.kwonlyargs)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Those of the state that it changes."""
+        roots = {root_of(target) for target in changed_in(self.body)}
+        return tuple(name for name in self.state if name in roots)
 
 
 def blocks_of(step: Step) -> tuple[Block, ...]:
