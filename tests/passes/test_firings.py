@@ -30,7 +30,7 @@ from tests.recovery.gallery import loop
 
 FEWEST = 3
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 
 def collection() -> Iterator[tuple[str, Any, Sequence[Any]]]:

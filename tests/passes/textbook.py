@@ -189,6 +189,20 @@ def line_by_descent(x, y, rate, steps):
     return slope, start
 
 
+def logistic_regression(w, x, y):
+    return np.mean(np.log(1.0 + np.exp(-y * (x @ w))))
+
+
+def soft_layer(x, w):
+    """A layer with the smooth form of max(0, t)."""
+    return np.sum(np.log(1.0 + np.exp(x @ w)))
+
+
+def two_modes(x, low, high):
+    """The log-likelihood of a mixture of two normal distributions."""
+    return np.sum(np.log(np.exp(-0.5 * (x - low) ** 2) + np.exp(-0.5 * (x - high) ** 2)))
+
+
 START, NEIGHBOUR = np.array([0, 2, 5, 6, 9]), np.array([1, 2, 0, 2, 3, 1, 0, 1, 2])  # rows of different lengths
 
 TEXTBOOK = (
@@ -212,5 +226,8 @@ TEXTBOOK = (
     (gram, (some(6, 3),)),
     (batched, (some(2, 3, 4), some(2, 4, 5))),
     (line_by_descent, (some(9), some(9), 0.1, 20)),
+    (tp.grad(logistic_regression).python, (some(4), some(9, 4), np.sign(some(9) - 0.5))),
+    (tp.grad(soft_layer, (0, 1)).python, (some(3, 4), some(4, 5))),
+    (tp.grad(two_modes, (1, 2)).python, (some(9), -1.0, 1.0)),
     (tp.grad(jacobi, (0, 1)).python, (some(4, 4) + 4.0 * np.eye(4), some(4), 3)),
 )

@@ -109,7 +109,7 @@ Result = TypeVar("Result")
 LOOPS = frozenset({For, While, Sweep, Hist, Scatter})
 SWEPT = frozenset({Sweep, Hist, Scatter, WithAcc})
 
-_SIMPLIFY = Pass("simplify", simplify)
+_SIMPLIFY = Pass("simplify", simplify, settles=True)
 _TIDYING = (
     _SIMPLIFY,
     Pass("cse", cse, settles=True),
@@ -119,8 +119,9 @@ _TIDYING = (
 )
 TIDY = Repeated("tidy", _TIDYING)
 
-# The last time, before lowering: see Note [Branches as selections] in `simplify`.
-_SELECT = Pass("simplify", partial(simplify, speculate=True), about=frozenset({If, "select"}), otherwise=_SIMPLIFY)
+# The last time, before lowering: see Note [Branches as selections] in `selections`.
+_SPECULATE = partial(simplify, speculate=True)
+_SELECT = Pass("simplify", _SPECULATE, about=frozenset({If, "select"}), otherwise=_SIMPLIFY, settles=True)
 TIDY_FINALLY = Repeated("tidy finally", (_SELECT, *_TIDYING[1:]))
 
 INLINE = Pass("inline", inline, CPU, whole=True)

@@ -27,11 +27,16 @@ _idle: list[_Tools] = []
 
 
 class _Tools:
-    """A target machine, which takes a millisecond to make and serves one thread at a time, and builders of passes."""
+    """Target machines, which take a millisecond to make and serve one thread at a time, and builders of passes."""
 
     def __init__(self) -> None:
-        self.machine = host.machine()
+        self.machines: dict[int, Any] = {}  # by their level
         self.builders: dict[tuple[int, bool, bool], Any] = {}
+
+    def machine(self, level: int = 3) -> Any:
+        if level not in self.machines:
+            self.machines[level] = host.machine(level)
+        return self.machines[level]
 
 
 @contextmanager
@@ -80,7 +85,7 @@ def optimize(module: Any, level: int = 3, machine: Any = None, vectorize: bool =
         return
     with _tools() as tools:
         if choice not in tools.builders:
-            tools.builders[choice] = _pass_builder(tools.machine, *choice)
+            tools.builders[choice] = _pass_builder(tools.machine(), *choice)
         _run(module, tools.builders[choice])
 
 
@@ -109,13 +114,11 @@ def with_polls(module: Any) -> Any:
 
 def to_object(module: Any, level: int = 3) -> bytes:
     """Level 0 takes the fast way to machine code too."""
-    if level == 0:
-        return unlocked.emit_object(host.machine(opt=0), module)
     with _tools() as tools:
-        return unlocked.emit_object(tools.machine, module)
+        return unlocked.emit_object(tools.machine(level), module)
 
 
 def to_asm(module: Any) -> str:
     with _tools() as tools:
-        text: str = tools.machine.emit_assembly(module)
+        text: str = tools.machine().emit_assembly(module)
     return text

@@ -46,15 +46,14 @@ def _parts(code: types.CodeType, places: bool) -> tuple[Any, ...]:
 
 
 def _constant(value: Any, places: bool) -> Any:
-    match value:
-        case types.CodeType():
-            return _parts(value, places)
-        case tuple():
-            return ("tuple", *(_constant(v, places) for v in value))
-        case frozenset():  # its order differs from process to process
-            return ("frozenset", *sorted(map(repr, value)))
-        case _:
-            return (type(value).__name__, repr(value))
+    kind = type(value)
+    if kind is types.CodeType:
+        return _parts(value, places)
+    if kind is tuple:
+        return ("tuple", *(_constant(v, places) for v in value))
+    if kind is frozenset:  # its order differs from process to process
+        return ("frozenset", *sorted(map(repr, value)))
+    return (kind.__name__, value)
 
 
 def made_from(function: types.FunctionType, tree: ast.Module, lines: Sequence[str], offset: int = 0) -> bool:

@@ -52,7 +52,7 @@ from tapeless.ir.core import (
 from tapeless.ir.effects import tests_or_prints
 from tapeless.ir.operands import operands, regions
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ir.walk import Substitution, free_in_lambda
+from tapeless.ir.walk import Substitution, all_stms, free_in_lambda, type_vars
 
 EQUAL_STMS = 16  # statements of branches that are compared
 
@@ -164,6 +164,17 @@ class Taken:
     def rows(self, lam: Lambda, arrays: Sequence[Var]) -> None:
         self.body(lam.body)
         self.hand_on(lam.params[1:], arrays)
+
+
+def sizes_in(body: Body) -> set[Var]:
+    """Variables that are sizes of arrays, or numbers of rows."""
+    found: set[Var] = set()
+    for stm in all_stms(body):
+        bound = (*stm.vars, *(p for region in regions(stm.exp) for p in region.params))
+        found.update(d for v in bound for d in type_vars(v.type))
+        if isinstance(stm.exp, (Sweep, Hist, Scatter)) and isinstance(stm.exp.width, Var):
+            found.add(stm.exp.width)
+    return found
 
 
 def used_once(body: Body) -> frozenset[Var]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from tapeless.ir.core import Apply, At, Stm
 from tapeless.ir.span import Span
-from tapeless.ir.types import I64, Atom, Dim, Var, dim_atom, i64
+from tapeless.ir.types import I64, Atom, Const, Dim, Var, dim_atom, i64
 from tapeless.passes.bounds.hoisted_tests import Group, Loop, Tests
 from tapeless.passes.bounds.numbers import Numbers
 from tapeless.symbolic.affine import Facts, Form
@@ -36,6 +36,8 @@ class IndexTests:
     def position(self, at: At, size: Dim, axis: int, span: Span, facts: Facts, out: list[Stm], loop: Loop | None) -> At:
         """Note [Wrapping]."""
         n = self.numbers.form(size)
+        if isinstance(at.index, Const) and 0 <= at.index.value.real < facts.minimum(n):
+            return At(at.index)
         exact, modular = self.numbers.form(at.index), self.numbers.modular_form(at.index)
         below = True
         for form in (exact, modular) if at.check and modular != exact else (exact,):

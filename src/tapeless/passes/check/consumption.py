@@ -185,7 +185,7 @@ class _Checker:
         owned = set(owned)
         stms: list[Stm] = []
         for k, stm in enumerate(body.stms):
-            if isinstance(stm.exp, Apply):
+            if isinstance(stm.exp, (Apply, Index)):  # which take nothing over
                 stms.append(stm)
                 continue
             exp = self.exp(stm, Later(last, k, live_out), owned, stms)

@@ -99,10 +99,12 @@ def all_is_used(function_body: Body) -> bool:
         for stm in body.stms:
             exp = stm.exp
             bound.update(stm.vars)
+            atoms = exp.args if isinstance(exp, Apply) else operands(exp)
+            for atom in atoms:
+                if type(atom) is Var:
+                    used.add(atom)
             if isinstance(exp, Apply):
-                used.update([a for a in exp.args if isinstance(a, Var)])
                 continue
-            used.update([a for a in operands(exp) if isinstance(a, Var)])
             for v in stm.vars:
                 if v.type.shape:
                     used.update([d for d in v.type.shape if isinstance(d, Var)])

@@ -2,13 +2,6 @@
 
 Takes and gives a verified function, in one walk in the order of execution. Relies on `algebra` for operations on
 scalars and on `views` for arrays; what this leaves unused is for `dce`. No rule duplicates a statement.
-
-Note [Branches as selections]
-A branch of a few operations is cheaper when both arms run and a `select` picks. Every row of the ops table is total, so
-the value is right, but reverse differentiation multiplies the partials of the arm not taken by zero, and a partial may
-be infinite. Before differentiation (`speculate=False`) only operations with bounded partials are therefore run
-unasked: sums, selections, conversions, and whatever has no derivative.
-For the same reason only the last time is a product with 0 taken for 0 without a look at it (`plain_guard`).
 """
 
 from __future__ import annotations
@@ -46,24 +39,22 @@ from tapeless.ir.core import (
     While,
     WithAcc,
 )
-from tapeless.ir.operands import operands, regions
+from tapeless.ir.operands import operands
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, DType, Var, i64
-from tapeless.ir.walk import all_stms, type_vars
-from tapeless.ops.table import TABLE
-from tapeless.passes.analysis.facts import equal_bodies, is_view, used_once
+from tapeless.passes.analysis.facts import equal_bodies, is_view, sizes_in, used_once
 from tapeless.passes.analysis.views import covers, settle, simplify_view
 from tapeless.passes.parallel.known_rows import known_rows
 from tapeless.passes.tidy.algebra import inner, plain_guard, simplify_apply
+from tapeless.passes.tidy.selections import may_run_both
 
 T = TypeVar("T")
-SELECT_COST = 8  # operations that may run in vain to save a branch
 NEARBY = 32  # statements back to where the original of a copy is looked for
 
 
 def simplify(function: Function, *, speculate: bool = False) -> Function:
-    """`speculate`: Note [Branches as selections]."""
+    """`speculate`: Note [Branches as selections] in `selections`."""
     return Simplifier(function, speculate).function(function)
 
 
@@ -125,12 +116,7 @@ class Simplifier(Rewriter):
         if not isinstance(atom, Const) or atom.dtype is not DType.i64 or atom.value.real >= 0:
             return False
         if self._dims is None:
-            self._dims = set()
-            for stm in all_stms(self.original.body):
-                self._dims.update(d for v in stm.vars for d in type_vars(v.type))
-                self._dims.update(d for r in regions(stm.exp) for p in r.params for d in type_vars(p.type))
-                if isinstance(stm.exp, (Sweep, Hist, Scatter)) and isinstance(stm.exp.width, Var):
-                    self._dims.add(stm.exp.width)
+            self._dims = sizes_in(self.original.body)
         return var in self._dims
 
     def is_used_once(self, var: Var) -> bool:
@@ -312,7 +298,7 @@ class Simplifier(Rewriter):
     def choose(self, stm: Stm, before: If, now: If, vars: tuple[Var, ...]) -> None:
         """The walked branch with the results that differ."""
         then, orelse = now.then, now.orelse
-        if self.is_cheap([*then.stms, *orelse.stms], vars):
+        if may_run_both([*then.stms, *orelse.stms], vars, self.speculate):
             self.out.extend((*then.stms, *orelse.stms))
             for var, x, y in zip(vars, then.results, orelse.results, strict=True):
                 choice = Apply("select", (now.cond, x, y))
@@ -335,17 +321,6 @@ class Simplifier(Rewriter):
         self.forget(known)
         return new
 
-    def is_cheap(self, stms: Sequence[Stm], vars: Sequence[Var]) -> bool:
-        """May both branches run instead of one? Note [Branches as selections]."""
-        if len(stms) > SELECT_COST or not all(v.type.is_scalar for v in vars):
-            return False
-        cost = len(vars)
-        for stm in stms:
-            if not isinstance(stm.exp, Apply) or not (self.speculate or _is_bounded(stm.exp, stm.vars[0])):
-                return False
-            cost += TABLE[stm.exp.op].cost
-        return cost <= SELECT_COST
-
     # -- loops
 
     def for_(self, stm: Stm, exp: For) -> None:
@@ -357,22 +332,36 @@ class Simplifier(Rewriter):
             self.alias_all(exp.params, exp.inits)
             self.inline(exp.body, stm.vars)
         else:
-            self.loop(stm, exp, exp.body)
+            self.loop(stm, exp)
 
     def while_(self, stm: Stm, exp: While) -> None:
         match exp.cond:
             case Body((), (Const(False),)):
                 self.alias_all(stm.vars, exp.inits)
             case _:
-                self.loop(stm, exp, exp.body)
+                self.loop(stm, exp)
 
-    def loop(self, stm: Stm, exp: For | While, body: Body) -> None:
-        """A carried value that never changes, or is carried twice, needs no parameter."""
+    def loop(self, stm: Stm, exp: For | While) -> None:
+        """What needs no parameter is not carried. That may show when the body has been walked."""
+        constant, twice = self.needless(exp)
+        if constant or twice:
+            self.drop(stm, exp, constant, twice)
+            return
+        self.consume(exp.inits)
+        new = self.inside(exp)
+        assert isinstance(new, (For, While))
+        if new is not exp and any(self.needless(new)):
+            self.loop(stm, new)
+        else:
+            self.keep(stm, new)
+
+    def needless(self, exp: For | While) -> tuple[list[int], dict[int, int]]:
+        """Carried values that never change, and those that another one always equals. Each is replaced from here on."""
         constant: list[int] = []
         twice: dict[int, int] = {}
         first: dict[tuple[Atom, Atom], int] = {}
         for k in sorted(range(len(exp.params)), key=lambda k: exp.params[k].type.rank):  # dimensions come first
-            param, start, result = exp.params[k], exp.inits[k], body.results[k]
+            param, start, result = exp.params[k], exp.inits[k], exp.body.results[k]
             if result is param or self.atom(result) == start:
                 if not param.type.shape or self.type(param.type) == start.type:
                     self.map[param] = start
@@ -380,22 +369,22 @@ class Simplifier(Rewriter):
             elif not param.type.shape and first.setdefault((start, result), k) != k:
                 twice[k] = first[start, result]
                 self.map[param] = exp.params[twice[k]]
+        return constant, twice
+
+    def drop(self, stm: Stm, exp: For | While, constant: list[int], twice: dict[int, int]) -> None:
         dropped = {*constant, *twice}
-        self.consume(_others(exp.inits, dropped))
-        if not dropped:
-            self.keep(stm, self.inside(exp))
-            return
-        params, inits, body = _others(exp.params, dropped), _others(exp.inits, dropped), _without(body, dropped)
-        if isinstance(exp, For):
-            inner = self.inside(For(exp.index, exp.bound, params, inits, body, exp.hints))
-        else:
-            inner = self.inside(While(params, inits, exp.cond, body, exp.hints))
+        params, inits, body = _others(exp.params, dropped), _others(exp.inits, dropped), _without(exp.body, dropped)
         for k, j in twice.items():
             self.map[stm.vars[k]] = stm.vars[j]
         for k in constant:  # dimensions of the others, perhaps
             if not stm.vars[k].type.shape:
                 self.alias(stm.vars[k], exp.inits[k])
-        self.keep(Stm(_others(stm.vars, dropped), exp, stm.span), inner)
+        smaller: For | While
+        if isinstance(exp, For):
+            smaller = For(exp.index, exp.bound, params, inits, body, exp.hints)
+        else:
+            smaller = While(params, inits, exp.cond, body, exp.hints)
+        self.loop(Stm(_others(stm.vars, dropped), exp, stm.span), smaller)
         for k in constant:
             if stm.vars[k].type.shape:
                 self.alias(stm.vars[k], exp.inits[k])
@@ -422,12 +411,6 @@ def _others(many: tuple[T, ...], dropped: Collection[int]) -> tuple[T, ...]:
 
 def _without(body: Body, dropped: Collection[int]) -> Body:
     return Body(body.stms, _others(body.results, dropped)) if dropped else body
-
-
-def _is_bounded(exp: Apply, var: Var) -> bool:
-    """Whether its partials are numbers, or those of the operand that it picks. Note [Branches as selections]."""
-    dtype = var.type.dtype
-    return TABLE[exp.op].linear or exp.op == "select" or not (dtype.is_float or dtype.is_complex)
 
 
 RULES: dict[type, Callable[[Simplifier, Stm, Any], None]] = {
