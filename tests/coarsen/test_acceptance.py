@@ -78,6 +78,23 @@ def test_b2_slopes_at_the_kink(x: float) -> None:
 
 def test_b3_the_square_of_a_size() -> None:
     assert tp.value_and_grad(sign_and_square)(-3.0) == (9.0, -6.0)
+    assert operations(tp.value_and_grad(sign_and_square), 3.0)["select"] == 0
+
+
+def two_questions(a: float, b: float, c: float, p: float, q: float) -> float:
+    if p > 0:
+        return a if q > 0 else b
+    return a if q > 0 else c
+
+
+@pytest.mark.parametrize("p", [-1.0, 1.0])
+@pytest.mark.parametrize("q", [-1.0, 1.0])
+def test_b4_two_questions(p: float, q: float) -> None:
+    numbers = (2.0, 3.0, 5.0)
+    value, slopes = tp.value_and_grad(two_questions, argnums=(0, 1, 2))(*numbers, p, q)
+    assert value == two_questions(*numbers, p, q)
+    assert slopes == tuple(float(n == value) for n in numbers)
+    assert operations(tp.function(two_questions), *numbers, p, q)["select"] == 2
 
 
 def test_b5_the_example_of_the_paper() -> None:

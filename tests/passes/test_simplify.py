@@ -105,6 +105,28 @@ def test_nested_negations_and_choices() -> None:
     assert simplified(code, "(q, r)") == expected
 
 
+@pytest.mark.parametrize("arms", ["a t", "t a"])
+def test_signs_that_do_not_matter(arms: str) -> None:
+    code = f"""
+        t: f64 = neg a
+        u: f64 = select c {arms}
+        v: f64 = mul u u
+        p: f64 = abs u
+    """
+    assert simplified(code, "(v, p)").endswith("v: f64 = mul a a p: f64 = abs a in (v, p)")
+
+
+def test_one_choice_less() -> None:
+    code = """
+        p: bool = lt a b
+        t: f64 = select c a b
+        u: f64 = select c 2.0 b
+        v: f64 = select p t u
+    """
+    assert simplified(code, "v").endswith("other: f64 = select p a 2.0 v: f64 = select c other b in v")
+    stays(code, "(v, t)")  # which is needed besides
+
+
 def test_a_negative_constant_is_no_dimension() -> None:
     code = """
         check c ValueError "negative"

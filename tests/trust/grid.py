@@ -70,13 +70,14 @@ def pairs(dtype):
 # -- comparing
 
 
-def same(want, got, ulps=0):
+def same(want, got, ulps=0, whole=False):
     """Where two results differ, in words: by kind, element type, shape, or bits. NaN equals NaN. Arrays of no dimension count as
-    NumPy's numbers. Finite floats may be so many units of their last place apart, complex ones of the larger part's."""
+    NumPy's numbers. Finite floats may be so many units of their last place apart, complex ones of the larger part's, those
+    of an array that is right as a `whole` (the solution of equations) of its largest number's."""
     if isinstance(want, tuple | list):
         if type(want) is not type(got) or len(want) != len(got):
             return f"{type(want).__name__} of {len(want)} and {type(got).__name__}"
-        found = [same(a, b, ulps) for a, b in zip(want, got, strict=True)]
+        found = [same(a, b, ulps, whole) for a, b in zip(want, got, strict=True)]
         return next((f"[{k}] {text}" for k, text in enumerate(found) if text), "")
     if not isinstance(want, int | float | complex | np.generic | np.ndarray):
         return "" if type(want) is type(got) and want == got else f"{want!r} and {got!r}"
@@ -86,21 +87,25 @@ def same(want, got, ulps=0):
     x, y = np.asarray(want), np.asarray(got)
     if x.dtype != y.dtype or x.shape != y.shape:
         return f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
-    wrong = _wrong(x, y, ulps)
+    wrong = _wrong(x, y, ulps, whole)
     if not wrong.any():
         return ""
     where = tuple(int(k) for k in np.argwhere(wrong)[0])
     return f"{list(where)} of {int(wrong.sum())}: {x[where]!r} and {y[where]!r}"
 
 
-def _wrong(x, y, ulps):
+def _wrong(x, y, ulps, whole):
     if x.dtype.kind not in "fc":
         return np.asarray(x != y)
     with np.errstate(all="ignore"):
         if x.dtype.kind == "c":
-            scale = np.maximum(np.abs(x.real), np.abs(x.imag))
+            scale = _scale(np.maximum(np.abs(x.real), np.abs(x.imag)), whole)
             return _apart(x.real, y.real, ulps, scale) | _apart(x.imag, y.imag, ulps, scale)
-        return _apart(x, y, ulps, np.abs(x))
+        return _apart(x, y, ulps, _scale(np.abs(x), whole))
+
+
+def _scale(sizes, whole):
+    return np.full(sizes.shape, np.max(sizes[np.isfinite(sizes)], initial=0), sizes.dtype) if whole else sizes
 
 
 def _apart(x, y, ulps, scale):
@@ -120,7 +125,7 @@ def outcome(function, args):
         return error
 
 
-def differs(want, got, ulps=0):
+def differs(want, got, ulps=0, whole=False):
     """Where two outcomes differ. Errors of compilation stand for any; others must be of NumPy's class, or TypeError's kind."""
     if isinstance(want, Exception):
         if not isinstance(got, Exception):
@@ -129,7 +134,7 @@ def differs(want, got, ulps=0):
         return "" if known and not _internal(got) else f"NumPy raises {want!r:.80}, but {got!r:.80} was raised"
     if isinstance(got, Exception):
         return f"NumPy returns {want!r:.60}, but raised {type(got).__name__}: {str(got).splitlines()[0]:.120}"
-    return same(want, got, ulps)
+    return same(want, got, ulps, whole)
 
 
 def _internal(error):

@@ -185,8 +185,10 @@ def _mul(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
         return None
     if (a := inner(x, "neg", defs)) and (b := inner(y, "neg", defs)):
         return Apply("mul", (a[0], b[0]))
-    for whole, root in ((x, y), (y, x)):  # Note [Own roots]
-        if dtype.is_float and inner(root, "sqrt", defs) == (whole,):
+    if x is y and (root := _of_either_sign(x, defs)) is not None:
+        return Apply("mul", (root, root))
+    for whole, part in ((x, y), (y, x)):  # Note [Own roots]
+        if dtype.is_float and inner(part, "sqrt", defs) == (whole,):
             return Apply("times_root", (whole,))
     return None
 
@@ -229,10 +231,21 @@ def _neg(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
 
 def _even(op: str) -> Rule:
     def rule(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:
-        negated = inner(args[0], "neg", defs)
-        return Apply(op, negated) if negated else None
+        x = _of_either_sign(args[0], defs)
+        return None if x is None else Apply(op, (x,))
 
     return rule
+
+
+def _of_either_sign(atom: Atom, defs: Defs) -> Atom | None:
+    """x if it is -x, or one of the two."""
+    if negated := inner(atom, "neg", defs):
+        return negated[0]
+    if arms := inner(atom, "select", defs):
+        for x, y in (arms[1:], arms[:0:-1]):
+            if inner(y, "neg", defs) == (x,):
+                return x
+    return None
 
 
 def _idempotent(args: tuple[Atom, ...], defs: Defs) -> Atom | Apply | None:

@@ -127,8 +127,11 @@ class Simplifier(Rewriter):
 
     # -- operations on scalars
 
-    def apply(self, stm: Stm, exp: Apply) -> None:
+    def apply(self, stm: Stm, exp: Apply, once: Collection[Var] = ()) -> None:
+        """`once` are variables that have no other use, beside those of the region at hand."""
         (var,) = stm.vars
+        if exp.op == "select":
+            exp = self.with_fewer_choices(exp, once)
         if self.speculate and exp.op == "select":
             exp = plain_guard(exp, self.defs)
         while True:
@@ -143,6 +146,19 @@ class Simplifier(Rewriter):
             self.defs[var] = exp
         else:
             self.map[var] = new
+
+    def with_fewer_choices(self, exp: Apply, once: Collection[Var]) -> Apply:
+        """Of (a if q else b) if p else (a if q else c): a if q else (b if p else c)."""
+        cond, *arms = exp.args
+        first, second = (inner(arm, "select", self.defs) for arm in arms)
+        if not first or not second or not all(v in once or self.is_used_once(v) for v in arms if isinstance(v, Var)):
+            return exp
+        (q, a, b), (r, c, d) = first, second
+        if q is not r or (a == c) == (b == d):
+            return exp
+        other = Var("other", a.type)
+        self.apply(Stm((other,), exp, self.span), Apply("select", (cond, b, d) if a == c else (cond, a, c)))
+        return Apply("select", (q, a, self.atom(other)) if a == c else (q, self.atom(other), b))
 
     def scalar(self, op: str, x: Atom, y: Atom) -> Atom:
         var = Var("i", x.type)
@@ -300,9 +316,10 @@ class Simplifier(Rewriter):
         then, orelse = now.then, now.orelse
         if may_run_both([*then.stms, *orelse.stms], vars, self.speculate):
             self.out.extend((*then.stms, *orelse.stms))
+            once = used_once(then) | used_once(orelse)
             for var, x, y in zip(vars, then.results, orelse.results, strict=True):
                 choice = Apply("select", (now.cond, x, y))
-                self.apply(Stm((var,), choice, stm.span), choice)
+                self.apply(Stm((var,), choice, stm.span), choice, once)
         elif then is before.then and orelse is before.orelse and now.cond is before.cond:
             self.keep(stm, before)
         else:
