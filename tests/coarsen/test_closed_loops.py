@@ -164,7 +164,8 @@ def test_explain_has_the_closed_form() -> None:
     (found,) = tp.function(total).explain(1.0, 0.1, 100).segments
     assert found.closed_form == "a + n * x" and found.ops_before == 1 and found.ops_after <= 5
     (found,) = tp.function(power).explain(1.0, 0.1, 100).segments
-    assert found.closed_form == "x**n * a, by doubling"
+    assert found.closed_form == "a * x**n, by doubling"
+    assert found.latex == r"a \, x^{n}"
     assert found.line == power.__code__.co_firstlineno + 1
 
 

@@ -13,7 +13,7 @@ class Segment:
 
     ops_before, ops_after: operations of a trip of the loop, and of what takes the place of all trips; of that, those of
                            one step where there are more trips than steps
-    closed_form:           what it comes to; None where it was left alone
+    closed_form, latex:    what it comes to, as text and in LaTeX; None where it was left alone
     why:                   the reason for that
     """
 
@@ -22,6 +22,7 @@ class Segment:
     ops_before: int
     ops_after: int
     closed_form: str | None = None
+    latex: str | None = None
     why: str = ""
 
     @property

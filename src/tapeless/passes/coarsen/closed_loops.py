@@ -37,6 +37,8 @@ from tapeless.passes.coarsen.by_loops import ByLoops, Report
 from tapeless.passes.coarsen.forms import Coefficient, Form, Forms, total
 from tapeless.passes.coarsen.powers import Powers
 from tapeless.passes.coarsen.wording import Words
+from tapeless.symbolic.formulas.expressions import Expression, add, fresh
+from tapeless.symbolic.formulas.text import latex_of, text_of
 
 FEW = 128  # trips for each value that doubling takes longer than
 MOST = 3  # values that depend on each other
@@ -173,12 +175,13 @@ class _Closer(ByLoops):
         return Powers(b, params[0].type).trips(matrix, shift, starts, exp.bound)
 
     def note(self, stm: Stm, reading: _Reading, f: _Found, after: int) -> None:
-        form, before = reading.text(f), reading.operations
-        self.report(Segment(stm.span, stm.vars[f.position].name, before, after, form))
+        with fresh():
+            text, latex = reading.texts(f)
+        self.report(Segment(stm.span, stm.vars[f.position].name, reading.operations, after, text, latex))
 
     def left(self, stm: Stm, reading: _Reading, found: list[_Found], why: str) -> None:
         for f in found:
-            self.report(Segment(stm.span, stm.vars[f.position].name, reading.operations, 0, None, why))
+            self.report(Segment(stm.span, stm.vars[f.position].name, reading.operations, 0, why=why))
 
 
 class _Reading:
@@ -247,26 +250,24 @@ class _Reading:
             return [f for f in found if self.is_simple(f)]
         return found
 
-    def text(self, f: _Found) -> str:
-        """The value after the loop."""
-        param, start = self.exp.params[f.position], self.words.of(self.exp.inits[f.position])
-        n, own, more = self.words.of(self.exp.bound), f.coefficient(param), f.coefficient(None).rest
+    def texts(self, f: _Found) -> tuple[str, str]:
+        """The value after the loop, in Python's notation and in LaTeX."""
+        trips, start = self.words.of(self.exp.bound), self.words.of(self.exp.inits[f.position])
         if len(self.found) > 1 and not self.is_simple(f):
-            return f"A**{n} ({', '.join(self.exp.params[g.position].name for g in self.found)}) + ..., by doubling"
-        words = self.words
+            values = ", ".join(self.exp.params[g.position].name for g in self.found)
+            n, times = text_of(trips), latex_of(trips)
+            return f"A**{n} ({values}) + ..., by doubling", rf"A^{{{times}}} ({values})^T + \ldots"
+        own, step = f.coefficient(self.exp.params[f.position]), f.coefficient(None).rest
         if own.is_one:
-            steps = [] if more is None else [f"{n} * {words.factor(more)}"]
-            slope = self.index is not None and f.form.get(self.index)
-            if slope:
-                by = "" if slope.rest is None else f" * {words.factor(slope.rest)}"
-                steps.append(f"{n} * ({n} - 1) / 2{by}")
-            return " + ".join([start, *steps])
-        factor = words.of(own.whole if own.rest is None else own.rest)
-        if own.whole and own.rest is not None:
-            factor = f"({own.whole:g} + {words.factor(own.rest)})"
-        power = [] if start == "0" else [f"{factor}**{n} * {start}"]
-        more_of = [] if more is None else [f"{words.factor(more)} * (1 + ... + {factor}**({n} - 1))"]
-        return " + ".join([*power, *more_of]) + ", by doubling"
+            slope = f.form.get(self.index) if self.index is not None else None
+            form = self.words.sum_of(start, trips, step, None if slope is None else self._words_of(slope))
+            return text_of(form), latex_of(form)
+        form = self.words.powers_of(self._words_of(own), start, trips, step)
+        return f"{text_of(form)}, by doubling", latex_of(form)
+
+    def _words_of(self, c: Coefficient) -> Expression:
+        whole = self.words.of(c.whole)
+        return whole if c.rest is None else add(whole, self.words.of(c.rest))
 
     def is_simple(self, f: _Found) -> bool:
         """A sum, of no other value."""

@@ -30,6 +30,8 @@ from tapeless.ops.op import FLOATS
 from tapeless.passes.coarsen.by_loops import ByLoops, Report
 from tapeless.passes.coarsen.forms import Form, Forms, total
 from tapeless.passes.coarsen.wording import Words
+from tapeless.symbolic.formulas.expressions import add, call, fresh, multiply
+from tapeless.symbolic.formulas.text import latex_of, text_of
 
 PROGRAMS = ("coarsening_descent'", "textbook_line_by_descent")  # models that are linear, fitted step by step
 MOST = 3  # values of the loop that a term may hang on: each takes a sum of its own
@@ -149,9 +151,10 @@ class _Sums(ByLoops):
             b.alias(v, end)
         words = Words(made)
         for k, v in enumerate(stm.vars):
-            mine = [(symbol, words.plain(a)) for j, symbol, a in parts if j == k]
-            form = " + ".join(f"sum({a})" if s is None else f"{s.name} * sum({a})" for s, a in mine)
-            self.report(Segment(stm.span, v.name, len(stms), 2 * len(mine), form))
+            with fresh():
+                mine = [(s, call("sum", words.of(a))) for j, s, a in parts if j == k]
+                form = add(*(summed if s is None else multiply(words.of(s), summed) for s, summed in mine))
+                self.report(Segment(stm.span, v.name, len(stms), 2 * len(mine), text_of(form), latex_of(form)))
         return b.stms
 
 

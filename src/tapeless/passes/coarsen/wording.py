@@ -1,4 +1,4 @@
-"""Scalars as text, for reports: names, numbers, and the rows that they are made with."""
+"""Closed forms for reports, as formulae that are printed as text and in LaTeX."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from tapeless.ir.core import Apply, Stm
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.ops.table import TABLE
+from tapeless.symbolic.formulas.expressions import (
+    Expression,
+    add,
+    call,
+    constant,
+    multiply,
+    number,
+    power,
+    symbol,
+    total,
+)
+from tapeless.symbolic.formulas.reading import RULES
 
 DEEP = 4  # rows in each other that a reader follows
+COUNTER = "i"
 
 
 class Words:
@@ -17,41 +29,32 @@ class Words:
     def __init__(self, made: Sequence[Stm]) -> None:
         self.defs: Mapping[Var, Apply] = {s.vars[0]: s.exp for s in made if isinstance(s.exp, Apply)}
 
-    def of(self, a: Atom | float, depth: int = DEEP) -> str:
-        """A name, a number or something in parentheses."""
-        if isinstance(a, Const) or not isinstance(a, Var):
-            value = a.value.real if isinstance(a, Const) else a
-            text = f"{value:.6g}"
-            return text if value >= 0 else f"({text})"
+    def of(self, a: Atom | float, depth: int = DEEP) -> Expression:
+        if isinstance(a, Const):
+            return constant(a.value)
+        if not isinstance(a, Var):
+            return number(a)
         exp = self.defs.get(a)
         if exp is None:
-            return a.name
+            return symbol(a.name)
         if not depth:
-            return "(...)"
+            return symbol("...")
         args = [self.of(x, depth - 1) for x in exp.args]
-        row = TABLE[exp.op]
-        if exp.op in ("identity", "convert"):
+        if exp.op == "convert":
             return args[0]
-        if row.symbol and len(args) == 2:
-            return f"({args[0]} {row.symbol} {args[1]})"
-        return f"({row.symbol}{args[0]})" if row.symbol else f"{row.name}({', '.join(args)})"
+        return RULES[exp.op](*args) if exp.op in RULES else call(exp.op, *args)
 
-    def factor(self, a: Atom | float) -> str:
-        """To be multiplied: a product needs no parentheses."""
-        product = isinstance(a, Var) and a in self.defs and self.defs[a].op == "mul"
-        return self.plain(a) if product else self.of(a)
+    def sum_of(self, start: Expression, trips: Expression, step: Atom | None, slope: Expression | None) -> Expression:
+        """start + step and slope times the number of the trip, in each of them."""
+        counter = symbol(COUNTER)
+        parts = [] if step is None else [multiply(trips, self.of(step))]
+        parts += [] if slope is None else [total(counter, trips, multiply(slope, counter))]
+        return add(start, *parts)
 
-    def plain(self, a: Atom | float) -> str:
-        """Without parentheses around it."""
-        text = self.of(a)
-        return text[1:-1] if text.startswith("(") and _closes_last(text) else text
-
-
-def _closes_last(text: str) -> bool:
-    """Is the first parenthesis the one that the last one closes?"""
-    depth = 0
-    for k, c in enumerate(text):
-        depth += (c == "(") - (c == ")")
-        if not depth:
-            return k == len(text) - 1
-    return False
+    def powers_of(self, factor: Expression, start: Expression, trips: Expression, step: Atom | None) -> Expression:
+        """What becomes of start if each trip multiplies by the factor and adds the step."""
+        power_of = multiply(power(factor, trips), start)
+        if step is None:
+            return power_of
+        counter = symbol(COUNTER)
+        return add(power_of, multiply(self.of(step), total(counter, trips, power(factor, counter))))
