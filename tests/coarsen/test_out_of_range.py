@@ -107,3 +107,79 @@ def half_square(x: float) -> float:
 def test_what_is_scaled_to_stay_in_range_does() -> None:
     assert tp.function(half_square)(3e156) == half_square(3e156)
     assert tp.function(lambda x, y: 0.5 * x + 0.5 * y)(1.5e308, 1.5e308) == 1.5e308
+
+
+# -- numbers near the ends of the range, on the way or in the data
+
+
+def one_weight(rate, x, y, n):
+    w = 0.0
+    for _ in range(n):
+        w = w + rate * np.sum(x * (y - w * x))
+    return w
+
+
+@pytest.mark.parametrize("dtype, size", [(np.float32, 1e20), (np.float64, 1e160)])
+def test_squares_of_the_data_are_out_of_range(dtype, size):
+    x, y = np.array([1.0, 2.0], dtype) * dtype(size), np.array([0.5, 0.25], dtype)
+    rate = dtype(0.01)
+    assert tp.function(one_weight)(rate, x, y, 1) == one_weight(rate, x, y, 1)
+    slopes = tp.grad(one_weight, argnums=(1, 2))(dtype(0.0), x, y, 1)
+    assert all(np.all(s == 0.0) for s in slopes)
+
+
+def test_infinite_data_give_what_the_loop_gives():
+    def mean(rate, x, y, n):
+        w = 0.0
+        for _ in range(n):
+            w = w - rate * np.mean(w * x - y)
+        return w
+
+    x, y = np.array([0.0, 1.0]), np.array([np.inf, 1.0])
+    with np.errstate(invalid="ignore"):
+        assert math.isnan(mean(-0.3, x, y, 3)) and math.isnan(tp.function(mean)(-0.3, x, y, 3))
+
+
+def geometric(s, a, n):
+    p = 1.0
+    for _ in range(n):
+        p *= a
+        s += p
+    return s
+
+
+def triangle(s, a, n):
+    m = 0.0
+    for _ in range(n):
+        m = m + 2.0
+        s = s + m * a
+    return s
+
+
+@pytest.mark.parametrize(
+    "f, args",
+    [
+        (geometric, (np.float32(1e30), np.float32(1.05), 400)),
+        (geometric, (1e300, 1.5, 258)),
+        (triangle, (1.0, 1e200, 258)),
+    ],
+)
+def test_slopes_are_finite_where_the_loop_s_are(f, args):
+    value, slopes = tp.value_and_grad(f, (0, 1))(*args)
+    want, wanted = tp.value_and_grad(tp.function(f, coarsen=False), (0, 1))(*args)
+    digits = 1e-5 if isinstance(args[0], np.float32) else 1e-12
+    np.testing.assert_allclose([value, *slopes], [want, *wanted], rtol=digits)
+
+
+def ramp(s, c, n):
+    for i in range(n):
+        s = s + c * i
+    return s
+
+
+@pytest.mark.parametrize(
+    "args", [(0.5, 9e307, 2), (0.0, 1e307, 5), (0.5, math.inf, 2), (0.5, math.inf, 9), (1.0, 0.25, 10**6)]
+)
+def test_a_ramp_up_to_the_largest_numbers(args):
+    np.testing.assert_allclose(tp.function(ramp)(*args), ramp(*args), rtol=1e-12)
+    np.testing.assert_allclose(tp.grad(ramp, 1)(*args), args[2] * (args[2] - 1) / 2, rtol=1e-12)

@@ -16,14 +16,17 @@ known, both are there. Sums take less than two trips.
 
 Note [Out of range]
 The power of a factor may be out of range though the values of the loop are not: 0 times 10, a thousand times. So the
-forms by doubling are tried first, on numbers that derivatives do not look at; where something is not finite in the end,
-the loop runs.
+forms by doubling are tried first, on numbers that derivatives do not look at; where something is too large in the end,
+the loop runs. Too large is what the third power of has no place in the range: a derivative multiplies values by powers
+of the factor and by values that they were made of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, Body, For, Function, If, Progress, Stm, While
@@ -114,17 +117,16 @@ class _Closer(ByLoops):
     def simple(self, emit: Emit, exp: For, reading: _Reading, f: _Found) -> Atom:
         """In two halves: the product with all trips may be out of range though the sum is not."""
         param = exp.params[f.position]
-        start, more = emit.convert(exp.inits[f.position], DType.f64), f.coefficient(None).rest
-        trips = emit.convert(exp.bound, DType.f64)
-        half = emit("mul", trips, 0.5)
+        end, more = emit.convert(exp.inits[f.position], DType.f64), f.coefficient(None).rest
         steps: list[Atom] = []
         if more is not None:
-            steps.append(emit("mul", half, emit.convert(more, DType.f64)))
+            trips = emit.convert(exp.bound, DType.f64)
+            steps.append(emit("mul", emit("mul", trips, 0.5), emit.convert(more, DType.f64)))
         slope = Coefficient(0) if reading.index is None else f.coefficient(reading.index)
         if slope.whole or slope.rest is not None:
             each = emit.convert(total(emit, slope, param.type.dtype), DType.f64)
-            steps.append(emit("mul", emit("mul", half, emit("mul", emit("sub", trips, 1.0), 0.5)), each))
-        end = start
+            steps.append(emit("mul", emit("mul", _pairs(emit, exp.bound), 0.5), each))
+            end = emit("add", end, emit("mul", each, 0.0))  # the first trip: NaN if it is infinite
         for step in (*steps, *steps):
             end = emit("add", end, step)
         return emit.convert(end, param.type.dtype)
@@ -142,15 +144,12 @@ class _Closer(ByLoops):
         for s in reading.constants:
             b.add(s)
         with b.region() as trying:
-            tried = self.at_once(b, exp, reading, found, lambda a: emit("stop_gradient", a))
-            good = emit("isfinite", tried[0])
-            for end in tried[1:]:
-                good = emit("and", good, emit("isfinite", end))
+            good = self.in_range(emit, *self.at_once(b, exp, reading, found, lambda a: emit("stop_gradient", a)))
         tested = Var("good", Type(DType.bool))
         never = Body((), (Const(False, DType.bool),))
         b.bind([tested], If(emit("gt", exp.bound, enough), Body(tuple(trying), (good,)), never))
         with b.region() as stms:
-            ends = self.at_once(b, exp, reading, found, lambda a: a)
+            ends, _ = self.at_once(b, exp, reading, found, lambda a: a)
         few = [Var(v.name, v.type) for v in stm.vars]
         loop = replace(exp, hints=replace(exp.hints, few=True))
         otherwise = Body((Stm(tuple(few), loop, stm.span),), tuple(few))
@@ -162,8 +161,8 @@ class _Closer(ByLoops):
 
     def at_once(
         self, b: Builder, exp: For, reading: _Reading, found: list[_Found], taken: Callable[[Atom], Atom]
-    ) -> list[Atom]:
-        """`taken`: how numbers of outside come in."""
+    ) -> tuple[list[Atom], list[Atom]]:
+        """The values, and the numbers that they were made with. `taken`: how numbers of outside come in."""
 
         def part(c: Coefficient) -> Coefficient:
             return c if c.rest is None or isinstance(c.rest, Const) else Coefficient(c.whole, taken(c.rest))
@@ -172,7 +171,18 @@ class _Closer(ByLoops):
         matrix = [[part(f.coefficient(p)) for p in params] for f in found]
         shift = [total(Emit(b), part(f.coefficient(None)), params[0].type.dtype) for f in found]
         starts = [a if isinstance(a, Const) else taken(a) for a in (exp.inits[f.position] for f in found)]
-        return Powers(b, params[0].type).trips(matrix, shift, starts, exp.bound)
+        ends, used = Powers(b, params[0].type).trips(matrix, shift, starts, exp.bound)
+        return ends, [*starts, *used]
+
+    def in_range(self, emit: Emit, *numbers: list[Atom]) -> Atom:
+        """Note [Out of range]"""
+        single = numbers[0][0].type.dtype is DType.f32
+        limit = float(np.finfo(np.float32 if single else np.float64).max) ** (1 / 3)
+        good: Atom = Const(True, DType.bool)
+        for a in (a for each in numbers for a in each if not isinstance(a, Const)):
+            small = emit("lt", emit("abs", a), limit)
+            good = small if isinstance(good, Const) else emit("and", good, small)
+        return good
 
     def note(self, stm: Stm, reading: _Reading, f: _Found, after: int) -> None:
         with fresh():
@@ -295,6 +305,12 @@ class _Reading:
                     return True
                 seen.update(s.vars)
         return False
+
+
+def _pairs(emit: Emit, n: Atom) -> Atom:
+    """n (n - 1) / 2. One of the factors is even: n // 2 times n - 1, or that with 1 as its last bit."""
+    odd = emit("or", emit("sub", n, 1), 1)
+    return emit("mul", emit.convert(emit("shr", n, 1), DType.f64), emit.convert(odd, DType.f64))
 
 
 def _without_uses(body: Body, closed: set[Var], left: list[int]) -> Body:

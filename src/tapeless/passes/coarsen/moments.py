@@ -12,19 +12,24 @@ Note [Digits of moments]
 The sum of x - c has all its digits where x and c are close, and the sum of x less n times c has lost them. That does no
 harm where the sum only moves c: it is off by roundings of c itself then, which the next trips make good. So sums are
 taken apart only if what hangs on them is the next value of what they hang on, linearly: not if they are squared, looked
-at after the loop, or added up. Where such a value is infinite, the sum may be NaN instead of infinite.
+at after the loop, or added up.
+
+Note [Moments out of range]
+The sum of x * x may be infinite though each term that was written, x * (y - w * x), is a number: w is 0 at first. So
+where a sum of the data is not finite, the loop runs as it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
 from tapeless.ir.builder import Builder
 from tapeless.ir.core import Apply, At, Body, For, Function, If, Index, Lambda, Stm, Sweep
 from tapeless.ir.segments import Segment
 from tapeless.ir.types import Atom, Const, Type, Var, const, zero_of
-from tapeless.ir.walk import all_stms, free_in_exp
+from tapeless.ir.walk import all_stms, free_in_exp, refresh_body
 from tapeless.ops.emit import Emit, sum_operator
 from tapeless.ops.op import FLOATS
 from tapeless.passes.coarsen.by_loops import ByLoops, Report
@@ -55,8 +60,17 @@ class _Sums(ByLoops):
             stms += [s] if new is None else new
         if not before.stms:
             return [stm]
+        totals = [v for s in before.stms for v in s.vars]
         loop = replace(exp, body=Body(tuple(stms), exp.body.results))
-        return [*self.asked_for(exp.bound, before), Stm(stm.vars, loop, stm.span)]
+        b = Builder(stm.span)
+        for s in self.asked_for(exp.bound, before):
+            b.add(s)
+        emit = Emit(b)
+        finite = [emit("isfinite", emit("stop_gradient", v)) for v in totals]
+        good = reduce(lambda x, y: emit("and", x, y), finite)
+        as_it_was = replace(exp, hints=replace(exp.hints, few=True))
+        b.bind(stm.vars, If(good, *(_alone(stm, each) for each in (loop, as_it_was))))
+        return b.stms
 
     def asked_for(self, bound: Atom, before: Builder) -> list[Stm]:
         """Not if the loop makes no trip."""
@@ -156,6 +170,12 @@ class _Sums(ByLoops):
                 form = add(*(summed if s is None else multiply(words.of(s), summed) for s, summed in mine))
                 self.report(Segment(stm.span, v.name, len(stms), 2 * len(mine), text_of(form), latex_of(form)))
         return b.stms
+
+
+def _alone(stm: Stm, exp: For) -> Body:
+    """This in place of the statement, in an arm of a branch."""
+    made = tuple(Var(v.name, v.type) for v in stm.vars)
+    return refresh_body(Body((Stm(made, exp, stm.span),), made))
 
 
 Terms = tuple[tuple[Var, ...], Body, list[tuple[Var, Atom] | None]]

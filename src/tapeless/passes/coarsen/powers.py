@@ -38,8 +38,8 @@ class Powers:
 
     def trips(
         self, matrix: Sequence[Sequence[Coefficient]], shift: Sequence[Atom], start: Sequence[Atom], count: Atom
-    ) -> list[Atom]:
-        """The values after `count` trips, of which there is at least one."""
+    ) -> tuple[list[Atom], list[Atom]]:
+        """The values after `count` trips, of which there is at least one, and the last powers and shifts."""
         size = len(start)
         still = all(isinstance(s, Const) and s.value == 0 for s in shift)
         kept = 0 if still else size  # shifts that change
@@ -65,7 +65,8 @@ class Powers:
         loop = While(tuple(params), tuple(carried), Body(tuple(asking), (more,)), Body(tuple(stms), results))
         self.b.bind(ends, loop)
         shifts = [*ends[1 + size : 1 + size + kept], *shift[kept:]]
-        return self.applied(_matrix(ends[1 + size + kept :], size), shifts, ends[1 : 1 + size])
+        last = _matrix(ends[1 + size + kept :], size)
+        return self.applied(last, shifts, ends[1 : 1 + size]), [*shifts, *(p.high for row in last for p in row)]
 
     # -- matrices of two parts
 
