@@ -31,7 +31,7 @@ def loop_over_many_items_that_must_be_known(x):
 
 @rejected(1.0)
 def comprehension_over_a_million(x):
-    return sum([x * k for k in range(1_000_000)])
+    return {k: x * k for k in range(1_000_000)}[3]
 
 
 @rejected(1.0)
@@ -165,12 +165,6 @@ def starred_element(x):
 def double_star_call(x):
     options = {1: x}
     return add(1.0, **options)
-
-
-@rejected(np.ones(3))
-def comprehension_with_condition(a):
-    p, q = [v for v in a if v > 1.0]
-    return p * q
 
 
 @rejected(5)

@@ -615,7 +615,7 @@ def after_the_loop_bound_anew(x, n):
 
 
 def position_at_run_time(x, n):
-    a = [x, 1.0]
+    a = [x, (1.0, 2.0)]
     a[n] = 2.0
     return a[0]
 

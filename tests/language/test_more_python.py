@@ -275,11 +275,6 @@ def test_derivatives_of_comprehensions(f):
     tp.check_grads(lambda a: np.sum(f(a)[0] ** 2), (X,))
 
 
-def unpacked(a):
-    p, q = [v for v in a]
-    return p + q
-
-
 def generator_that_is_kept(a):
     g = (q for q in a)
     return sum(g)
@@ -301,7 +296,6 @@ def map_that_is_kept(a):
 @pytest.mark.parametrize(
     "f, args, reason",
     [
-        (unpacked, (X,), "length that is known when it runs"),
         (lambda a: [q for q in a], (X,), "cannot be returned"),
         (lambda a: {q: 1 for q in a}, (X,), "keys of a dict"),
         (lambda a: {q for q in a}, (X,), "a set holds"),

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.frontend.data.arrays import read
+from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
     Array,
@@ -168,6 +169,8 @@ class _Maker:
                 return Tree(kind, tuple(self.output(v) for v in items), keys, cls, number)
             case Static(value=known) if known is None or isinstance(known, (str, bool, int, float)):
                 return Known(known)
+            case Grown(length=Scalar(atom=Const()), array=Array(), ref=box):
+                return self.output(Sequence_(tuple(items_of(self.ctx, "return", value)), "list", ref=box))
             case RangeValue():
                 self.ctx.fail("TP109", "a range cannot be returned", "return an array: np.arange.")
             case _:

@@ -169,6 +169,12 @@ def _range_element(ctx: Context, start: Scalar, step: Scalar, i: Atom) -> Scalar
     return Scalar(value, True)
 
 
+def constants_in(iterable: RangeValue) -> int:
+    """How many numbers a range of constants has; 0 where that is not known."""
+    bounds = [x.atom.value.real for x in (iterable.start, iterable.stop, iterable.step) if isinstance(x.atom, Const)]
+    return len(range(*map(int, bounds))) if len(bounds) == 3 and bounds[2] else 0
+
+
 def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
     """The elements of something whose length is known at compile time."""
     match value:
@@ -179,11 +185,11 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
         case Sequence_(items=items):
             return list(items)
         case Zipped(parts=parts, start=start):
-            rows = [Sequence_(r) for r in zip(*(items_of(ctx, what, p) for p in parts), strict=False)]
+            found = [Sequence_(r) for r in zip(*(items_of(ctx, what, p) for p in parts), strict=False)]
             if start is None:
-                return list(rows)
-            numbers = (scalars.binary(ctx, "Add", start, weak(k)) for k in range(len(rows)))
-            return [Sequence_((n, *r.items)) for n, r in zip(numbers, rows, strict=True)]
+                return list(found)
+            numbers = (scalars.binary(ctx, "Add", start, weak(k)) for k in range(len(found)))
+            return [Sequence_((n, *r.items)) for n, r in zip(numbers, found, strict=True)]
         case RangeValue():
             bounds = [x.atom.value for x in (value.start, value.stop, value.step) if isinstance(x.atom, Const)]
             if len(bounds) == 3:
@@ -195,6 +201,10 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
             if isinstance(n, int):
                 refuse_long(ctx, what, n)
                 return [row_view(ctx, value, i64(k)) for k in range(n)]
+        case Grown(length=Scalar(atom=Const(value=count)), array=Array()):
+            refuse_long(ctx, what, int(count.real))
+            rows = grown_rows(ctx, value)
+            return [grown_item(ctx, value, row_view(ctx, rows, i64(k))) for k in range(int(count.real))]
     hint = (
         "loop over the array, slice it, or use NumPy's functions of it."
         if isinstance(value, Array)

@@ -65,6 +65,7 @@ class Carried:
     lists: dict[Key, Value] = field(default_factory=dict)  # changed in the body: what is in them before
     unsure: dict[Key, set[Box]] = field(default_factory=dict)  # names of lists that change, and which they may be
     growing: dict[Key, Growth] = field(default_factory=dict)  # lists that get longer: Note [Lists that grow]
+    gathered: set[Key] = field(default_factory=set)  # lists of numbers that are written where the position is not known
     last: set[Key] = field(default_factory=set)  # names that only the last iteration binds: Note [The last iteration]
 
 

@@ -19,7 +19,7 @@ from tapeless.frontend.numpy.indexed_objects import rule_of
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.constants import ConstantSet, constant
 from tapeless.frontend.python.growth import item, rows
-from tapeless.frontend.python.list_methods import pairs_of
+from tapeless.frontend.python.list_methods import number_at, pairs_of
 from tapeless.frontend.python.merge import Arm, Join
 from tapeless.frontend.python.references import current, evaluated, is_certain, new_dict, new_list
 from tapeless.frontend.python.rules import elements, evaluate, expression, simple
@@ -379,15 +379,11 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
                     parts.append(int(p.atom.value.real))
                 else:
                     ctx.fail("TP104", f"slices of a {base.kind} need constant bounds", "use an array.")
-            found = items[slice(*parts)]
-            return new_list(ctx, found) if base.kind == "list" else Sequence_(found, base.kind)
+            part = items[slice(*parts)]
+            return new_list(ctx, part) if base.kind == "list" else Sequence_(part, base.kind)
         case Scalar():
-            if items and all(isinstance(i, Scalar) for i in items):
-                made = as_numeric(ctx, Sequence_(items, "list"), "index")
-                assert isinstance(made, Array)
-                item = get_item(ctx, made, index)
-                numbers = isinstance(item, Scalar) and all(isinstance(i, Scalar) and i.weak for i in items)
-                return Scalar(item.atom, True) if isinstance(item, Scalar) and numbers else item
+            if (found := number_at(ctx, items, index)) is not None:
+                return found
             ctx.fail(
                 "TP104",
                 f"the index of {type_text(base)} must be known at compile time, unless it has numbers only",

@@ -22,7 +22,17 @@ from tapeless.frontend.data.iterables import grown_item, grown_rows
 from tapeless.frontend.python.references import change, new_box, own_box
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy
-from tapeless.frontend.state.values import Array, Cell, Grown, RangeValue, Scalar, Sequence_, Static, Value
+from tapeless.frontend.state.values import (
+    Array,
+    Cell,
+    Grown,
+    RangeValue,
+    Scalar,
+    Sequence_,
+    SliceValue,
+    Static,
+    Value,
+)
 from tapeless.ir.core import Apply, Full
 from tapeless.ir.types import Atom, Dim, DType, Type, Var, i64, zero_of
 
@@ -214,6 +224,11 @@ def rows(ctx: Context, grown: Grown) -> Array:
 
 def item(ctx: Context, grown: Grown, index: Value) -> Value:
     """grown[index]"""
+    if isinstance(index, SliceValue):
+        part = make_array(ctx, get_item(ctx, grown_rows(ctx, grown), index))
+        assert isinstance(part, Array)
+        length = Scalar(ctx.size_atom(part.type.shape[0]), True)
+        return Grown(part, length, grown.weak, form=grown.form, ref=new_box(ctx))
     if not isinstance(index, Scalar):
         ctx.fail(
             "TP104", f"a list of this kind is indexed by integers, not by {type_text(index)}", "use np.array(...)[...]."
@@ -226,9 +241,25 @@ def set_item_of(ctx: Context, grown: Grown, index: Value, value: Value) -> None:
     array = grown_rows(ctx, grown)
     fits = Growth(0, array.type.dtype, grown.weak, array.type.shape[1:]).learn(ctx, value)
     if not fits or not isinstance(index, Scalar) or not isinstance(value, Scalar):
-        ctx.fail("TP104", "items of a list that has grown in a loop are replaced one by one, by numbers of their type")
+        ctx.fail(
+            "TP104",
+            "items of a list whose length or positions are known when it runs are replaced one by one, by numbers of their type",
+            "convert the number, float(x) or int(x), or use an array.",
+        )
     own_box(ctx, "assignment", grown)
     set_item(ctx, array, index, Scalar(scalars.exactly(ctx, value.atom, array.type.dtype)))
+
+
+def gathered(ctx: Context, what: str, values: Sequence_) -> Grown:
+    """A list of numbers as one whose items are known when it runs: a position of it is, that is written."""
+    kinds = {(v.dtype, v.weak) if isinstance(v, Scalar) else None for v in values.items}
+    if None in kinds or len(kinds) != 1:
+        ctx.fail(
+            "TP104",
+            f"{what}: the position in a list must be known at compile time, unless it holds numbers of one type",
+            "use an array.",
+        )
+    return start(ctx, Growth(ctx.loops), values, i64(0), set(ctx.sizes))
 
 
 def listed(ctx: Context, value: Array | RangeValue) -> Grown | None:

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from tapeless.frontend.data import atoms
+from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data.arrays import as_numeric
+from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.data.python_operators import compare_values, static_key
 from tapeless.frontend.python import growth
 from tapeless.frontend.python.references import change, new_dict, new_list, view_of
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import Grown, Scalar, Sequence_, SliceValue, Static, Value, weak
+from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Const, i64
 
@@ -25,6 +27,7 @@ Method_ = Callable[..., Value]
 OF_LISTS: Rules[str, Method_] = Rules()
 OF_DICTS: Rules[str, Method_] = Rules()
 NONE = Static(None)
+FEW = 8  # items of which each is chosen when one is written
 
 
 def container_method(
@@ -79,9 +82,11 @@ def extend(ctx: Context, value: Sequence_ | Grown, iterable: Value, /, what: str
 
 
 def _known_length(ctx: Context, what: str, value: Sequence_ | Grown) -> Sequence_:
-    if isinstance(value, Grown):
+    if not isinstance(value, Grown):
+        return value
+    if value.array is None or not isinstance(value.length.atom, Const):
         ctx.fail("TP104", f"{what}: {type_text(value)} cannot be changed in this way", "use an array and a count.")
-    return value
+    return Sequence_(tuple(items_of(ctx, what, value)), "list", ref=value.ref)
 
 
 @OF_LISTS.of("insert")
@@ -259,6 +264,10 @@ def _items(ctx: Context, value: Sequence_, /) -> Value:
 def set_entry(ctx: Context, base: Sequence_ | Grown, index: Value, new: Value) -> None:
     """base[index] = new"""
     what = "assignment to an item"
+    if (chosen := _each_or_new(ctx, base, index, new)) is not None:
+        change(ctx, what, base, chosen)
+        return
+    base = _gathered(ctx, what, base, index)
     if isinstance(base, Grown):
         growth.set_item_of(ctx, base, index, new)
     elif base.kind == "dict":
@@ -270,6 +279,34 @@ def set_entry(ctx: Context, base: Sequence_ | Grown, index: Value, new: Value) -
         else:
             items[_inside(ctx, what, base, index)] = new
         change(ctx, what, base, replace(base, items=tuple(items)))
+
+
+def _each_or_new(ctx: Context, base: Sequence_ | Grown, index: Value, new: Value) -> Sequence_ | None:
+    """A short list of numbers after another one of their type has been put where the index says, when it runs."""
+    if not isinstance(base, Sequence_) or base.kind != "list" or not 0 < len(base.items) <= FEW:
+        return None
+    if not isinstance(index, Scalar) or isinstance(index.atom, Const) or not isinstance(new, Scalar):
+        return None
+    olds = [v for v in base.items if isinstance(v, Scalar) and (v.dtype, v.weak) == (new.dtype, new.weak)]
+    if len(olds) < len(base.items):
+        return None
+    size, at = i64(len(olds)), scalars.to_index(ctx, index)
+    at = atoms.select(ctx, atoms.apply(ctx, "lt", at, i64(0)), atoms.apply(ctx, "add", at, size), at)
+    inside = atoms.apply(ctx, "and", atoms.apply(ctx, "ge", at, i64(0)), atoms.apply(ctx, "lt", at, size))
+    ctx.check(inside, "IndexError", "list assignment index out of range")
+    here = [atoms.apply(ctx, "eq", at, i64(k)) for k in range(len(olds))]
+    items = [Scalar(atoms.select(ctx, h, new.atom, v.atom), new.weak) for h, v in zip(here, olds, strict=True)]
+    return replace(base, items=tuple(items))
+
+
+def _gathered(ctx: Context, what: str, base: Sequence_ | Grown, index: Value) -> Sequence_ | Grown:
+    """What a list is from here on if this position of it is written, which may be known when it runs only."""
+    known = not isinstance(index, Scalar) or isinstance(index.atom, Const)
+    if known or isinstance(base, Grown) or base.kind == "dict":
+        return base
+    made = growth.gathered(ctx, what, base)
+    change(ctx, what, base, made)
+    return made
 
 
 def delete_entry(ctx: Context, base: Sequence_ | Grown, index: Value) -> None:
@@ -305,12 +342,25 @@ def _slice(ctx: Context, what: str, index: SliceValue) -> slice:
     return slice(*(None if b is None or b == NONE else integer_index(ctx, what, b) for b in bounds))
 
 
+def number_at(ctx: Context, items: tuple[Value, ...], index: Value) -> Value | None:
+    """The item at a position that is known when it runs, if all are numbers."""
+    known = not isinstance(index, Scalar) or isinstance(index.atom, Const)
+    if known or not items or not all(isinstance(v, Scalar) for v in items):
+        return None
+    made = as_numeric(ctx, Sequence_(items, "list"), "index")
+    assert isinstance(made, Array)
+    item = get_item(ctx, made, index)
+    numbers = isinstance(item, Scalar) and all(isinstance(v, Scalar) and v.weak for v in items)
+    return Scalar(item.atom, True) if isinstance(item, Scalar) and numbers else item
+
+
 def get_entry(ctx: Context, base: Sequence_ | Grown, index: Value) -> Value:
     """base[index]"""
     if isinstance(base, Grown):
         return growth.item(ctx, base, index)
     if base.kind != "dict":
-        return base.items[_inside(ctx, "an item", base, index)]
+        found = number_at(ctx, base.items, index)
+        return base.items[_inside(ctx, "an item", base, index)] if found is None else found
     items, key = _dict_items(base), static_key(ctx, index)
     if key not in items:
         ctx.fail("TP112", f"the dict has no key {key!r}")

@@ -15,7 +15,7 @@ from typing import NoReturn
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data import atoms
 from tapeless.frontend.python.carried import Carried, Retry, Slot, known_sizes
-from tapeless.frontend.python.growth import Growth, start
+from tapeless.frontend.python.growth import Growth, gathered, start
 from tapeless.frontend.python.references import boxes_in, contents, set_contents, settle
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
@@ -28,6 +28,8 @@ from tapeless.frontend.state.values import (
     Scalar,
     Sequence_,
     State,
+    Value,
+    cells_of,
     same_form,
 )
 from tapeless.ir.types import Atom, Var, i64
@@ -69,6 +71,13 @@ class ListsOfLoop:
         ctx = self.ctx
         for key, value in self.carried.lists.items():
             self.before.names.setdefault(key, value)
+        written: list[Cell] = []
+        for key in self.carried.gathered:
+            old = self.before.names[key]
+            assert isinstance(old, Sequence_) and old.ref is not None
+            array = gathered(ctx, "assignment to an item", old)
+            set_contents(self.before, old.ref, array)
+            written += cells_of(array)
         for key, growth in self.carried.growing.items():
             old = self.before.names[key]
             assert isinstance(old, (Sequence_, Grown)) and old.ref is not None and self.most is not None
@@ -76,7 +85,7 @@ class ListsOfLoop:
             self.made[key] = made = start(ctx, growth, old, self.most, known_sizes(ctx, self.before))
             set_contents(self.before, old.ref, made)
             ctx.growing[old.ref] = growth
-        return [made.array.cell for made in self.made.values() if made.array is not None]
+        return [*written, *(made.array.cell for made in self.made.values() if made.array is not None)]
 
     def carried_lengths(self) -> dict[Key, Atom]:
         """Of lists whose length is no formula of the counter."""
@@ -108,7 +117,13 @@ class ListsOfLoop:
     def leave(self, end: State, entry: State, lengths: Mapping[Key, Slot]) -> None:
         for key, made in self.made.items():
             self._leave_growing(key, made, end, entry, lengths)
-        for key in [k for k in end.names if k[0] == LISTS and k not in self.made]:
+        for key in self.carried.gathered:
+            if end.names[key] != self.before.names[key]:
+                self.carried.gathered.discard(key)
+                self._grow(key)
+                raise Retry
+        apart = self.made.keys() | self.carried.gathered
+        for key in [k for k in end.names if k[0] == LISTS and k not in apart]:
             old = contents(self.before, key)
             if old is None:  # made in the body
                 continue
@@ -116,7 +131,10 @@ class ListsOfLoop:
                 self.carried.lists[key] = old
                 raise Retry
             if key in self.carried.lists and (not same_form(old, end.names[key]) or self._grew(key)):
-                self._grow(key)
+                if _is_gathered(old, end.names[key]):
+                    self.carried.gathered.add(key)
+                else:
+                    self._grow(key)
                 raise Retry
 
     def _grew(self, key: Key) -> bool:
@@ -195,3 +213,10 @@ class ListsOfLoop:
             self._put(after, key, lengths.get(key, whole))
         if self.carried.lists:
             settle(after)
+
+
+def _is_gathered(old: Value, new: Value) -> bool:
+    """Whether a list has become one whose items are known when it runs, of the same length."""
+    if not isinstance(old, Sequence_) or not isinstance(new, Grown) or new.array is None:
+        return False
+    return new.length.atom == i64(len(old.items))

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from tapeless.frontend.data import atoms
-from tapeless.frontend.data.iterables import anonymous, items_of, iteration
+from tapeless.frontend.data.iterables import anonymous, constants_in, items_of, iteration
 from tapeless.frontend.data.leaves import number_of
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.data.rows import rows
@@ -26,7 +26,7 @@ from tapeless.frontend.python.statements import run_block
 from tapeless.frontend.python.unrolled_loops import unrolled, zipped_items
 from tapeless.frontend.source.liveness import assigned, bound_in, only_augmented, written_through
 from tapeless.frontend.source.sources import nodes
-from tapeless.frontend.state.code_copies import SHORT, attempt
+from tapeless.frontend.state.code_copies import SHORT, WORTH, attempt
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import (
     Array,
@@ -262,7 +262,7 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
         return _over_items(ctx, s, [constant(k) for k in iterable.keys], hints, iterable)
     if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
         return _over_items(ctx, s, zipped_items(ctx, iterable), hints, iterable)
-    if isinstance(iterable, RangeValue) and not iterable.shown and 0 < _constants(iterable) <= SHORT:
+    if isinstance(iterable, RangeValue) and not iterable.shown and 0 < constants_in(iterable) <= SHORT:
         return _rolled_or_not(ctx, s, iterable, hints)
     count, element = iteration(ctx, iterable, may_stop=_left_early(s))
     if ctx.unseen or not _is_shown(iterable):
@@ -276,22 +276,36 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
         return _rolled(ctx, s, count, shown, hints)
 
 
-def _constants(iterable: RangeValue) -> int:
-    """How many numbers a range of constants has; 0 where that is not known."""
-    bounds = [x.atom.value.real for x in (iterable.start, iterable.stop, iterable.step) if isinstance(x.atom, Const)]
-    return len(range(*map(int, bounds))) if len(bounds) == 3 and bounds[2] else 0
-
-
 def _rolled_or_not(ctx: Context, s: ast.For, iterable: RangeValue, hints: Hints) -> Flow:
-    """A short loop over constants is unrolled if it changes the length of a list: that is known then."""
+    """A short loop over constants is unrolled if it changes the length of a list: the items are known then, and may be of
+    any kind. Not if that makes much code, and the items are floats or arrays of them.
+    """
     before, made, copied = ctx.state.copy(), ctx.b.made, ctx.copied
     written = set(ctx.written_cells)
     count, element = iteration(ctx, iterable, may_stop=_left_early(s))
     try:
         return _rolled(ctx, s, count, element, hints, may_unroll=True)
     except Lengthens:
+        each = ctx.b.made - made
         ctx.state, ctx.b.made, ctx.copied, ctx.written_cells = before, made, copied, written
-    return unrolled(ctx, s, items_of(ctx, "this loop", iterable), "the length of a list changes in it")
+    items = items_of(ctx, "this loop", iterable)
+    if each * len(items) > WORTH and not _left_early(s):
+        found = attempt(ctx, lambda: _with_floats(ctx, s, count, element, hints))
+        if isinstance(found, Flow):
+            return found
+    return unrolled(ctx, s, items, "the length of a list changes in it")
+
+
+def _with_floats(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> Flow:
+    """The loop, if all lists that get longer in it are of floats. Others may have to be known when it is compiled."""
+    since = len(ctx.lengthened)
+    found = _rolled(ctx, s, count, element, hints)
+    for box in ctx.lengthened[since:]:
+        value = ctx.state.names.get(box.key)
+        kind = value.array.type.dtype if isinstance(value, Grown) and value.array is not None else None
+        if value is not None and (kind is None or not (kind.is_float or kind.is_complex)):
+            ctx.fail("TP104", "a list that gets longer in this loop has items that are no floats")
+    return found
 
 
 def _is_shown(iterable: Value) -> bool:

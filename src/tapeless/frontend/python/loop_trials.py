@@ -158,7 +158,8 @@ class _Attempt(Trial):
         ctx = self.ctx
         ctx.state = self.before
         own_cells = [*self.carried.cells, *lists.start()]
-        self.keys = [*self.keys, *(k for k in self.carried.lists if k not in self.carried.growing)]
+        arrays = self.carried.growing.keys() | self.carried.gathered
+        self.keys = [*self.keys, *(k for k in self.carried.lists if k not in arrays)]
         ctx.state = entry = self.before.copy()
         entry.stale.update(self.carried.stale)
         cell_slots = [(cell, self.slot(entry.cells[cell], cell.name)) for cell in own_cells]

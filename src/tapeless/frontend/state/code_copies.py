@@ -27,6 +27,7 @@ T = TypeVar("T")
 LIMIT = 10_000  # statements of Core, refused within a second
 CALL = 3  # a call takes about as long to compile as so many statements
 SHORT = 64  # loops over more items than these are not unrolled when there is another way
+WORTH = 400  # statements of all copies: nor are short loops beyond these
 MOST_ITEMS = 100_000  # of a tuple, list or dict
 MOST_NUMBERS = 250_000  # if they are numbers of one type
 ARRAY_HINT = "loop over an array (np.array(items)), or pass one as an argument: the body is then compiled once."
@@ -106,7 +107,7 @@ def attempt(ctx: Context, run: Callable[[], T]) -> T | CompileError:
     made, copied = ctx.b.made, ctx.copied
     depth = (ctx.inside_prelude, ctx.transforms, len(ctx.rules), ctx.copying)
     found: T | CompileError
-    with ctx.b.region() as stms:
+    with ctx.part() as stms:
         try:
             found = run()
         except CompileError as problem:
