@@ -523,3 +523,21 @@ def elements_read_after_a_sum(a):
 
 def test_what_a_trial_read_is_not_known_afterwards():
     same(elements_read_after_a_sum, X)
+
+
+COUPLINGS = {(0, 1): 1.0, (1, 2): -0.5}
+
+
+def keys_of_several_parts(x):
+    d = {(0, 1): x, (1, "a"): 2.0}
+    d[2, 3] = x * x
+    total = d[0, 1] + d[(2, 3)] * d[1, "a"]
+    for (i, j), v in COUPLINGS.items():
+        total += v * x * i + j
+    for k in COUPLINGS:
+        total += k[0] * x
+    return total + (COUPLINGS[0, 1] if (0, 1) in COUPLINGS else 0.0), {k: x * k[0] for k in COUPLINGS}
+
+
+def test_keys_of_several_parts():
+    same(keys_of_several_parts, 1.5)

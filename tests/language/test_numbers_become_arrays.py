@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tests.language.same import same, same_values
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -104,3 +105,54 @@ def test_integers_keep_their_type():
 def test_without_an_iteration_it_would_be_a_number():
     with pytest.raises(ValueError, match="'r' is an array after an iteration of this loop, and a number without one"):
         tp.function(horner)(X, 0)
+
+
+# -- None at first
+
+
+def largest(x):
+    best = None
+    where = None
+    for i in range(len(x)):
+        if best is None or x[i] > best:
+            best = x[i]
+            where = i
+    return best, where
+
+
+def variation(x):
+    before, total = None, 0.0
+    for v in x:
+        if before is not None:
+            total += abs(v - before)
+        before = v
+    return total
+
+
+def carried_rows(x, n):
+    last = None
+    for i in range(n):
+        row = x * i
+        if last is not None:
+            row = row + last
+        last = row
+    return np.sum(last)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_none_before_the_first_iteration(n):
+    x = np.random.default_rng(1).random(n)
+    same(largest, x)
+    same_values(variation, x)
+    same(carried_rows, x, n)
+    with pytest.raises(ValueError, match="None without one"):
+        tp.function(largest)(np.zeros(0))
+
+
+def test_without_an_iteration_nobody_asks():
+    same_values(variation, np.zeros(0))
+
+
+def test_slopes_through_none():
+    x = np.array([0.3, 0.9, 0.1])
+    np.testing.assert_allclose(tp.grad(variation)(x), [-1.0, 2.0, -1.0])

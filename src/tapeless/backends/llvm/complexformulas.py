@@ -1,7 +1,8 @@
 """Functions of complex numbers from functions of real ones, for targets without <complex.h>.
 
 `FORMULAS` maps an operation to a function of the writer, the real element type and the operand. They agree with the C
-library to rounding for finite operands of moderate size; at infinities and far from the origin only it is exact.
+library to rounding for finite operands of moderate size, `sqrt` for all; at infinities and far from the origin only it is
+exact.
 """
 
 from __future__ import annotations
@@ -25,6 +26,27 @@ def log(w: Writer, real: DType, z: Value) -> Value:
 
 
 def sqrt(w: Writer, real: DType, z: Value) -> Value:
+    """Of an operand that is scaled into the middle of the range. With an infinite imaginary part it is infinite."""
+    kind = REGISTER[real]
+    sizes = [w.intrinsic("fabs", kind, part) for part in z]
+    size = w.select(w.let(f"fcmp ogt {kind} {sizes[0]}, {sizes[1]}"), kind, sizes[0], sizes[1])
+    wide = real is DType.f64
+    scale, back = literal(1, real)[0], literal(1, real)[0]
+    for comparison, limit, power in (
+        ("ogt", 1020 if wide else 124, -2),
+        ("olt", -900 if wide else -90, 108 if wide else 48),
+    ):
+        beyond = w.let(f"fcmp {comparison} {kind} {size}, {literal(2.0**limit, real)[0]}")
+        scale = w.select(beyond, kind, literal(2.0**power, real)[0], scale)
+        back = w.select(beyond, kind, literal(2.0 ** (-power // 2), real)[0], back)
+    root = _sqrt_in_range(w, real, (_product(w, real, z[0], scale), _product(w, real, z[1], scale)))
+    infinity = literal(float("inf"), real)[0]
+    infinite = w.let(f"fcmp oeq {kind} {sizes[1]}, {infinity}")
+    re, im = (_product(w, real, part, back) for part in root)
+    return w.select(infinite, kind, infinity, re), w.select(infinite, kind, z[1], im)
+
+
+def _sqrt_in_range(w: Writer, real: DType, z: Value) -> Value:
     """With t = sqrt((|z| + |x|) / 2), the parts are t and |y| / 2t, in the order that the sign of x says."""
     kind, (x, y) = REGISTER[real], z
     zero, half = literal(0, real)[0], literal(0.5, real)[0]

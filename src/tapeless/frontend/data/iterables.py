@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import make_array, read
+from tapeless.frontend.data.constants import constant
 from tapeless.frontend.data.indexing import row_view
 from tapeless.frontend.data.rows import rows
 from tapeless.frontend.state.code_copies import refuse_long
@@ -24,7 +25,6 @@ from tapeless.frontend.state.values import (
     RangeValue,
     Scalar,
     Sequence_,
-    Static,
     Strided,
     Value,
     Zipped,
@@ -179,7 +179,7 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
     """The elements of something whose length is known at compile time."""
     match value:
         case Sequence_(kind="dict", keys=keys):
-            return [weak(k) if isinstance(k, (bool, int, float, complex)) else Static(k) for k in keys]
+            return [constant(k) for k in keys]
         case Sequence_(kind="dataclass"):
             ctx.fail("TP104", f"{type_text(value)} cannot be gone through", "name its fields.")
         case Sequence_(items=items):

@@ -25,6 +25,8 @@ def static_key(ctx: Context, value: Value) -> Any:
             return key
         case Scalar(atom=Const(value=key)):
             return key
+        case Sequence_(kind="tuple", items=items):
+            return tuple(static_key(ctx, v) for v in items)
         case _:
             ctx.fail("TP104", "a key must be known at compile time", "use constant keys.")
 

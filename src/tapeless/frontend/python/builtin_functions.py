@@ -18,12 +18,12 @@ from tapeless.frontend.data.arguments import flag, integer, known, text, with_si
 from tapeless.frontend.data.arrays import elementwise, make_array
 from tapeless.frontend.data.atoms import apply, convert
 from tapeless.frontend.data.classes import special
+from tapeless.frontend.data.constants import ConstantSet
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.iterables import items_of, iteration, range_count
 from tapeless.frontend.data.python_operators import binary_values, truth_of
 from tapeless.frontend.numpy.elementwise_options import round_number
 from tapeless.frontend.python.attributes import attribute
-from tapeless.frontend.python.constants import ConstantSet
 from tapeless.frontend.python.growth import copied, listed
 from tapeless.frontend.python.list_methods import pairs_of
 from tapeless.frontend.python.pymath import floats, to_integer

@@ -29,6 +29,7 @@ from tapeless.frontend.state.values import (
     Scalar,
     Sequence_,
     State,
+    Static,
     Value,
     cells_of,
     parts_of,
@@ -73,12 +74,13 @@ class Retry(Exception):
     """The guess was too small."""
 
 
-class BecomesArray(Exception):
-    """A name is a number before the loop, and an array from the first iteration on: Note [The first iteration]"""
+class Becomes(Exception):
+    """A name is something else before the loop than from the first iteration on: Note [The first iteration]"""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    def __init__(self, key: Key, kind: str, before: str) -> None:
+        super().__init__(key)
+        self.key = key
+        self.reason = f"'{key[1]}' is {kind} after an iteration of this loop, and {before} without one"
 
 
 @dataclass(eq=False)
@@ -225,8 +227,10 @@ class Shape:
                 if not self.starts[at].scattered and not in_order(ctx, new):
                     self.attempt.carried.scattered.add(at)
                     raise Retry
-            case Scalar(), Array() if self.attempt.may_begin_apart and not name.startswith("<"):
-                raise BecomesArray(name)
+            case Scalar(), Array() if self._may_begin_apart(name):
+                raise Becomes(self.key, "an array", "a number")
+            case Static(value=None), Scalar() | Array() if self._may_begin_apart(name):
+                raise Becomes(self.key, type_text(new), "None")
             case _ if new is not None and parts_of(old) and same_form(old, new):
                 for p, q in zip(parts_of(old), parts_of(new), strict=True):
                     self._leave_value(p, q, slots, places)
@@ -241,6 +245,9 @@ class Shape:
                     f"{label(name)} is {type_text(old)} before the loop and {text} after an iteration",
                     "give it the same type before the loop and in it.",
                 )
+
+    def _may_begin_apart(self, name: str) -> bool:
+        return self.attempt.may_begin_apart and not name.startswith("<")
 
     def _leave_array(self, slot: Slot, new: Array) -> None:
         ctx = self.attempt.ctx

@@ -14,11 +14,11 @@ from typing import Any
 
 from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms
+from tapeless.frontend.data.constants import ConstantSet
 from tapeless.frontend.data.iterables import constants_in, items_of, iteration
 from tapeless.frontend.data.python_operators import static_key, truth_of
 from tapeless.frontend.python.assignment import assign
 from tapeless.frontend.python.carried import known_sizes
-from tapeless.frontend.python.constants import ConstantSet
 from tapeless.frontend.python.growth import ANYWHERE, Growth, start
 from tapeless.frontend.python.loop_statements import run_for
 from tapeless.frontend.python.references import OVER, boxes_in, current, either, new_box, new_dict, new_list

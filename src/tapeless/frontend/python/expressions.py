@@ -13,11 +13,11 @@ from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arguments import array, settled
 from tapeless.frontend.data.arrays import as_numeric, elementwise, note_point
 from tapeless.frontend.data.classes import special
+from tapeless.frontend.data.constants import ConstantSet, constant
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.python_operators import BINARY, NUMERIC, binary_values, compare_values, static_key, truth_of
 from tapeless.frontend.numpy.indexed_objects import rule_of
 from tapeless.frontend.python.attributes import attribute
-from tapeless.frontend.python.constants import ConstantSet, constant
 from tapeless.frontend.python.growth import item, rows
 from tapeless.frontend.python.list_methods import number_at, pairs_of
 from tapeless.frontend.python.merge import Arm, Join

@@ -9,12 +9,12 @@ import ast
 from collections.abc import Callable, Sequence
 
 from tapeless.frontend.data import atoms
+from tapeless.frontend.data.constants import constant
 from tapeless.frontend.data.iterables import anonymous, constants_in, items_of, iteration
 from tapeless.frontend.data.leaves import number_of
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.data.rows import rows
 from tapeless.frontend.python.assignment import assign
-from tapeless.frontend.python.constants import constant
 from tapeless.frontend.python.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow, guarded
 from tapeless.frontend.python.list_methods import is_changeable
 from tapeless.frontend.python.loop_lists import Lengthens

@@ -19,7 +19,8 @@ Note [The first iteration]
 After `s = 0` and `s = s + row` in a loop, `s` is a number in the first iteration and an array in all others. So the first
 one comes before the loop, which has the others. Two come before it where the array that one name becomes makes an array of
 another name an iteration later. Without them `s` would be a number afterwards: that is an error when it happens, since a
-name has one type.
+name has one type. What is None before the loop, as in `best = None` and `if best is None or v > best: best = v`, is
+compiled in the same way: where it is tested, it is known.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from itertools import combinations
 from tapeless.errors import CompileError
 from tapeless.frontend.data.atoms import apply
 from tapeless.frontend.python import exchange
-from tapeless.frontend.python.carried import BecomesArray, Carried, Place, Retry, Shape, Slot, Trial, undefined
+from tapeless.frontend.python.carried import Becomes, Carried, Place, Retry, Shape, Slot, Trial, undefined
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch
 from tapeless.frontend.python.growth import Unfit
 from tapeless.frontend.python.loop_lists import ListsOfLoop
 from tapeless.frontend.python.merge import FALSE, TRUE
+from tapeless.frontend.state.code_copies import attempt as trying
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Cell, Conflict, Key, MaybeUndefined, State, Value, cells_of
+from tapeless.frontend.state.values import LISTS, Cell, Conflict, Key, MaybeUndefined, State, Value, cells_of
 from tapeless.ir.core import Apply, Body, For, While
 from tapeless.ir.hints import NONE, Hints
 from tapeless.ir.types import I64, Atom, Var, i64
@@ -85,7 +87,7 @@ def compile_loop(
             if bound is not None and carried.last:
                 _run_last(ctx, bound, run)
             return
-        except (Retry, Unfit, BecomesArray, CompileError) as problem:
+        except (Retry, Unfit, Becomes, CompileError) as problem:
             if isinstance(problem, CompileError):
                 lists.explain(problem)  # raises it, unless a list is to blame
                 ctx.inside_prelude, ctx.transforms, ctx.copying = depth[0], depth[1], depth[3]
@@ -93,15 +95,22 @@ def compile_loop(
             ctx.state = before.copy()
             ctx.written_cells = set(written_before)
             ctx.b.made, ctx.copied = made, copied  # what is given up does not count
-            if isinstance(problem, BecomesArray):
+            if isinstance(problem, Becomes):
                 assert bound is not None
-                _run_first(ctx, bound, run, problem.name)
-                rest = partial(_run_next, ctx, run)
-                left = apply(ctx, "sub", bound, i64(1))
-                compile_loop(
-                    ctx, keys, live_after, rest, bound=left, hints=hints, guess_cells=guess_cells,
-                    exchanged=exchanged, may_unroll=may_unroll, begun=begun + 1,
-                )  # fmt: skip
+                some = apply(ctx, "gt", bound, i64(0))
+
+                def begun_apart(bound: Atom = bound) -> Flow:
+                    run(ctx.b.let(I64, Apply("identity", (i64(0),)), "i"))
+                    compile_loop(
+                        ctx, keys, live_after, partial(_run_next, ctx, run), bound=apply(ctx, "sub", bound, i64(1)),
+                        hints=hints, guess_cells=guess_cells, exchanged=exchanged, may_unroll=may_unroll,
+                        begun=begun + 1,
+                    )  # fmt: skip
+                    return NEXT
+
+                if live_after(problem.key) or not _if_there_are_some(ctx, some, begun_apart, live_after):
+                    ctx.check(some, "ValueError", problem.reason)
+                    begun_apart()
                 return
     ctx.fail(
         "TP104", "the types of the variables of this loop do not settle", "give them their final type before the loop."
@@ -112,11 +121,16 @@ def _one_less(ctx: Context, bound: Atom) -> Atom:
     return apply(ctx, "max", apply(ctx, "sub", bound, i64(1)), i64(0))
 
 
-def _run_first(ctx: Context, bound: Atom, run: Callable[[Var | None], None], name: str) -> None:
-    """Note [The first iteration]"""
-    reason = f"'{name}' is an array after an iteration of this loop, and a number without one"
-    ctx.check(apply(ctx, "gt", bound, i64(0)), "ValueError", reason)
-    run(ctx.b.let(I64, Apply("identity", (i64(0),)), "i"))
+def _if_there_are_some(ctx: Context, some: Atom, run: Callable[[], Flow], live_after: Callable[[Key], bool]) -> bool:
+    """Runs the iterations, if there are some. False, and nothing done, if what is read afterwards would be of two types."""
+
+    def either() -> None:
+        branch(ctx, some, run, lambda: NEXT)
+        for key, value in ctx.state.names.items():
+            if isinstance(value, Conflict) and (key[0] == LISTS or live_after(key)):
+                ctx.fail("TP104", value.reason, value.hint)
+
+    return some != TRUE and not isinstance(trying(ctx, either), CompileError)
 
 
 def _run_next(ctx: Context, run: Callable[[Var | None], None], index: Var | None) -> None:

@@ -12,12 +12,12 @@ from dataclasses import replace
 from tapeless.frontend.data.arguments import flag, known
 from tapeless.frontend.data.arrays import make_array
 from tapeless.frontend.data.atoms import apply, logical_not
+from tapeless.frontend.data.constants import ConstantSet, constant
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.iterables import grown_rows, items_of
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.comprehensions import list_of
-from tapeless.frontend.python.constants import ConstantSet, constant
 from tapeless.frontend.python.expressions import compared_values, subscript
 from tapeless.frontend.python.references import boxes_in, either, new_box, new_list
 from tapeless.frontend.python.totals import picked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapeless.frontend.state.values import Static, Value, weak
+from tapeless.frontend.state.values import Sequence_, Static, Value, weak
 
 
 class ConstantSet(frozenset[Any]):
@@ -15,4 +15,6 @@ ConstantSet.__name__ = "set"
 
 
 def constant(known: Any) -> Value:
+    if type(known) is tuple:
+        return Sequence_(tuple(constant(k) for k in known))
     return weak(known) if type(known) in (bool, int, float, complex) else Static(known)
