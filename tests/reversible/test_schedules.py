@@ -97,3 +97,11 @@ def test_wrong_numbers():
         tp.bennett(heat, start(), 10, 1)
     with pytest.raises(ValueError, match="memory must be"):
         tp.treeverse(heat, start(), 10, 0)
+    with pytest.raises(ValueError, match="n must be"):
+        tp.bennett(heat, start(), -1, 2)
+
+
+def test_no_steps():
+    np.testing.assert_array_equal(tp.bennett(heat, start(), 0, 2), start())
+    np.testing.assert_array_equal(tp.treeverse(heat, start(), 0, 2), start())
+    assert tp.grad(lambda x, n: tp.bennett(lambda y: 0.5 * y, x, n, 2))(3.0, 0) == 1.0

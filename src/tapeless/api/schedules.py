@@ -25,9 +25,11 @@ def bennett(step: Callable[[S], S], state: S, n: int, k: int = 2, counts: Counts
     """The state after `n` steps, by Bennett's scheme: segments of segments, `k` of each, and all states but the first
     and the last are undone by running their steps once more.
     """
-    _positive("bennett", n=n, k=k - 1)
+    _at_least("bennett", 0, n=n)
+    _at_least("bennett", 2, k=k)
     run = _Bennett(step, {0: state}, k, counts or Counts())
-    run.segment(0, n, True)
+    if n:
+        run.segment(0, n, True)
     end: S = run.states[n]
     return end
 
@@ -65,16 +67,16 @@ class _Bennett:
 
 def treeverse(step: Callable[[S], S], state: S, n: int, memory: int) -> S:
     """The state after `n` steps. Its gradient keeps `memory` states, and runs the fewest steps for that."""
-    _positive("treeverse", n=n, memory=memory)
+    _at_least("treeverse", 0, n=n)
+    _at_least("treeverse", 1, memory=memory)
     for _ in range(n):
         state = step(state)
     return state
 
 
-def _positive(name: str, **numbers: int) -> None:
+def _at_least(name: str, least: int, **numbers: int) -> None:
     for word, value in numbers.items():
-        if not isinstance(value, int) or value < 1:
-            least = 2 if word == "k" else 1
+        if not isinstance(value, int) or value < least:
             raise ValueError(f"tp.{name}: {word} must be an integer from {least} on")
 
 

@@ -54,5 +54,6 @@ def _run(ctx: Context, a: dict[str, Value], recovery: Recovery) -> Value:
 
 def _number(ctx: Context, name: str, word: str, value: Value) -> int:
     if not isinstance(value, Scalar) or not isinstance(value.atom, Const) or value.atom.value.real < 1:
-        ctx.fail("TP104", f"tp.{name}: '{word}' must be a positive integer that is known at compile time")
+        hint = "give the number of states to keep." if word == "memory" else "give a number."
+        ctx.fail("TP104", f"tp.{name}: '{word}' must be a positive integer that is known at compile time", hint)
     return int(value.atom.value.real)
