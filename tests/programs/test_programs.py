@@ -418,7 +418,6 @@ def test_growing_lists_slopes():
     same_slopes(adaptive.period, 1.5, START, 16.0, 60)
 
 
-@refused("a list that grows in some iterations of a loop whose number is known at compile time")
 def test_growing_lists_in_a_constant_loop():
     same(adaptive.period, 1.5, START, 16.0)
 
