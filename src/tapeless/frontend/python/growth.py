@@ -9,6 +9,11 @@ what the items are, only how many an iteration may append at most (`Growth.count
 iterations. Where each iteration appends the same number the length is a formula of the counter (`exact`), otherwise
 it is carried. Items must be numbers of one type or arrays of one shape that is known before the loop; in NumPy's
 functions the list is the array. An empty list is of float64 for NumPy: other items are tested there to be some.
+
+Note [Positions known when it runs]
+A list of numbers of one type that is written at such a position stays what it is if it is short: each item is chosen,
+the new one or the old. A longer one becomes a `Grown` list of its length from there on (`gathered`); in a loop from
+before the loop on. A `Grown` list of constant length is taken apart into its items where these are asked for one by one.
 """
 
 from __future__ import annotations
