@@ -40,12 +40,12 @@ def first(x):
     return 0.0
 
 
-def pairs(x):
-    total = 0.0
-    for a in (1, 2):
-        for b in (3, 4):
-            total += a * b * x
-    return total
+def running(items):
+    total, found = 0.0, 0.0
+    for v in items:
+        total += v
+        found += total
+    return found
 
 
 def reduced(x):
@@ -86,7 +86,7 @@ FOLLOWED = {
     "frozenset": (lambda x: x in frozenset((1, 2)), lambda x: x in (1, 2), 2),
     "functools.reduce": (lambda x: functools.reduce(lambda a, b: a * b, x), reduced, X),
     "functools.*": (lambda x: functools.lru_cache(lambda t: t * 2)(x), lambda x: remembered(x), 2.0),
-    "itertools.*": (lambda x: sum(a * b * x for a, b in itertools.product((1, 2), (3, 4))), pairs, 2.0),
+    "itertools.*": (lambda x: sum(itertools.accumulate((x, 2.0))), lambda x: running((x, 2.0)), 2.0),
     "copy.*": (lambda x: copy.copy(x), lambda x: x.copy(), X),
     "math.fsum": (lambda x: math.fsum(x), lambda x: sum(x), X),
     "math.remainder": (lambda x, y: math.remainder(x, y), lambda x, y: x - y * round(x / y), 7.5, 2.0),

@@ -44,6 +44,7 @@ from tapeless.frontend.python import (  # noqa: F401  (likewise)
     effects,
     expressions,
     inlining,
+    iterators,
     loop_statements,
     pymath,
     sequence_functions,
