@@ -262,3 +262,46 @@ def test_large_bodies_are_compiled_once():
 
 def test_what_must_be_known_is():
     same(kinds, 0.5)
+
+
+# -- sorted by a key
+
+
+def ranks(x):
+    return np.array(sorted(range(len(x)), key=lambda i: x[i]))
+
+
+def ranks_backwards(x):
+    return np.array(sorted(range(len(x)), key=lambda i: x[i], reverse=True))
+
+
+def by_size(x):
+    return np.array(sorted(x, key=abs)), sorted([v * v for v in x], key=lambda v: -v)[0]
+
+
+def rows_by_last(x):
+    return np.array(sorted(x.reshape(-1, 2), key=lambda r: r[1]))
+
+
+def weighted(x):
+    total = 0.0
+    for place, i in enumerate(sorted(range(len(x)), key=lambda i: -x[i])):
+        total += place * x[i]
+    return total
+
+
+@pytest.mark.parametrize("n", [2, 8])
+def test_sorted_by_a_key(n):
+    x = np.round(np.random.default_rng(n).normal(size=n), 1)
+    x[n // 2 :] = x[: n // 2]  # equal ones stay in order
+    for f in (ranks, ranks_backwards, by_size, rows_by_last):
+        same(f, x)
+
+
+def test_slopes_of_what_is_sorted():
+    np.testing.assert_array_equal(tp.grad(weighted)(np.array([0.5, 2.0, 1.0])), [2.0, 0.0, 1.0])
+
+
+def test_nan_has_no_place():
+    with pytest.raises(ValueError, match="no place in an order"):
+        tp.function(by_size)(np.array([1.0, math.nan]))

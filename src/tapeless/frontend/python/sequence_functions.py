@@ -9,13 +9,15 @@ import ast
 import functools
 from dataclasses import replace
 
+import numpy as np
+
 from tapeless.frontend.data.arguments import flag, known
 from tapeless.frontend.data.arrays import make_array
 from tapeless.frontend.data.atoms import apply, logical_not
 from tapeless.frontend.data.constants import ConstantSet, constant
 from tapeless.frontend.data.indexing import get_item
-from tapeless.frontend.data.iterables import grown_rows, items_of
-from tapeless.frontend.data.python_operators import truth_of
+from tapeless.frontend.data.iterables import constants_in, grown_rows, items_of
+from tapeless.frontend.data.python_operators import binary_values, truth_of
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.comprehensions import list_of
 from tapeless.frontend.python.expressions import compared_values, subscript
@@ -53,6 +55,8 @@ def _sorted(ctx: Context, iterable: Value, *, key: Value | None = None, reverse:
         return _sorted_array(ctx, grown_rows(ctx, iterable), iterable.weak, backwards)
     if isinstance(iterable, Array) and key is None and not isinstance(ctx.canon(iterable.type.shape[0]), int):
         return _sorted_array(ctx, iterable, False, backwards)
+    if key is not None and _is_of_unknown_length(ctx, iterable):
+        return _sorted_by(ctx, iterable, key, backwards)
     if isinstance(iterable, Static) and isinstance(iterable.value, ConstantSet):
         items = [constant(k) for k in sorted(iterable.value, key=repr)]
     else:
@@ -63,17 +67,64 @@ def _sorted(ctx: Context, iterable: Value, *, key: Value | None = None, reverse:
 
 def _sorted_array(ctx: Context, array: Array, is_weak: bool, backwards: bool) -> Value:
     if array.type.rank != 1:
-        ctx.fail("TP120", "sorted of an array with rows is ambiguous", "use np.sort.")
+        hint = "give a key that is a number: sorted(..., key=lambda row: row[0])."
+        ctx.fail("TP120", "sorted of an array with rows is ambiguous", hint)
     made = call_numpy(ctx, "sort", [make_array(ctx, array)])
     assert isinstance(made, Array)
-    if array.type.dtype.is_float:
-        last = get_item(ctx, call_numpy(ctx, "isnan", [made]), SliceValue(weak(-1), NONE, NONE))  # type: ignore[arg-type]
-        found = truth_of(ctx, call_numpy(ctx, "any", [last]))
-        ctx.check(logical_not(ctx, found), "ValueError", "sorted: an item is NaN, which has no place in an order")
+    _refuse_nans(ctx, made)
     if backwards:
         made = make_array(ctx, get_item(ctx, made, SliceValue(NONE, NONE, weak(-1))))
         assert isinstance(made, Array)
     return Grown(made, Scalar(ctx.size_atom(made.type.shape[0]), True), is_weak, ref=new_box(ctx))
+
+
+def _refuse_nans(ctx: Context, array: Array) -> None:
+    if array.type.dtype.is_float:
+        found = truth_of(ctx, call_numpy(ctx, "any", [call_numpy(ctx, "isnan", [array])]))
+        ctx.check(logical_not(ctx, found), "ValueError", "sorted: an item is NaN, which has no place in an order")
+
+
+def _is_of_unknown_length(ctx: Context, iterable: Value) -> bool:
+    match iterable:
+        case Array(type=t):
+            return not isinstance(ctx.canon(t.shape[0]), int)
+        case RangeValue():
+            return constants_in(iterable) == 0
+        case Grown():
+            return True
+        case _:
+            return False
+
+
+def _sorted_by(ctx: Context, iterable: Value, key: Value, backwards: bool) -> Value:
+    """The items in the order of their keys. Equal ones stay in the order that they have, backwards too."""
+    mapped = _evaluated(ctx, MAPPED, key, iterable)
+    keys = make_array(ctx, grown_rows(ctx, mapped)) if isinstance(mapped, Grown) else None
+    if not isinstance(keys, Array) or keys.type.rank != 1:
+        ctx.fail("TP120", "sorted of what has a length that is known when it runs takes keys that are numbers")
+    _refuse_nans(ctx, keys)
+    turned = SliceValue(NONE, NONE, weak(-1))
+    order: Value = _stable_order(ctx, get_item(ctx, keys, turned) if backwards else keys)
+    if backwards:
+        last = binary_values(ctx, "Sub", Scalar(ctx.size_atom(keys.type.shape[0]), True), weak(1))
+        assert isinstance(order, Array)
+        order = binary_values(ctx, "Sub", last, get_item(ctx, order, turned))
+    match iterable:
+        case Grown(weak=is_weak, form=form):
+            items: Value = grown_rows(ctx, iterable)
+        case RangeValue(start=start, stop=stop, step=step):
+            is_weak, form = True, ""
+            items = call_numpy(ctx, "arange", [start, stop, step])
+        case _:
+            is_weak, form, items = False, "", iterable
+    assert isinstance(items, Array)
+    made = get_item(ctx, items, order)
+    assert isinstance(made, Array)
+    return Grown(made, Scalar(ctx.size_atom(made.type.shape[0]), True), is_weak, form=form, ref=new_box(ctx))
+
+
+def _stable_order(ctx: Context, keys: Value) -> Value:
+    return call_value(ctx, Static(np.argsort), [keys], {"kind": Static("stable")})
 
 
 def _in_order(ctx: Context, items: list[Value], keys: list[Value], wrong: ast.cmpop) -> list[Value]:
