@@ -4,8 +4,10 @@ A row is the key of a hint, a program that gets it, the program with the hint fo
 holds the rows to the tables of `frontend/state/advice.py`.
 """
 
+import collections
 import copy
 import functools
+import heapq
 import itertools
 import math
 import pdb
@@ -87,6 +89,10 @@ FOLLOWED = {
     "functools.reduce": (lambda x: functools.reduce(lambda a, b: a * b, x), reduced, X),
     "functools.*": (lambda x: functools.lru_cache(lambda t: t * 2)(x), lambda x: remembered(x), 2.0),
     "itertools.*": (lambda x: sum(itertools.accumulate((x, 2.0))), lambda x: running((x, 2.0)), 2.0),
+    "collections.deque": (lambda x: collections.deque([x, 2.0]).pop(), lambda x: [x, 2.0].pop(), 1.0),
+    "collections.defaultdict": (lambda x: collections.defaultdict(float, a=x)["a"], lambda x: {"a": x}["a"], 1.0),
+    "collections.Counter": (lambda k: collections.Counter(k)[2], lambda k: np.bincount(k)[2], np.array([1, 2, 2])),
+    "heapq.*": (lambda x: heapq.nsmallest(2, x)[1], lambda x: sorted(x)[1], X),
     "copy.*": (lambda x: copy.copy(x), lambda x: x.copy(), X),
     "math.fsum": (lambda x: math.fsum(x), lambda x: sum(x), X),
     "math.remainder": (lambda x, y: math.remainder(x, y), lambda x, y: x - y * round(x / y), 7.5, 2.0),
