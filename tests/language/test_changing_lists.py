@@ -547,14 +547,6 @@ def in_a_mapped_function(a):
     return tp.map(f, a)
 
 
-def in_loops_of_loops(n):
-    out = []
-    for i in range(n):
-        for j in range(n):
-            out.append(i * j)
-    return np.array(out)
-
-
 def the_same_array_again(n):
     u = np.zeros(2)
     out = []
@@ -634,7 +626,6 @@ def position_at_run_time(x, n):
         (holds_itself, (1.0,), "itself"),
         (in_a_while, (1.0,), "number of iterations"),
         (in_a_mapped_function, (X,), "surroundings"),
-        (in_loops_of_loops, (3,), "loop inside of the loop"),
         (the_same_array_again, (3,), "put into a list"),
         (the_array_of_before, (3,), "put into a list"),
         (the_array_of_the_iteration_before, (3,), "put into a list"),

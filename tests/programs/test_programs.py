@@ -422,7 +422,6 @@ def test_growing_lists_in_a_constant_loop():
     same(adaptive.period, 1.5, START, 16.0)
 
 
-@refused("a list that grows in a while loop")
 def test_adaptive_steps():
     _, _, rejected = same(lambda mu, y0: adaptive.rk23(adaptive.van_der_pol, 0.0, 6.0, y0, (mu,)), 3.0, START)
     assert rejected > 0

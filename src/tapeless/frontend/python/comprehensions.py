@@ -15,7 +15,7 @@ from typing import Any
 from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms
 from tapeless.frontend.data.constants import ConstantSet
-from tapeless.frontend.data.iterables import constants_in, items_of, iteration
+from tapeless.frontend.data.iterables import items_of, iteration
 from tapeless.frontend.data.python_operators import static_key, truth_of
 from tapeless.frontend.python.assignment import assign
 from tapeless.frontend.python.carried import known_sizes
@@ -148,23 +148,8 @@ def _kept(ctx: Context, node: ast.GeneratorExp) -> Value:
 @expression(ast.ListComp)
 def list_of(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> Value:
     since = len(ctx.changed)
-    if _is_long(ctx, node):
-        filled = attempt(ctx, lambda: _filled(ctx, node))
-        if not isinstance(filled, CompileError):
-            return filled
     found = elements_of(ctx, node, lambda: evaluate(ctx, node.elt))
     return _filled(ctx, node) if found is None else new_list(ctx, current(ctx, found, since))
-
-
-def _is_long(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> bool:
-    """Whether it goes over a range of so many constants that a loop is better than a copy for each."""
-    match node.generators:
-        case [ast.comprehension(iter=ast.Call(func=ast.Name(id="range")) as call, ifs=[])]:
-            with ctx.part():
-                over = attempt(ctx, lambda: evaluate(ctx, call))
-            return isinstance(over, RangeValue) and constants_in(over) > SHORT
-        case _:
-            return False
 
 
 @expression(ast.SetComp)

@@ -19,7 +19,9 @@ before the loop on. A `Grown` list of constant length is taken apart into its it
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
+from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import as_numeric, make_array
 from tapeless.frontend.data.indexing import get_item, set_item
@@ -29,6 +31,7 @@ from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.values import (
     Array,
+    Box,
     Cell,
     Grown,
     RangeValue,
@@ -57,6 +60,7 @@ class Growth:
     count: int = 1  # items of an iteration, at most
     exact: bool = True
     seen: int = 0  # in this trial
+    mixed: bool = False  # items are of several types, which become one
     kept: set[Cell] = field(default_factory=set)  # arrays that were put in
 
     def learn(self, ctx: Context, value: Value) -> bool:
@@ -99,8 +103,10 @@ class Growth:
         joined, is_weak = scalars.join(ctx, Scalar(zero_of(self.dtype), self.weak), Scalar(zero_of(dtype), weak))
         if joined is not self.dtype and shape and not form:
             ctx.fail("TP104", "a list that gets longer in this loop has items of different types", ALLOCATE)
+        if (joined, is_weak) != (dtype, weak):
+            self.mixed = True
         if (joined, is_weak) != (self.dtype, self.weak):
-            self.dtype, self.weak = joined, is_weak
+            self.dtype, self.weak, self.mixed = joined, is_weak, True
             return False
         return True
 
@@ -129,11 +135,11 @@ def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, know
         ctx.lengths[size] = found.args[0] if plain and isinstance(found, Apply) else most
     type = Type(growth.dtype, (size, *growth.shape))
     array = ctx.new_cell(ctx.b.let(type, Full(type.shape, zero_of(growth.dtype)), "items"))
-    made = Grown(array, Scalar(first, True), growth.weak, form=growth.form, ref=old.ref)
+    made = Grown(array, Scalar(first, True), growth.weak, form=growth.form, mixed=growth.mixed, ref=old.ref)
     if isinstance(old, Sequence_):
         for k, item in enumerate(old.items):
             _store(ctx, made, i64(k), item)
-            _keep(growth, item)
+            _keep(ctx, growth, item)
     elif old.array is not None:
         set_item(ctx, grown_rows(ctx, made), Static(Ellipsis), rows(ctx, old))
     return made
@@ -165,15 +171,36 @@ def _store(ctx: Context, grown: Grown, at: Atom, item: Value) -> None:
     set_item(ctx, grown.array, Scalar(at, True), number)
 
 
-def _keep(growth: Growth, item: Value) -> None:
-    """Python keeps a reference to an array: what is in the list now must stay what it holds."""
+def _keep(ctx: Context, growth: Growth, item: Value) -> None:
+    """Python keeps a reference to an array or a list: what is in the list now must stay what it holds."""
     if isinstance(item, Array):
         for cell in item.cell.possible:
             growth.kept.add(cell)
-            cell.readonly = cell.readonly or KEPT.format(cell.name)
+            if not cell.readonly:
+                cell.readonly = KEPT.format(cell.name)
+                ctx.made_readonly.append(cell)
+    elif isinstance(item, (Sequence_, Grown)) and item.ref is not None:
+        ctx.kept_lists.update(item.ref.possible)
+
+
+def uncounted(ctx: Context, box: Box | None, reason: str) -> NoReturn:
+    try:
+        ctx.fail("TP104", reason, ALLOCATE)
+    except CompileError as problem:
+        if box is None:
+            raise
+        raise Uncounted(box, problem) from None
 
 
 KEPT = "'{}' has been put into a list that gets longer in a loop, and compiled code keeps what it held there"
+
+
+class Uncounted(Exception):
+    """A list gets longer, and nobody knows how long. `problem` is what to say if that cannot be helped."""
+
+    def __init__(self, box: Box, problem: CompileError) -> None:
+        super().__init__(problem)
+        self.box, self.problem = box, problem
 
 
 def append(ctx: Context, grown: Grown, item: Value) -> None:
@@ -182,9 +209,10 @@ def append(ctx: Context, grown: Grown, item: Value) -> None:
         _append_once(ctx, grown, item)
         return
     if growth.depth not in (ANYWHERE, ctx.loops):
-        ctx.fail("TP104", "a list gets longer in a loop inside of the loop before which it was made", ALLOCATE)
+        reason = "a list gets longer in a loop inside of the loop before which it was made"
+        uncounted(ctx, grown.ref, reason)
     fits = growth.learn(ctx, item)
-    _keep(growth, item)
+    _keep(ctx, growth, item)
     growth.seen += 1
     known = growth.count
     if growth.depth != ANYWHERE:
@@ -194,7 +222,8 @@ def append(ctx: Context, grown: Grown, item: Value) -> None:
             raise Unfit
         _store(ctx, grown, grown.length.atom, item)
     length = Scalar(atoms.apply(ctx, "add", grown.length.atom, i64(1)), True)
-    change(ctx, ".append", grown, replace(grown, length=length, added=grown.added + 1 if growth.exact else 0))
+    added = grown.added + 1 if growth.exact else 0
+    change(ctx, ".append", grown, replace(grown, length=length, added=added, mixed=growth.mixed))
 
 
 class Unfit(Exception):
@@ -209,7 +238,7 @@ def _append_once(ctx: Context, grown: Grown, item: Value) -> None:
         ctx.fail("TP104", "this list has items of one type, and another one is appended", ALLOCATE)
     made = start(ctx, own, grown, i64(1), set(ctx.sizes))
     _store(ctx, made, made.length.atom, item)
-    _keep(own, item)
+    _keep(ctx, own, item)
     length = Scalar(atoms.apply(ctx, "add", made.length.atom, i64(1)), True)
     change(ctx, ".append", grown, replace(made, length=length))
 
@@ -244,8 +273,8 @@ def item(ctx: Context, grown: Grown, index: Value) -> Value:
 def set_item_of(ctx: Context, grown: Grown, index: Value, value: Value) -> None:
     """grown[index] = value"""
     array = grown_rows(ctx, grown)
-    fits = Growth(0, array.type.dtype, grown.weak, array.type.shape[1:]).learn(ctx, value)
-    if not fits or not isinstance(index, Scalar) or not isinstance(value, Scalar):
+    fits = isinstance(value, Scalar) and value.dtype is array.type.dtype and (value.weak or not grown.weak)
+    if array.type.rank != 1 or not fits or not isinstance(index, Scalar) or not isinstance(value, Scalar):
         ctx.fail(
             "TP104",
             "items of a list whose length or positions are known when it runs are replaced one by one, by numbers of their type",

@@ -100,8 +100,10 @@ def _insert(ctx: Context, value: Sequence_ | Grown, index: Value, item: Value, /
 
 @OF_LISTS.of("pop")
 def _pop(ctx: Context, value: Sequence_ | Grown, index: Value = weak(-1), /) -> Value:  # noqa: B008
+    if isinstance(value, Grown) and index != weak(-1):
+        value = _known_length(ctx, ".pop", value)
     if isinstance(value, Grown):
-        if index != weak(-1) or value.array is None:
+        if value.array is None:
             _known_length(ctx, ".pop", value)
         some = atoms.apply(ctx, "gt", value.length.atom, i64(0))
         ctx.check(some, "IndexError", "pop from empty list")

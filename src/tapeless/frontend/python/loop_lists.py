@@ -15,7 +15,7 @@ from typing import NoReturn
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data import atoms
 from tapeless.frontend.python.carried import Carried, Retry, Slot, known_sizes
-from tapeless.frontend.python.growth import Growth, gathered, start
+from tapeless.frontend.python.growth import Growth, gathered, start, uncounted
 from tapeless.frontend.python.references import boxes_in, contents, set_contents, settle
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
@@ -167,7 +167,11 @@ class ListsOfLoop:
         if self.may_unroll:
             raise Lengthens
         if self.most is None:
-            self._refuse("the number of iterations is not known before")
+            box = next((b for b in boxes_in(self.before) if b.key == key), None)
+            reason = (
+                "the length of a list or dict changes in this loop, and the number of iterations is not known before"
+            )
+            uncounted(self.ctx, box, reason)
         old = self.carried.lists[key]
         if not (isinstance(old, Grown) or (isinstance(old, Sequence_) and old.kind == "list")):
             self._refuse("it is a dict")

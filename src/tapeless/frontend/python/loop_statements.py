@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms
 from tapeless.frontend.data.constants import constant
 from tapeless.frontend.data.iterables import anonymous, constants_in, items_of, iteration
@@ -15,12 +16,13 @@ from tapeless.frontend.data.leaves import number_of
 from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.data.rows import rows
 from tapeless.frontend.python.assignment import assign
+from tapeless.frontend.python.counted_lists import with_counted_lists
 from tapeless.frontend.python.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow, guarded
 from tapeless.frontend.python.list_methods import is_changeable
 from tapeless.frontend.python.loop_lists import Lengthens
 from tapeless.frontend.python.loop_trials import compile_loop
 from tapeless.frontend.python.merge import COUNTER
-from tapeless.frontend.python.references import OVER
+from tapeless.frontend.python.references import OVER, set_contents
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.python.statements import run_block
 from tapeless.frontend.python.unrolled_loops import unrolled, zipped_items
@@ -99,6 +101,10 @@ def _exchanged(ctx: Context, s: ast.For | ast.While) -> list[Key]:
 
 @statement(ast.While)
 def run_while(ctx: Context, s: ast.While) -> Flow:
+    return with_counted_lists(ctx, lambda: _run_while(ctx, s))
+
+
+def _run_while(ctx: Context, s: ast.While) -> Flow:
     if any(
         isinstance(n, ast.NamedExpr) for n in nodes(s.test)
     ):  # others are rewritten: `_Conditions` in source/sources.py
@@ -240,7 +246,7 @@ def run_for(ctx: Context, s: ast.For) -> Flow:
     held = ctx.key(f"{OVER}{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
     if cells_of(iterable) or isinstance(iterable, (Sequence_, Grown, Zipped)):
         ctx.state.names[held] = iterable
-    result = _run_for_over(ctx, s, iterable, hints)
+    result = with_counted_lists(ctx, lambda: _run_for_over(ctx, s, iterable, hints))
     ctx.state.names.pop(held, None)
     return result
 
@@ -278,7 +284,8 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
 
 def _rolled_or_not(ctx: Context, s: ast.For, iterable: RangeValue, hints: Hints) -> Flow:
     """A short loop over constants is unrolled if it changes the length of a list: the items are known then, and may be of
-    any kind. Not if that makes much code, and the items are floats or arrays of them.
+    any kind. Not if that makes much code, and the items are floats or arrays of them, nor if it does not go: where an
+    iteration appends or not, for example.
     """
     before, made, copied = ctx.state.copy(), ctx.b.made, ctx.copied
     written = set(ctx.written_cells)
@@ -289,22 +296,36 @@ def _rolled_or_not(ctx: Context, s: ast.For, iterable: RangeValue, hints: Hints)
         each = ctx.b.made - made
         ctx.state, ctx.b.made, ctx.copied, ctx.written_cells = before, made, copied, written
     items = items_of(ctx, "this loop", iterable)
+    ways: list[Callable[[], Flow]] = [
+        lambda: unrolled(ctx, s, items, "the length of a list changes in it"),
+        lambda: _rolled(ctx, s, count, element, hints),
+    ]
     if each * len(items) > WORTH and not _left_early(s):
-        found = attempt(ctx, lambda: _with_floats(ctx, s, count, element, hints))
+        ways.insert(0, lambda: _with_floats(ctx, s, count, element, hints))
+    problems: list[CompileError] = []
+    for way in ways:
+        found = attempt(ctx, way)
         if isinstance(found, Flow):
             return found
-    return unrolled(ctx, s, items, "the length of a list changes in it")
+        problems.append(found)
+    raise problems[-2]
 
 
 def _with_floats(ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints) -> Flow:
-    """The loop, if all lists that get longer in it are of floats. Others may have to be known when it is compiled."""
+    """The loop, if all lists that get longer in it are of floats of one type, or of arrays of them. Others may have to be
+    known when it is compiled. Their lengths are known.
+    """
     since = len(ctx.lengthened)
     found = _rolled(ctx, s, count, element, hints)
-    for box in ctx.lengthened[since:]:
+    for box in dict.fromkeys(ctx.lengthened[since:]):
         value = ctx.state.names.get(box.key)
-        kind = value.array.type.dtype if isinstance(value, Grown) and value.array is not None else None
-        if value is not None and (kind is None or not (kind.is_float or kind.is_complex)):
+        if value is None:
+            continue
+        if not isinstance(value, Grown) or value.array is None or value.form or value.mixed:
+            ctx.fail("TP104", "a list that gets longer in this loop has items of several kinds")
+        if not (value.array.type.dtype.is_float or value.array.type.dtype.is_complex):
             ctx.fail("TP104", "a list that gets longer in this loop has items that are no floats")
+        set_contents(ctx.state, box, Sequence_(tuple(items_of(ctx, "this loop", value)), "list", ref=box))
     return found
 
 

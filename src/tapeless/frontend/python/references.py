@@ -78,6 +78,12 @@ def with_box(value: Value, box: Box) -> Value:
 def change(ctx: Context, what: str, old: Sequence_ | Grown, new: Value) -> None:
     """`old` has the contents of `new` from here on; `what` does it."""
     box = own_box(ctx, what, old)
+    if box in ctx.kept_lists:
+        ctx.fail(
+            "TP104",
+            f"{what} changes a list that has been put into a list that gets longer, and compiled code keeps what it held",
+            "put a copy of it in: list(...).",
+        )
     if any(refers_to(part, box) for part in parts_of(new)):
         ctx.fail("TP104", f"{what}: a list or dict cannot hold itself in compiled code")
     ctx.changed.append(box)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 LIMIT = 10_000  # statements of Core, refused within a second
 CALL = 3  # a call takes about as long to compile as so many statements
 SHORT = 64  # loops over more items than these are not unrolled when there is another way
-WORTH = 400  # statements of all copies: nor are short loops beyond these
+WORTH = 1500  # statements of all copies: nor are short loops beyond these
 MOST_ITEMS = 100_000  # of a tuple, list or dict
 MOST_NUMBERS = 250_000  # if they are numbers of one type
 ARRAY_HINT = "loop over an array (np.array(items)), or pass one as an argument: the body is then compiled once."
@@ -100,12 +100,31 @@ def refuse_long(ctx: Context, what: str, count: int, most: int = MOST_ITEMS) -> 
         )
 
 
+class Before:
+    """What is known, so that a trial can be forgotten."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.state = ctx.state.copy()
+        self.cells = set(ctx.written_cells), set(ctx.read_cells), set(ctx.apart)
+        self.counts = ctx.b.made, ctx.copied, ctx.inside_prelude, ctx.transforms, ctx.copying
+        self.rules, self.readonly = len(ctx.rules), len(ctx.made_readonly)
+        self.kept = set(ctx.kept_lists)
+
+    def restore(self, ctx: Context) -> None:
+        ctx.state = self.state.copy()
+        written, read, apart = self.cells
+        ctx.written_cells, ctx.read_cells, ctx.apart = set(written), set(read), set(apart)
+        ctx.b.made, ctx.copied, ctx.inside_prelude, ctx.transforms, ctx.copying = self.counts
+        del ctx.rules[self.rules :]
+        ctx.kept_lists = set(self.kept)
+        for cell in ctx.made_readonly[self.readonly :]:
+            cell.readonly = ""
+        del ctx.made_readonly[self.readonly :]
+
+
 def attempt(ctx: Context, run: Callable[[], T]) -> T | CompileError:
     """What `run` gives, or why it cannot be compiled: then all is as it was before."""
-    before = ctx.state.copy()
-    cells = set(ctx.written_cells), set(ctx.read_cells), set(ctx.apart)
-    made, copied = ctx.b.made, ctx.copied
-    depth = (ctx.inside_prelude, ctx.transforms, len(ctx.rules), ctx.copying)
+    before = Before(ctx)
     found: T | CompileError
     with ctx.part() as stms:
         try:
@@ -117,8 +136,5 @@ def attempt(ctx: Context, run: Callable[[], T]) -> T | CompileError:
     if not isinstance(found, CompileError):
         ctx.b.stms.extend(stms)
         return found
-    ctx.state, ctx.b.made, ctx.copied = before, made, copied
-    ctx.written_cells, ctx.read_cells, ctx.apart = cells
-    ctx.inside_prelude, ctx.transforms, ctx.copying = depth[0], depth[1], depth[3]
-    del ctx.rules[depth[2] :]
+    before.restore(ctx)
     return found

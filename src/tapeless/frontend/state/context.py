@@ -184,6 +184,9 @@ class Context:
     growing: dict[Box | None, Any] = field(default_factory=dict)  # by the open loops: Note [Lists that grow]
     lengths: dict[Var, Atom] = field(default_factory=dict)  # of lists: the number of iterations that they were made for
     loops: int = 0  # that are open and known only when they run
+    kept_lists: set[Box] = field(default_factory=set)  # which were put into a list that gets longer
+    made_readonly: list[Cell] = field(default_factory=list)  # arrays, likewise
+    starts: list[State] = field(default_factory=list)  # before the open loops: Note [Counted lists]
     parts: dict[int, list[Stm]] = field(default_factory=dict)  # of open regions, by id: the one around them
 
     def __post_init__(self) -> None:

@@ -172,6 +172,7 @@ class Grown:
     weak: bool = False
     added: int = 0  # in this iteration of the loop that fills it
     form: str = ""  # what its items are if they are no arrays: tuple, list, or mixed, which cannot be read one by one
+    mixed: bool = field(default=False, compare=False)  # its items were of several types
     ref: Box | None = field(default=None, compare=False)
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -77,6 +78,10 @@ class _Closer(ByLoops):
         simple = reading.not_needed([f for f in found if reading.is_simple(f)])
         if len(found) == len(exp.params) and not reading.effects and len(simple) < len(found):
             return self.gone(stm, exp, reading, found)
+        if any(map(reading.slope_of, simple)):
+            if len(simple) == len(exp.params) and not reading.effects:
+                return self.unless_infinite(stm, exp, reading, simple)
+            simple = reading.not_needed([f for f in simple if reading.slope_of(f) is None])
         return self.without(stm, exp, reading, simple) if simple else [stm]
 
     # -- sums and powers
@@ -86,17 +91,7 @@ class _Closer(ByLoops):
         b = Builder(stm.span)
         for s in reading.constants:
             b.add(s)
-        emit = Emit(b)
-        certain = isinstance(exp.bound, Const) and exp.bound.value.real > 0
-        if certain:
-            ends = [self.simple(emit, exp, reading, f) for f in found]
-        else:
-            with b.region() as some:
-                ends = [self.simple(emit, exp, reading, f) for f in found]
-            starts = [exp.inits[f.position] for f in found]
-            made = [Var(stm.vars[f.position].name, stm.vars[f.position].type) for f in found]
-            b.bind(made, If(emit("gt", exp.bound, 0), Body(tuple(some), tuple(ends)), Body((), tuple(starts))))
-            ends = list(made)
+        ends = self.sums(b, stm, exp, reading, found)
         gone = {f.position for f in found}
         left = [k for k in range(len(exp.params)) if k not in gone]
         if left or reading.effects:
@@ -111,7 +106,41 @@ class _Closer(ByLoops):
             b.add(Stm(tuple(stm.vars[k] for k in left), new, stm.span))
         for f, end in zip(found, ends, strict=True):
             b.alias(stm.vars[f.position], end)
-            self.note(stm, reading, f, 5 if reading.index is None else 9)
+            self.note(stm, reading, f, 5)
+        return b.stms
+
+    def sums(self, b: Builder, stm: Stm, exp: For, reading: _Reading, found: list[_Found]) -> list[Atom]:
+        emit = Emit(b)
+        if isinstance(exp.bound, Const) and exp.bound.value.real > 0:
+            return [self.simple(emit, exp, reading, f) for f in found]
+        with b.region() as some:
+            ends = [self.simple(emit, exp, reading, f) for f in found]
+        starts = [exp.inits[f.position] for f in found]
+        made = [Var(stm.vars[f.position].name, stm.vars[f.position].type) for f in found]
+        b.bind(made, If(emit("gt", exp.bound, 0), Body(tuple(some), tuple(ends)), Body((), tuple(starts))))
+        return list(made)
+
+    def unless_infinite(self, stm: Stm, exp: For, reading: _Reading, found: list[_Found]) -> list[Stm]:
+        """No loop, but where something times the number of the trip is added that is infinite: 0 times that is NaN, if it
+        was written so.
+        """
+        b = Builder(stm.span)
+        emit = Emit(b)
+        for s in reading.constants:
+            b.add(s)
+        slopes = [slope.rest for f in found if (slope := reading.slope_of(f)) is not None]
+        finite = [emit("isfinite", emit("stop_gradient", rest)) for rest in slopes if rest is not None]
+        if not finite:
+            return self.without(stm, exp, reading, found)
+        good = reduce(lambda x, y: emit("and", x, y), finite)
+        found = sorted(found, key=lambda f: f.position)
+        with b.region() as closed:
+            ends = self.sums(b, stm, exp, reading, found)
+        few = tuple(Var(v.name, v.type) for v in stm.vars)
+        loop = replace(exp, hints=replace(exp.hints, few=True))
+        b.bind(stm.vars, If(good, Body(tuple(closed), tuple(ends)), Body((Stm(few, loop, stm.span),), few)))
+        for f in found:
+            self.note(stm, reading, f, 9)
         return b.stms
 
     def simple(self, emit: Emit, exp: For, reading: _Reading, f: _Found) -> Atom:
@@ -122,11 +151,10 @@ class _Closer(ByLoops):
         if more is not None:
             trips = emit.convert(exp.bound, DType.f64)
             steps.append(emit("mul", emit("mul", trips, 0.5), emit.convert(more, DType.f64)))
-        slope = Coefficient(0) if reading.index is None else f.coefficient(reading.index)
-        if slope.whole or slope.rest is not None:
+        slope = reading.slope_of(f)
+        if slope is not None:
             each = emit.convert(total(emit, slope, param.type.dtype), DType.f64)
             steps.append(emit("mul", emit("mul", _pairs(emit, exp.bound), 0.5), each))
-            end = emit("add", end, emit("mul", each, 0.0))  # the first trip: NaN if it is infinite
         for step in (*steps, *steps):
             end = emit("add", end, step)
         return emit.convert(end, param.type.dtype)
@@ -269,7 +297,7 @@ class _Reading:
             return f"A**{n} ({values}) + ..., by doubling", rf"A^{{{times}}} ({values})^T + \ldots"
         own, step = f.coefficient(self.exp.params[f.position]), f.coefficient(None).rest
         if own.is_one:
-            slope = f.form.get(self.index) if self.index is not None else None
+            slope = self.slope_of(f)
             form = self.words.sum_of(start, trips, step, None if slope is None else self._words_of(slope))
             return text_of(form), latex_of(form)
         form = self.words.powers_of(self._words_of(own), start, trips, step)
@@ -278,6 +306,11 @@ class _Reading:
     def _words_of(self, c: Coefficient) -> Expression:
         whole = self.words.of(c.whole)
         return whole if c.rest is None else add(whole, self.words.of(c.rest))
+
+    def slope_of(self, f: _Found) -> Coefficient | None:
+        """What is added times the number of the trip."""
+        found = None if self.index is None else f.form.get(self.index)
+        return found if found is not None and (found.whole or found.rest is not None) else None
 
     def is_simple(self, f: _Found) -> bool:
         """A sum, of no other value."""

@@ -28,15 +28,29 @@ class Words:
 
     def __init__(self, made: Sequence[Stm]) -> None:
         self.defs: Mapping[Var, Apply] = {s.vars[0]: s.exp for s in made if isinstance(s.exp, Apply)}
+        self.names: dict[Var, str] = {}
+
+    def name(self, v: Var) -> str:
+        """No two variables have one name, and none that of the counter."""
+        if v not in self.names:
+            taken = {COUNTER, *self.names.values()}
+            name, k = v.name, 0
+            while name in taken:
+                k += 1
+                name = f"{v.name}_{k}"
+            self.names[v] = name
+        return self.names[v]
 
     def of(self, a: Atom | float, depth: int = DEEP) -> Expression:
+        if isinstance(a, Const) and a.value and not 1e-6 < abs(a.value) < 1e15:
+            return symbol(f"{a.value.real:.6g}")
         if isinstance(a, Const):
             return constant(a.value)
         if not isinstance(a, Var):
             return number(a)
         exp = self.defs.get(a)
         if exp is None:
-            return symbol(a.name)
+            return symbol(self.name(a))
         if not depth:
             return symbol("...")
         args = [self.of(x, depth - 1) for x in exp.args]
