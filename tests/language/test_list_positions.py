@@ -373,6 +373,19 @@ def test_rows_that_change_later_are_refused(f):
         tp.function(f)(0.7, 3)
 
 
+def same_object(n):
+    rows = []
+    for k in range(n):
+        row = np.zeros(2) + k
+        rows.append(row)
+    return 1.0 if rows[-1] is row else 0.0
+
+
+def test_identity_is_not_known():
+    with pytest.raises(tp.CompileError, match="does not know which array"):
+        tp.function(same_object)(3)
+
+
 @pytest.mark.parametrize("v", [3, True, np.float32(0.1)])
 def test_numbers_of_another_type_are_refused(v):
     with pytest.raises(tp.CompileError, match="by numbers of their type"):

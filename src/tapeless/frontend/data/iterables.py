@@ -111,7 +111,7 @@ def grown_item(ctx: Context, grown: Grown, found: Value) -> Value:
             "use np.array of it.",
         )
     reason = "items of a list that has grown in a loop cannot be written"
-    return ctx.new_cell(ctx.b.copy(read(ctx, found)), readonly=reason)
+    return ctx.new_cell(ctx.b.copy(read(ctx, found)), readonly=reason, item=True)
 
 
 def anonymous(value: Value) -> Value:

@@ -200,6 +200,9 @@ def compared_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
     match op, a, b:
         case ast.Is() | ast.IsNot(), Sequence_() | Grown(), Sequence_() | Grown() if is_certain(a) and is_certain(b):
             return weak((a.ref is b.ref) == isinstance(op, ast.Is))
+        case ast.Is() | ast.IsNot(), Array(cell=x), Array(cell=y) if x.item or y.item:
+            reason = "'is' does not know which array an item of a list is that has grown in a loop"
+            ctx.fail("TP104", reason, "compare what is in them: np.array_equal.")
         case ast.In() | ast.NotIn(), _, Static(value=frozenset() as known):
             b = Sequence_(tuple(constant(k) for k in sorted(known, key=repr)))
         case ast.In() | ast.NotIn(), Static(value=str() as part), Static(value=str() as whole):

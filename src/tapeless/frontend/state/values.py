@@ -50,6 +50,7 @@ class Cell:
     readonly: str = ""
     argument: bool = False
     scattered: bool = False  # Note [Memory order]
+    item: bool = False  # of a list that has grown in a loop: in Python it is the array that was put there
     stands_for: Cell | None = None  # under a transform: the array that it was made of
     seen_through: tuple[Array, Reshaped | Borrowed] | None = (
         None  # NumPy may have it as a view, of this array by this step
