@@ -113,7 +113,7 @@ def with_polls(module: Any) -> Any:
 
 
 def to_object(module: Any, level: int = 3) -> bytes:
-    """Level 0 takes the fast way to machine code too."""
+    """Machine code, by the code generator of this level."""
     with _tools() as tools:
         return unlocked.emit_object(tools.machine(level), module)
 

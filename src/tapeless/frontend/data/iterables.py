@@ -114,6 +114,12 @@ def grown_item(ctx: Context, grown: Grown, found: Value) -> Value:
     return ctx.new_cell(ctx.b.copy(read(ctx, found)), readonly=reason, item=True)
 
 
+def grown_items(ctx: Context, grown: Grown, count: int) -> list[Value]:
+    """The items of a list that is known to have so many."""
+    found = grown_rows(ctx, grown)
+    return [grown_item(ctx, grown, row_view(ctx, found, i64(k))) for k in range(count)]
+
+
 def anonymous(value: Value) -> Value:
     """The value with lists in it that nobody knows: what is read of them is right, and they cannot be changed."""
     match value:
@@ -169,10 +175,10 @@ def _range_element(ctx: Context, start: Scalar, step: Scalar, i: Atom) -> Scalar
     return Scalar(value, True)
 
 
-def constants_in(iterable: RangeValue) -> int:
-    """How many numbers a range of constants has; 0 where that is not known."""
+def constants_in(iterable: RangeValue) -> range | None:
+    """The numbers of a range of constants; None where they are not known."""
     bounds = [x.atom.value.real for x in (iterable.start, iterable.stop, iterable.step) if isinstance(x.atom, Const)]
-    return len(range(*map(int, bounds))) if len(bounds) == 3 and bounds[2] else 0
+    return range(*map(int, bounds)) if len(bounds) == 3 and bounds[2] else None
 
 
 def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
@@ -191,9 +197,7 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
             numbers = (scalars.binary(ctx, "Add", start, weak(k)) for k in range(len(found)))
             return [Sequence_((n, *r.items)) for n, r in zip(numbers, found, strict=True)]
         case RangeValue():
-            bounds = [x.atom.value for x in (value.start, value.stop, value.step) if isinstance(x.atom, Const)]
-            if len(bounds) == 3:
-                counted = range(*(int(b.real) for b in bounds))
+            if (counted := constants_in(value)) is not None:
                 refuse_long(ctx, what, len(counted))
                 return [weak(k) for k in counted]
         case Array(type=t):
@@ -203,8 +207,7 @@ def items_of(ctx: Context, what: str, value: Value) -> list[Value]:
                 return [row_view(ctx, value, i64(k)) for k in range(n)]
         case Grown(length=Scalar(atom=Const(value=count)), array=Array()):
             refuse_long(ctx, what, int(count.real))
-            rows = grown_rows(ctx, value)
-            return [grown_item(ctx, value, row_view(ctx, rows, i64(k))) for k in range(int(count.real))]
+            return grown_items(ctx, value, int(count.real))
     hint = (
         "loop over the array, slice it, or use NumPy's functions of it."
         if isinstance(value, Array)

@@ -10,17 +10,11 @@ from tapeless.frontend.data.arrays import as_numeric, broadcast_to, read, write
 from tapeless.frontend.data.classes import has_special, special, updated
 from tapeless.frontend.data.index_arrays import masked_update
 from tapeless.frontend.data.indexing import get_item, is_mask, row_view, set_item
-from tapeless.frontend.data.iterables import grown_item, grown_rows, items_of
+from tapeless.frontend.data.iterables import grown_items, items_of
 from tapeless.frontend.data.leaves import leaves_of, number_of, rebuilt
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.python.flow import Flow, flow
-from tapeless.frontend.python.list_methods import (
-    change_in_place,
-    delete_entry,
-    get_entry,
-    is_changeable,
-    set_entry,
-)
+from tapeless.frontend.python.list_methods import change_in_place, delete_entry, get_entry, is_changeable, set_entry
 from tapeless.frontend.python.references import current, evaluated, new_list, own_box
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.source.liveness import is_into
@@ -147,8 +141,7 @@ def unpack(ctx: Context, value: Value, count: int) -> list[Value]:
         case Grown(array=Array(), length=length):
             ok = atoms.apply(ctx, "eq", length.atom, i64(count))
             ctx.check(ok, "ValueError", f"cannot unpack {{0}} values into {count} names", length.atom)
-            rows = grown_rows(ctx, value)
-            return [grown_item(ctx, value, row_view(ctx, rows, i64(k))) for k in range(count)]
+            return grown_items(ctx, value, count)
         case _:
             ctx.fail("TP104", f"cannot unpack {type_text(value)}")
 

@@ -48,6 +48,11 @@ ANYWHERE = -1  # there is room for all that loops append, one inside of another
 ALLOCATE = "allocate an array with np.empty before the loop, and keep a count."
 
 
+def _kinds(values: Sequence_) -> set[tuple[DType, bool] | None]:
+    """The types of the numbers in it; None if something else is."""
+    return {(v.dtype, v.weak) if isinstance(v, Scalar) else None for v in values.items}
+
+
 @dataclass
 class Growth:
     """What a loop appends to a list."""
@@ -91,7 +96,7 @@ class Growth:
         """Of a short list or tuple of numbers."""
         if not (isinstance(value, Sequence_) and value.kind in ("tuple", "list") and value.items):
             return ""
-        kinds = {(v.dtype, v.weak) if isinstance(v, Scalar) else None for v in value.items}
+        kinds = _kinds(value)
         return "" if None in kinds else value.kind if len(kinds) == 1 else "mixed"
 
     def _fits(self, ctx: Context, shape: tuple[Dim, ...], dtype: DType, weak: bool, form: str) -> bool:
@@ -286,7 +291,7 @@ def set_item_of(ctx: Context, grown: Grown, index: Value, value: Value) -> None:
 
 def gathered(ctx: Context, what: str, values: Sequence_) -> Grown:
     """A list of numbers as one whose items are known when it runs: a position of it is, that is written."""
-    kinds = {(v.dtype, v.weak) if isinstance(v, Scalar) else None for v in values.items}
+    kinds = _kinds(values)
     if None in kinds or len(kinds) != 1:
         ctx.fail(
             "TP104",

@@ -100,11 +100,9 @@ def _insert(ctx: Context, value: Sequence_ | Grown, index: Value, item: Value, /
 
 @OF_LISTS.of("pop")
 def _pop(ctx: Context, value: Sequence_ | Grown, index: Value = weak(-1), /) -> Value:  # noqa: B008
-    if isinstance(value, Grown) and index != weak(-1):
+    if isinstance(value, Grown) and (index != weak(-1) or value.array is None):
         value = _known_length(ctx, ".pop", value)
     if isinstance(value, Grown):
-        if value.array is None:
-            _known_length(ctx, ".pop", value)
         some = atoms.apply(ctx, "gt", value.length.atom, i64(0))
         ctx.check(some, "IndexError", "pop from empty list")
         last = growth.item(ctx, value, weak(-1))
@@ -283,11 +281,16 @@ def set_entry(ctx: Context, base: Sequence_ | Grown, index: Value, new: Value) -
         change(ctx, what, base, replace(base, items=tuple(items)))
 
 
+def _at_run_time(index: Value) -> TypeGuard[Scalar]:
+    """Whether it is a position that is known when it runs only."""
+    return isinstance(index, Scalar) and not isinstance(index.atom, Const)
+
+
 def _each_or_new(ctx: Context, base: Sequence_ | Grown, index: Value, new: Value) -> Sequence_ | None:
     """A short list of numbers after another one of their type has been put where the index says, when it runs."""
     if not isinstance(base, Sequence_) or base.kind != "list" or not 0 < len(base.items) <= FEW:
         return None
-    if not isinstance(index, Scalar) or isinstance(index.atom, Const) or not isinstance(new, Scalar):
+    if not _at_run_time(index) or not isinstance(new, Scalar):
         return None
     olds = [v for v in base.items if isinstance(v, Scalar) and (v.dtype, v.weak) == (new.dtype, new.weak)]
     if len(olds) < len(base.items):
@@ -303,8 +306,7 @@ def _each_or_new(ctx: Context, base: Sequence_ | Grown, index: Value, new: Value
 
 def _gathered(ctx: Context, what: str, base: Sequence_ | Grown, index: Value) -> Sequence_ | Grown:
     """What a list is from here on if this position of it is written, which may be known when it runs only."""
-    known = not isinstance(index, Scalar) or isinstance(index.atom, Const)
-    if known or isinstance(base, Grown) or base.kind == "dict":
+    if not _at_run_time(index) or isinstance(base, Grown) or base.kind == "dict":
         return base
     made = growth.gathered(ctx, what, base)
     change(ctx, what, base, made)
@@ -346,8 +348,7 @@ def _slice(ctx: Context, what: str, index: SliceValue) -> slice:
 
 def number_at(ctx: Context, items: tuple[Value, ...], index: Value) -> Value | None:
     """The item at a position that is known when it runs, if all are numbers."""
-    known = not isinstance(index, Scalar) or isinstance(index.atom, Const)
-    if known or not items or not all(isinstance(v, Scalar) for v in items):
+    if not _at_run_time(index) or not items or not all(isinstance(v, Scalar) for v in items):
         return None
     made = as_numeric(ctx, Sequence_(items, "list"), "index")
     assert isinstance(made, Array)

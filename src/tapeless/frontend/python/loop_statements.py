@@ -268,7 +268,7 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
         return _over_items(ctx, s, [constant(k) for k in iterable.keys], hints, iterable)
     if isinstance(iterable, Zipped) and all(isinstance(p, Sequence_) for p in iterable.parts):
         return _over_items(ctx, s, zipped_items(ctx, iterable), hints, iterable)
-    if isinstance(iterable, RangeValue) and not iterable.shown and 0 < constants_in(iterable) <= SHORT:
+    if isinstance(iterable, RangeValue) and not iterable.shown and 0 < len(constants_in(iterable) or ()) <= SHORT:
         return _rolled_or_not(ctx, s, iterable, hints)
     count, element = iteration(ctx, iterable, may_stop=_left_early(s))
     if ctx.unseen or not _is_shown(iterable):

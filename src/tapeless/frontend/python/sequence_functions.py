@@ -89,7 +89,7 @@ def _is_of_unknown_length(ctx: Context, iterable: Value) -> bool:
         case Array(type=t):
             return not isinstance(ctx.canon(t.shape[0]), int)
         case RangeValue():
-            return constants_in(iterable) == 0
+            return not constants_in(iterable)
         case Grown():
             return True
         case _:

@@ -360,20 +360,20 @@ class Simplifier(Rewriter):
 
     def loop(self, stm: Stm, exp: For | While) -> None:
         """What needs no parameter is not carried. That may show when the body has been walked."""
-        constant, twice = self.needless(exp)
+        constant, twice = self.replace_needless(exp)
         if constant or twice:
             self.drop(stm, exp, constant, twice)
             return
         self.consume(exp.inits)
         new = self.inside(exp)
         assert isinstance(new, (For, While))
-        if new is not exp and any(self.needless(new)):
+        if new is not exp and any(self.replace_needless(new)):
             self.loop(stm, new)
         else:
             self.keep(stm, new)
 
-    def needless(self, exp: For | While) -> tuple[list[int], dict[int, int]]:
-        """Carried values that never change, and those that another one always equals. Each is replaced from here on."""
+    def replace_needless(self, exp: For | While) -> tuple[list[int], dict[int, int]]:
+        """Replaces carried values that never change, and those that another one always equals. Says which."""
         constant: list[int] = []
         twice: dict[int, int] = {}
         first: dict[tuple[Atom, Atom], int] = {}
