@@ -82,7 +82,7 @@ def every.<locals>.f(x: [n]f64, a: [n][3]f64, k: i64, c: bool, w: f64) -> (f64, 
   progress k n
   progress 3 n {backward: true}
   more: [n]f64 = call g.jvp n x_2 w {effects: true}
-  none: [n]f64 = call g.jvp n more w {inverse: true}
+  none: [n]f64 = call g.jvp n more w
   in (z, counts, x_2)
 """
 

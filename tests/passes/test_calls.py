@@ -119,7 +119,6 @@ REFUSED = {
     "a name that is none": ("call other n x w", "no function other"),
     "too few arguments": ("call wave n x", "2 arguments for the 3"),
     "another type": ("call wave n x n", "argument of wave number 2"),
-    "backwards": ("call wave n x w {inverse: true}", "no inverse"),
 }
 
 

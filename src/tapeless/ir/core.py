@@ -290,12 +290,11 @@ class Library:
 
 @node(frozen=True)
 class Call:
-    """Note [Calls]. The arguments are the function's sizes, then its parameters. `inverse`: run backwards."""
+    """Note [Calls]. The arguments are the function's sizes, then its parameters."""
 
     function: str
     args: tuple[Atom, ...]
     effects: bool  # whether it tests, prints or shows something; without, the function runs silently
-    inverse: bool = False
 
 
 @node(frozen=True)

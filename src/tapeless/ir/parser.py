@@ -208,7 +208,7 @@ class Parser(OperandParser):
                 return Check(cond, error, message, self.atoms())
             case "call":
                 name, args, words = self.take("name"), self.atoms(), dict(self.attributes())
-                return Call(name, args, bool(words.get("effects")), bool(words.get("inverse")))
+                return Call(name, args, bool(words.get("effects")))
             case "print":
                 return Print(self.listed(self.print_part, "(", ")"), self.atoms())
             case "progress":

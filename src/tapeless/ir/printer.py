@@ -186,10 +186,9 @@ class Printer:
                 return " ".join([op, *map(self.atom, args)])
             case Library(op, args, attrs):
                 return " ".join(["@" + op, *map(self.atom, args), *([_attributes(attrs)] if attrs else [])])
-            case Call(function, args, effects, inverse):
-                facts = [(word, True) for word, holds in (("effects", effects), ("inverse", inverse)) if holds]
+            case Call(function, args, effects):
                 text = " ".join(["call", readable(function, FUNCTION), *map(self.atom, args)])
-                return f"{text} {_attributes(facts)}" if facts else text
+                return f"{text} {_attributes([('effects', True)])}" if effects else text
             case If(cond, then, orelse):
                 return f"if {self.atom(cond)} then{region(then)}else{region(orelse)}".rstrip()
             case For(index, bound, params, inits, body, hints):

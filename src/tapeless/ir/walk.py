@@ -133,8 +133,8 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return UpdateAcc(var(acc), tuple(axis(a) for a in axes), atom(value))
         case Library(name, args, attrs):
             return Library(name, atoms(args), attrs)
-        case Call(name, args, effects, inverse):
-            return Call(name, atoms(args), effects, inverse)
+        case Call(name, args, effects):
+            return Call(name, atoms(args), effects)
         case Check(cond, error, message, args):
             return Check(atom(cond), error, message, atoms(args))
         case Print(parts, args):

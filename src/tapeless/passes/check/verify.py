@@ -195,15 +195,14 @@ class Verifier:
                 return [d.type for d in dests]
             case WithAcc(arrays, lam):
                 return [*(a.type for a in arrays), *self.accumulated(arrays, lam)]
-            case Call(name, args, _, inverse):
-                return self.called(name, args, inverse)
+            case Call(name, args):
+                return self.called(name, args)
             case exp:
                 return typerules.simple_result_types(exp, bound)
 
-    def called(self, name: str, args: Sequence[Atom], inverse: bool) -> Sequence[Type]:
+    def called(self, name: str, args: Sequence[Atom]) -> Sequence[Type]:
         require(name in self.table, f"the program has no function {name}")
         f = self.table[name]
-        require(not inverse, f"{name} has no inverse")
         require(not f.written, f"{name} writes its parameters")
         wanted = operands_of(f)
         require(len(args) == len(wanted), f"{len(args)} arguments for the {len(wanted)} of {name}")
