@@ -331,8 +331,8 @@ def _attributes(exp: Exp) -> tuple[Hashable, ...]:
             raise Declined
         case Library(name, _, attrs):
             return name, attrs
-        case Call(name, _, False, inverse):
-            return name, inverse
+        case Call(name, _, False):
+            return (name,)
         case For(params=params) | While(params=params):
             return (len(params),)
         case Sweep(width, arrays, _, reduces, scans):
