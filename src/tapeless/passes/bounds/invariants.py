@@ -9,6 +9,10 @@ value; a counter that goes up by at most c is at most its initial value + c*i; w
 take one; the bounds of the next value. Those that hold at the start are assumed, the body is gone through, and those
 that are not proved for the next values are dropped. That is repeated until all that was assumed is proved, so the
 last way through the body is right, and only that one is kept.
+
+A loop inside of it is gone through each time. It begins with what it has found before, and leaves out what it could not prove:
+since then fewer things are assumed around it, unless a loop around it has made new guesses (`new_guesses`). So the times that
+the loops of a nest are gone through add up, and do not multiply.
 """
 
 from __future__ import annotations
@@ -45,6 +49,15 @@ class Round:
     tests: list[Stm] = field(default_factory=list)
 
 
+@dataclass
+class Past:
+    """What is known of a loop that has been gone through: its invariants, and what was tried."""
+
+    kept: list[Form]
+    tried: set[Form]
+    new_guesses: int  # that had been made anywhere
+
+
 Way = Callable[[Sequence[Form]], Round]  # through a loop, given what is assumed
 
 
@@ -53,6 +66,8 @@ class Invariants:
 
     def __init__(self, numbers: Numbers) -> None:
         self.numbers = numbers
+        self.past: dict[int, Past] = {}  # by the identity of loops, which stay as they are in one run
+        self.new_guesses = 0
 
     def counters(self, loop: For | While, facts: Facts) -> list[Counter]:
         found = [(p, a, r) for p, a, r in zip(loop.params, loop.inits, loop.body.results, strict=True) if is_integer(p)]
@@ -96,10 +111,14 @@ class Invariants:
         def starts(guesses: Iterable[Form]) -> list[Form]:
             return [g for g in dict.fromkeys(guesses) if g.terms and is_small(g) and facts.prove(g.replace(before))]
 
-        guesses = [h for h in hints if self.numbers.available(h.replace(before), facts)]
+        past = self.past.get(id(loop))
+        guesses = [] if past is None else list(past.kept)
+        guesses += [h for h in hints if self.numbers.available(h.replace(before), facts)]
         for c in counters:
             guesses += self.guesses(c, index, facts)
-        invariants = starts(guesses)
+        futile = set() if past is None or past.new_guesses < self.new_guesses else past.tried.difference(past.kept)
+        invariants = [g for g in starts(guesses) if g not in futile]
+        tried = futile.union(invariants)
         for attempt in range(ROUNDS):
             last = go(invariants)
             after = self.results(loop.params, loop.body.results)
@@ -109,10 +128,14 @@ class Invariants:
             more: list[Form] = []
             if attempt == 0:
                 guesses = [g for c in counters for g in self.more_guesses(c, after, index, last.end, facts)]
-                more = [g for g in starts(guesses) if g not in invariants]
+                more = [g for g in starts(guesses) if g not in tried]
             if len(kept) == len(invariants) and not more:
+                self.past[id(loop)] = Past(kept, tried, self.new_guesses)
                 return last, kept
+            self.new_guesses += bool(more)
+            tried.update(more)
             invariants = kept + more
+        self.past[id(loop)] = Past([], tried, self.new_guesses)
         return go([]), []
 
     def guesses(self, c: Counter, index: Form | None, facts: Facts) -> list[Form]:
