@@ -20,7 +20,7 @@ from tapeless.ops.table import TABLE
 @evaluates(Apply)
 def apply(evaluator: Evaluator, stm: Stm, exp: Apply) -> Sequence[Value]:
     to = [stm.vars[0].type.dtype.numpy] if exp.op == "convert" else []
-    return [TABLE[exp.op].numpy(*[evaluator.scalar(a) for a in exp.args], *to)]
+    return [TABLE[exp.op].evaluate(*[evaluator.scalar(a) for a in exp.args], *to)]
 
 
 @evaluates(Index)

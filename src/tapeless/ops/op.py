@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol
 
+import numpy as np
+
 from tapeless.ir.types import Atom, Const, DType, const
 
 INTS = frozenset({DType.i32, DType.i64})
@@ -156,7 +158,7 @@ class Op:
     name: str
     arity: int
     dtypes: frozenset[DType]
-    numpy: Callable[..., Any]
+    evaluate: Callable[..., Any]
     llvm: Spelling
     result: Callable[[Sequence[DType]], DType] = field(default=lambda dtypes: dtypes[0])
     cost: int = 1
@@ -177,6 +179,11 @@ class Op:
     unit: Unit | None = None
     extremum: Extremum | None = None
     comparison: Comparison | None = None
+
+    def numpy(self, *args: Any) -> Any:
+        """Its value, without NumPy's warnings."""
+        with np.errstate(all="ignore"):
+            return self.evaluate(*args)
 
     @property
     def bounded_slope(self) -> bool:

@@ -9,8 +9,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tapeless.ir.types import DType
 from tapeless.ops.op import FLOATS, REAL, Comparison, Extremum, Instruction, Libm, Nan, Op, Special, Spelling, Unit
 from tapeless.ops.partials import PARTIALS
@@ -51,8 +49,7 @@ def new_row(
     arity: int, name: str, dtypes: frozenset[DType], numpy: Callable[..., Any], llvm: Spelling, cost: int, **more: Any
 ) -> Op:
     def evaluate(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return numpy(*args)[()]  # a scalar rather than an array of rank 0
+        return numpy(*args)[()]  # a scalar rather than an array of rank 0
 
     return Op(name, arity, dtypes, evaluate, llvm, cost=cost, partials=PARTIALS[name], **more)
 

@@ -25,7 +25,7 @@ def store(machine: Machine, stm: Store, scope: Scope) -> None:
 def atomic(machine: Machine, stm: Atomic, scope: Scope) -> None:
     memory, i = cell(machine, stm, scope, Access.combine)
     old = read(machine, stm, memory, i)
-    write(machine, stm, memory, i, TABLE[stm.op].numpy(old, machine.value(stm, stm.value, scope)))
+    write(machine, stm, memory, i, TABLE[stm.op].evaluate(old, machine.value(stm, stm.value, scope)))
 
 
 def cell(machine: Machine, stm: Load | Store | Atomic, scope: Scope, access: Access) -> tuple[Memory, int]:

@@ -15,7 +15,9 @@ EXACT: dict[str, Callable[..., int]] = {"add": int.__add__, "sub": int.__sub__, 
 def operation(machine: Machine, stm: Let, scope: Scope) -> None:
     values = [machine.value(stm, arg, scope) for arg in stm.args]
     dtype = stm.var.type.dtype.numpy
-    result = TABLE[stm.op].numpy(*values, *([dtype] if stm.op == "convert" else []))
+    if stm.op == "convert":
+        values.append(dtype)
+    result = TABLE[stm.op].evaluate(*values)
     if result.dtype != dtype:
         raise machine.fault(stm, f"{stm.op} gave {result.dtype}")
     if stm.exact and stm.op in EXACT and EXACT[stm.op](*map(int, values)) != result:

@@ -7,13 +7,13 @@ nothing else. Threads of one block are in order where a barrier is between.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import IntEnum
 
 
-class Access(Enum):
-    read = auto()
-    write = auto()
-    combine = auto()
+class Access(IntEnum):
+    read = 0
+    write = 1
+    combine = 2
 
 
 SEVERAL = -1  # iterations, or threads
@@ -35,26 +35,29 @@ class Who:
     def joined(self, before: Who) -> Who:
         """All of whom one must be in order with."""
         if before.iteration != self.iteration:
-            return Who(SEVERAL)
-        return self if self.in_order_with(before) else replace(self, thread=SEVERAL)
+            return before if before.iteration == SEVERAL else Who(SEVERAL)
+        if self.in_order_with(before):
+            return self
+        return before if before.thread == SEVERAL else replace(self, thread=SEVERAL)
 
 
 class Races:
     def __init__(self) -> None:
         self.who = Who()
-        self.seen: dict[tuple[int, int], dict[Access, Who]] = {}  # by memory and cell: by whom
+        self.seen: dict[tuple[int, int], list[Who | None]] = {}  # by memory and cell: by whom, for each kind of access
         self.memory: dict[int, object] = {}  # stays alive: another one must not have its id
 
     def meets(self, memory: object, cell: int, access: Access) -> bool:
         """Notes an access; whether another thread has made one that it is in no order with."""
-        self.memory[id(memory)] = memory
-        known = self.seen.setdefault((id(memory), cell), {})
-        others = {a for a, by in known.items() if not self.who.in_order_with(by)}
-        known[access] = self.who.joined(known.get(access, self.who))
-        match access:
-            case Access.read:
-                return bool(others & {Access.write, Access.combine})
-            case Access.combine:
-                return bool(others & {Access.read, Access.write})
-            case Access.write:
-                return bool(others)
+        who, key = self.who, (id(memory), cell)
+        known = self.seen.get(key)
+        if known is None:
+            self.memory[id(memory)] = memory
+            known = self.seen[key] = [None, None, None]
+        met = any(
+            by is not None and (a != access or a == Access.write) and not who.in_order_with(by)
+            for a, by in enumerate(known)
+        )
+        before = known[access]
+        known[access] = who if before is None else who.joined(before)
+        return met
