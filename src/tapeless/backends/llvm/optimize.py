@@ -109,7 +109,9 @@ def _pass_builder(machine: Any, level: int, vectorize: bool, unroll: bool) -> An
 
 def with_polls(module: Any) -> Any:
     """Note [Polls], once it is optimised."""
-    return parse(add_polls(str(module)))
+    text = str(module)
+    polled = add_polls(text)
+    return module if polled is text else parse(polled)
 
 
 def to_object(module: Any, level: int = 3) -> bytes:
