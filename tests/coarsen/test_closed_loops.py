@@ -262,3 +262,37 @@ def test_adjoints_are_added_in_branches() -> None:
     args = 0.27, -0.46, np.array([-0.92, -0.97, 0.63, 0.83])
     tp.check_grads(f, args)
     np.testing.assert_allclose(tp.grad(f, argnums=2)(*args), tp.grad(f, argnums=2, coarsen=False)(*args), rtol=1e-12)
+
+
+def taken_off(s: float, x: float, n: int) -> float:
+    for _ in range(n):
+        s -= x
+    return s
+
+
+def put_on(s: float, x: float, n: int) -> float:
+    for _ in range(n):
+        s += x
+    return s
+
+
+def put_on_more_and_more(s: float, x: float, n: int) -> float:
+    for i in range(n):
+        s += x * i
+    return s
+
+
+@pytest.mark.parametrize("f", [taken_off, put_on, put_on_more_and_more], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("n", [0, 1, 2, 15, 200])
+def test_sums_at_the_ends_of_the_range(f: Any, n: int) -> None:
+    """Products with the number of trips are infinite where no step of the loop is."""
+    closed, slopes = tp.function(f), tp.value_and_grad(f, argnums=(0, 1))
+    by_the_loop = tp.value_and_grad(tp.function(f, coarsen=False), argnums=(0, 1))
+    for s in (0.0, 1e308, -1e308, math.inf, -math.inf, math.nan):
+        for x in (0.0, 1.0, 1e307, -1e307, 1e308, -1e308, math.inf, -math.inf, math.nan):
+            if f is put_on_more_and_more and abs(x * (n - 1)) > 1e308:
+                continue  # fused products and sums are allowed there
+            np.testing.assert_allclose(closed(s, x, n), f(s, x, n), rtol=1e-14)
+            value, pair = slopes(s, x, n)
+            np.testing.assert_allclose(value, f(s, x, n), rtol=1e-14)
+            np.testing.assert_allclose(pair, by_the_loop(s, x, n)[1], rtol=1e-14)

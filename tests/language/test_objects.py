@@ -4,6 +4,7 @@ have changed.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import gc
@@ -462,3 +463,41 @@ def test_an_object_as_an_argument_is_known_at_compile_time() -> None:
     assert compiled(model, X) == pytest.approx(f(model, X))
     with pytest.raises(tp.CompileError, match="register_container"):
         tp.grad(f)(model, X)
+
+
+@dataclasses.dataclass
+class Filled:
+    data: np.ndarray
+    count: int
+
+
+def filled_in_a_loop(xs, filled):
+    for x in xs:
+        filled.data[filled.count] = x * x
+        filled = dataclasses.replace(filled, count=filled.count + 1)
+    return filled
+
+
+def another_array_in_a_loop(xs, filled):
+    for x in xs:
+        filled = dataclasses.replace(filled, data=filled.data + x)
+    return filled
+
+
+def exchanged_in_a_loop(xs, pair):
+    for x in xs:
+        pair = (pair[1] * x, pair[0])
+    return pair
+
+
+def test_arrays_of_an_object_that_stay_may_be_written():
+    xs = np.array([1.0, 2.0, 3.0])
+    for f in (filled_in_a_loop, another_array_in_a_loop):
+        found, expected = (g(xs, Filled(np.zeros(5), 1)) for g in (tp.function(f), f))
+        assert found.count == expected.count
+        np.testing.assert_array_equal(found.data, expected.data)
+    pair = (np.ones(2), np.full(2, 3.0))
+    for got, want in zip(tp.function(exchanged_in_a_loop)(xs, pair), exchanged_in_a_loop(xs, pair), strict=True):
+        np.testing.assert_array_equal(got, want)
+    slopes = tp.grad(lambda xs: np.sum(filled_in_a_loop(xs, Filled(np.zeros(5), 1)).data))(xs)
+    np.testing.assert_allclose(slopes, 2 * xs)

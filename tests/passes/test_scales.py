@@ -66,3 +66,10 @@ def test_the_same_object_where_nothing_is_saved() -> None:
     f = Function("f", (), (x,), Body((), (b.let(F64, Apply("mul", (x, x))),)))
     f = Function("f", (), (x,), Body(tuple(b.stms), f.body.results))
     assert lift_scales(f) is f
+
+
+def test_what_is_not_gone_stays_where_it_was_written() -> None:
+    """A product without its half may be out of range."""
+    f = tp.function(lambda a, b: (a * 0.5) * (-b))
+    assert f(1e308, 3.0) == -1.5e308
+    assert tp.function(lambda a, b: (0.5 / a) * b)(2.5e-308, 1.2) == (0.5 / 2.5e-308) * 1.2

@@ -350,3 +350,19 @@ def again_and_again(x):
 def test_recursion_is_refused():
     with pytest.raises(tp.InvertibilityError, match="TP106.*calls itself"):
         again_and_again(1.0)
+
+
+@tp.reversible
+def put_all_away(x, s, n):
+    for _ in range(n):
+        tp.push(s, x)
+        x += 1.0
+
+
+def test_a_loop_fills_a_stack_of_the_caller():
+    s = tp.stack(5)
+    x, after, _ = put_all_away(0.5, s, 3)
+    assert (x, after.top) == (1.0, 3)
+    np.testing.assert_array_equal(after.data, [0.5, 1.0, 1.0, 0.0, 0.0])
+    back, before, _ = (~put_all_away)(x, after, 3)
+    assert (back, before.top) == (0.5, 0)

@@ -208,6 +208,37 @@ def test_what_is_no_value_of_the_function_has_no_inverse(f, args):
         tp.inverse(f)(*args)
 
 
+def logarithm(x):
+    return math.log(x)
+
+
+def logarithms(x):
+    return np.log(x)
+
+
+def tiny(x):
+    return x * 1e-300
+
+
+def moved(x, y):
+    return x + y
+
+
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [(logarithm, (800.0,)), (logarithms, (np.array([1.0, 800.0]),)), (tiny, (1e10,)), (moved, (1e308, -1e308))],
+)
+def test_what_is_out_of_range_is_no_inverse(f, args):
+    with pytest.raises(tp.InvertibilityError, match="there is no such argument: the function gives inf"):
+        tp.inverse(f)(*args)
+    assert tp.inverse(logarithm)(math.inf) == math.inf
+
+
+def test_reasons_name_no_temporary_values():
+    with pytest.raises(tp.InvertibilityError, match="what it is made of cannot be found from one value"):
+        tp.inverse(lambda x: x**3)(8.0)
+
+
 def test_the_tests_of_a_function_hold_for_what_is_found():
     assert tp.inverse(asserted)(1.5, 2.0) == 0.75
     with pytest.raises(AssertionError):

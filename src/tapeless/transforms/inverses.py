@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from tapeless.ad.transform import prepared
 from tapeless.frontend.data.arrays import as_numeric, write
-from tapeless.frontend.data.atoms import apply, convert
+from tapeless.frontend.data.atoms import apply, convert, select
 from tapeless.frontend.data.leaves import atom_of, leaves_of, own, rebuilt, type_of, value_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy, call_value, operator
@@ -146,7 +146,7 @@ class _Inversion:
         solver.run()
         lost = next((p for p in self.params if not solver.knows(p)), None)
         if lost is not None:
-            _refuse(self.ctx, solver, lost)
+            _refuse(self.ctx, solver, self.params, lost)
         return solver
 
     def _returned(self, result: Value, found: Sequence[Atom]) -> Value:
@@ -178,28 +178,30 @@ def _size_of(ctx: Context, found: Sequence[Atom]) -> Atom:
             size = call_numpy(ctx, "max", [call_numpy(ctx, "append", [size, weak(0.0)])])  # it may be empty
         assert isinstance(size, Scalar)
         largest = apply(ctx, "max", largest, convert(ctx, size.atom, DType.f64))
-    return largest
+    return select(ctx, apply(ctx, "isfinite", largest), largest, const(0.0, DType.f64))
 
 
 # -- what stands in the way
 
 
-def _refuse(ctx: Context, solver: Solver, lost: Var) -> NoReturn:
-    span, reason = _obstacle(solver, lost)
+def _refuse(ctx: Context, solver: Solver, params: Sequence[Var], lost: Var) -> NoReturn:
+    span, reason = _obstacle(solver, params, lost)
     ctx.not_invertible("TP407", f"the function has no inverse: {reason}", span)
 
 
-def _obstacle(solver: Solver, lost: Var) -> tuple[Span, str]:
+def _obstacle(solver: Solver, params: Sequence[Var], lost: Var) -> tuple[Span, str]:
     """The last statement whose result is known, but not what it was made of."""
     for stm in reversed(solver.body.stms):
         unknown = [v for v in free_in_exp(stm.exp) if not solver.knows(v)]
         if unknown and stm.vars and any(solver.knows(v) for v in stm.vars):
-            return stm.span, _why(stm, unknown)
+            return stm.span, _why(stm, unknown, params)
     return NOWHERE, f"'{lost.name}' does not show in the results"
 
 
-def _why(stm: Stm, unknown: Sequence[Var]) -> str:
-    names = " and ".join(f"'{v.name}'" for v in unknown[:2])
+def _why(stm: Stm, unknown: Sequence[Var], params: Sequence[Var]) -> str:
+    """Names what the user has named for certain."""
+    known = set(unknown[:2]) <= set(params)
+    names = " and ".join(f"'{v.name}'" for v in unknown[:2]) if known else "what it is made of"
     match stm.exp:
         case If():
             return "which branch was taken does not show in the results"
@@ -212,7 +214,7 @@ def _why(stm: Stm, unknown: Sequence[Var]) -> str:
         case Update():
             return f"what was overwritten is lost: {names}"
         case Apply() | Sweep() if len(unknown) > 1:
-            return f"{names} cannot both be found from one value"
+            return f"{names} cannot {'both ' if known else ''}be found from one value"
         case Library(name=name):
             return f"'{name}' is not undone"
         case _:

@@ -116,8 +116,8 @@ def compare(
         if size is not None:
             digit = LAST_DIGITS[real_bytes]
             bound = atoms.apply(ctx, "add", bound, atoms.apply(ctx, "mul", size, const(digit, DType.f64)))
-        good = atoms.apply(ctx, "le", off, bound)
-        return Scalar(atoms.logical_or(ctx, good, atoms.apply(ctx, "eq", a, b)), True)
+        near_enough = atoms.apply(ctx, "and", atoms.apply(ctx, "le", off, bound), atoms.apply(ctx, "isfinite", off))
+        return Scalar(atoms.logical_or(ctx, near_enough, atoms.apply(ctx, "eq", a, b)), True)
 
     _all(ctx, good, [now, first], message)
 

@@ -60,6 +60,7 @@ class Carried:
     fresh: dict[Key, Value] = field(default_factory=dict)  # first bound inside: shape of the value, as seen in a trial
     stale: dict[Cell, str] = field(default_factory=dict)  # what an iteration leaves unreadable for the next one
     may_be: dict[Place, set[Cell]] = field(default_factory=dict)  # Note [Arrays of the next iteration]
+    moved: set[Place] = field(default_factory=set)  # arrays of arguments, in tuples and objects, that become others
     scattered: set[Place] = field(default_factory=set)  # arrays that an iteration leaves so: Note [Memory order]
     exchanged: tuple[Key, ...] = ()  # names that hand their arrays around: Note [Exchanged arrays]
     readonly: dict[Place, str] = field(default_factory=dict)  # arrays that an iteration leaves so
@@ -144,6 +145,10 @@ class Shape:
             case Array(cell=cell):
                 place = (self.key, self.count)
                 self.count += 1
+                if value is not self.value and cell.argument and place not in self.attempt.carried.moved:
+                    self.leaves.append(None)  # until it is seen to be another one
+                    self.weak.append(False)
+                    return value
                 may_be = self._may_be(cell) | self.attempt.carried.may_be.get(place, set())
                 if self.key[1] == RETURN:
                     may_be = set()
@@ -217,10 +222,15 @@ class Shape:
                     raise Retry
                 slot.result = scalars.exactly(ctx, new.atom, dtype)
             case Array(), Array():
-                slot = next(slots)  # type: ignore[call-overload]
+                moving: Slot | None = next(slots)  # type: ignore[call-overload]
                 at = (self.key, next(places))  # type: ignore[call-overload]
+                if moving is None:
+                    if (new.cell, new.view) != (old.cell, old.view):
+                        self.attempt.carried.moved.add(at)
+                        raise Retry
+                    return
                 self.ends[at] = new.cell
-                self._leave_array(slot, new)
+                self._leave_array(moving, new)
                 if new.cell.readonly and not self.starts[at].readonly:
                     self.attempt.carried.readonly[at] = new.cell.readonly
                     raise Retry
@@ -293,8 +303,10 @@ class Shape:
                 place: int = next(places)  # type: ignore[call-overload]
                 return Scalar(mapping[slot.param], self.weak[place])
             case Array(cell=cell):
-                slot = next(slots)  # type: ignore[call-overload]
+                moving: Slot | None = next(slots)  # type: ignore[call-overload]
                 at = (self.key, next(places))  # type: ignore[call-overload]
+                if moving is None:
+                    return old
                 start, end = self.starts[at], self.ends[at]
                 may_be = self._may_be(cell)
                 if self.key in self.attempt.carried.exchanged:
@@ -302,8 +314,8 @@ class Shape:
                         c for key in self.attempt.carried.exchanged for c in cells_of(self.attempt.before.names[key])
                     }
                 new = Cell(self.key[1], may_be | end.possible, start.readonly, scattered=start.scattered)
-                state.cells[new] = mapping[slot.param]
-                return Array(new, mapping[slot.param].type)
+                state.cells[new] = mapping[moving.param]
+                return Array(new, mapping[moving.param].type)
             case _:
                 return with_parts(old, [self._after_value(v, slots, places, state, mapping) for v in parts_of(old)])
 

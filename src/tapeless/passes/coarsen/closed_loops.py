@@ -121,17 +121,19 @@ class _Closer(ByLoops):
         return list(made)
 
     def unless_infinite(self, stm: Stm, exp: For, reading: _Reading, found: list[_Found]) -> list[Stm]:
-        """No loop, but where something times the number of the trip is added that is infinite: 0 times that is NaN, if it
-        was written so.
+        """No loop, but where something times the number of the trip is added that is infinite, or becomes so: 0 times the one
+        is NaN, if it was written so, and so may be the sum with the other.
         """
         b = Builder(stm.span)
         emit = Emit(b)
         for s in reading.constants:
             b.add(s)
         slopes = [slope.rest for f in found if (slope := reading.slope_of(f)) is not None]
-        finite = [emit("isfinite", emit("stop_gradient", rest)) for rest in slopes if rest is not None]
-        if not finite:
+        if all(rest is None for rest in slopes):
             return self.without(stm, exp, reading, found)
+        last = emit.convert(emit("sub", exp.bound, 1), DType.f64)
+        terms = [emit("mul", last, emit.convert(emit("stop_gradient", r), DType.f64)) for r in slopes if r is not None]
+        finite = [emit("isfinite", term) for term in terms]
         good = reduce(lambda x, y: emit("and", x, y), finite)
         found = sorted(found, key=lambda f: f.position)
         with b.region() as closed:
@@ -144,17 +146,21 @@ class _Closer(ByLoops):
         return b.stms
 
     def simple(self, emit: Emit, exp: For, reading: _Reading, f: _Found) -> Atom:
-        """In two halves: the product with all trips may be out of range though the sum is not."""
+        """In two halves: the product with all trips may be out of range though the sum is not. To what is infinite already
+        no product is added, which may be infinite though its factor is not.
+        """
         param = exp.params[f.position]
         end, more = emit.convert(exp.inits[f.position], DType.f64), f.coefficient(None).rest
         steps: list[Atom] = []
         if more is not None:
             trips = emit.convert(exp.bound, DType.f64)
-            steps.append(emit("mul", emit("mul", trips, 0.5), emit.convert(more, DType.f64)))
+            each = emit.convert(more, DType.f64)
+            steps.append(emit("mul", emit("mul", trips, 0.5), _unless_beyond(emit, end, each, each)))
         slope = reading.slope_of(f)
         if slope is not None:
             each = emit.convert(total(emit, slope, param.type.dtype), DType.f64)
-            steps.append(emit("mul", emit("mul", _pairs(emit, exp.bound), 0.5), each))
+            last = emit("mul", emit.convert(emit("sub", exp.bound, 1), DType.f64), each)
+            steps.append(emit("mul", emit("mul", _pairs(emit, exp.bound), 0.5), _unless_beyond(emit, end, each, last)))
         for step in (*steps, *steps):
             end = emit("add", end, step)
         return emit.convert(end, param.type.dtype)
@@ -338,6 +344,13 @@ class _Reading:
                     return True
                 seen.update(s.vars)
         return False
+
+
+def _unless_beyond(emit: Emit, start: Atom, more: Atom, last: Atom) -> Atom:
+    """What is added, with its slopes; 0 if the start is infinite and nothing is that is added, the last being the largest."""
+    start, value, last = (emit("stop_gradient", a) for a in (start, more, last))
+    beyond = emit("and", emit("not", emit("isfinite", start)), emit("isfinite", last))
+    return emit("sub", more, emit("select", beyond, value, 0.0))
 
 
 def _pairs(emit: Emit, n: Atom) -> Atom:

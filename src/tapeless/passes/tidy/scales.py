@@ -5,8 +5,10 @@ is left in the gradient. Takes and gives verified Core, region by region; the sa
 
 Note [Scaled values]
 A value may be another one times a power of 2, of either sign, which is not multiplied until somebody needs it as it is.
-Products, quotients and sums of values scaled alike hand the factor on, sums only if it makes them greater. That is
-exact, so all bits stay: only numbers within a factor of 4 of the ends of the range could tell.
+Products, quotients and sums of values scaled alike hand the factor on, if it makes them greater: what is multiplied
+later must not be out of range before. With a smaller factor a product waits: it is made once the factor has met another one
+and is at least 1 (`q / 2 * x` twice is `q * x`), and as it was written where it is needed otherwise. That is exact, so all
+bits stay: only numbers within a factor of 4 of the ends of the range could tell, where a factor is gone.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ class _Lifted:
 
     out: list[Stm] = field(default_factory=list)
     known: dict[Var, tuple[Atom, float, Stm]] = field(default_factory=dict)
+    waiting: dict[Atom, Stm | None] = field(default_factory=dict)  # greater than what was written; None: made by now
 
     def stm(self, s: Stm) -> None:
         exp = s.exp
@@ -70,11 +73,27 @@ class _Lifted:
             return base, factor
         return a, 1.0
 
+    def make(self, base: Atom) -> None:
+        """What has waited is there from here on."""
+        if (made := self.waiting.get(base)) is not None:
+            self.waiting[base] = None
+            self.emit(made)
+
+    def emit(self, s: Stm) -> None:
+        for operand in free_in_exp(s.exp):
+            self.make(operand)
+        self.out.append(s)
+
     def needed(self, a: Atom) -> Atom:
         """As it is."""
         found = self.known.pop(a, None) if isinstance(a, Var) else None
         if found is not None:
             base, factor, s = found
+            if base in self.waiting and abs(factor) < 1:
+                for operand in free_in_exp(s.exp):
+                    self.needed(operand)
+                self.out.append(s)
+                return a
             by = Apply("neg", (base,)) if factor == -1 else Apply("mul", (base, const(factor, base.type.dtype)))
             self.out.append(Stm(s.vars, by, s.span))
         return a
@@ -84,17 +103,23 @@ class _Lifted:
         if not 1 / MOST <= abs(factor) <= MOST:
             return False
         if factor == 1:
-            self.out.append(Stm(s.vars, exp, s.span))
+            self.emit(Stm(s.vars, exp, s.span))
+            return True
+        base = Var(s.vars[0].name, s.vars[0].type)
+        made = Stm((base,), exp, s.span)
+        if abs(factor) < 1:
+            self.waiting[base] = made
         else:
-            base = Var(s.vars[0].name, s.vars[0].type)
-            self.out.append(Stm((base,), exp, s.span))
-            self.known[s.vars[0]] = base, factor, s
+            self.emit(made)
+        self.known[s.vars[0]] = base, factor, s
         return True
 
     def again(self, s: Stm, base: Atom, factor: float) -> bool:
         """The value is another one times a factor."""
         if not 1 / MOST <= abs(factor) <= MOST:
             return False
+        if abs(factor) >= 1:
+            self.make(base)
         if factor == 1:
             self.out.append(Stm(s.vars, Apply("identity", (base,)), s.span))
         else:
@@ -106,15 +131,17 @@ class _Lifted:
     def product(self, s: Stm, x: Atom, y: Atom) -> bool:
         if isinstance(x, Const):
             x, y = y, x
-        (a, f), (b, g) = self.scaled(x), self.scaled(y)
         if isinstance(y, Const) and is_power(y):
+            a, f = self.scaled(x)
             return self.again(s, a, f * y.value.real)
+        (a, f), (b, g) = self.scaled(x), self.scaled(y)
         return self.put(s, Apply("mul", (a, b)), f * g)
 
     def quotient(self, s: Stm, x: Atom, y: Atom) -> bool:
-        (a, f), (b, g) = self.scaled(x), self.scaled(y)
         if isinstance(y, Const) and is_power(y):
+            a, f = self.scaled(x)
             return self.again(s, a, f / y.value.real)
+        (a, f), (b, g) = self.scaled(x), self.scaled(y)
         if isinstance(x, Const) and is_power(x):
             a, f = const(1.0, x.dtype), x.value.real
         return self.put(s, Apply(_name(s), (a, b)), f / g)
