@@ -124,6 +124,8 @@ def test_small_arrays_are_not_worth_a_refusal():
 def test_explain_of_a_budget_that_is_too_small():
     report = tp.grad(heat, memory="1kB").explain(U, 0.1, 90)
     assert report.loops
+    needed = r"the call is refused: the backward pass needs at least [0-9]+ bytes, and the memory budget is 1000"
+    assert re.search(needed, " ".join(str(report).split()))
 
 
 @pytest.mark.thorough
@@ -275,3 +277,47 @@ def test_buffers_of_other_lengths_do_not_pile_up():
     gradient = tp.grad(shorter_and_shorter, memory="6MB")
     gradient(0.3, 60)
     assert min(peak_of(lambda: gradient(0.3, 60))[0] for _ in range(3)) < 6e6 + NOISE
+
+
+# -- derivatives of derivatives
+
+
+def spun(w, n):
+    for _ in range(n):
+        w = np.sin(w) + 0.2 * w[0]
+    return np.sum(w)
+
+
+def squares_in_a_list(x, n):
+    xs = []
+    for _ in range(n):
+        x = math.sin(x) + 0.2
+        xs.append(x * x)
+    return np.sum(np.array(xs))
+
+
+W = np.array([0.1, 0.9])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("memory", ["5MB", "1MB"])
+def test_less_room_is_not_taken_for_none(memory):
+    """What is too much is not all of one loop: a jump to no room at all would compute everything again."""
+    assert "checkpoint:2" in str(tp.hessian(spun, memory=memory).explain(W, 100_000))
+
+
+@pytest.mark.thorough
+def test_budgets_around_budgets():
+    expected = tp.hessian(spun)(W, 20_000)
+    for memory in ("330kB",):
+        np.testing.assert_allclose(
+            tp.jacrev(tp.grad(spun, memory=memory), memory=memory)(W, 20_000), expected, rtol=1e-9
+        )
+
+
+@pytest.mark.thorough
+def test_what_is_asked_for_lists_is_enough():
+    with pytest.raises(tp.RecoveryError) as caught:
+        tp.grad(squares_in_a_list, memory="1kB")(0.3, 100_000)
+    need = re.search(r"needs at least (\d+) bytes", str(caught.value)).group(1)
+    tp.grad(squares_in_a_list, memory=f"{need}B")(0.3, 100_000)

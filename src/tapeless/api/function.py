@@ -260,7 +260,8 @@ class Function(Shareable, Generic[P, R]):
         caller = caller.for_call(leaves)
         compiled = caller.compiled
         with steady:
-            return tool.explain(compiled, caller.numbers(leaves), self._measured(args, kwargs), caller.threads)
+            numbers, refusal = caller.numbers(leaves), caller.refusal(leaves)
+            return tool.explain(compiled, numbers, self._measured(args, kwargs), caller.threads, refusal)
 
     def _measured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[str], tuple[int, float]] | None:
         """For plots: a recovery's bytes and seconds on these arguments. Only derivatives have recoveries."""

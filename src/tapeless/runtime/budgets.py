@@ -30,7 +30,7 @@ from tapeless.lower.footprint import Footprint, Outline, footprint
 from tapeless.lower.ir.loopir import Site
 
 REMEMBERED = 64  # calls with other numbers
-TRIES = 24
+TRIES = 48
 MOST = 2**60
 SMALL = 2**16
 MORE, STEP = 16, 1.25
@@ -130,7 +130,10 @@ class Budget:
         while True:
             try:
                 room = self._search(numbers)
-                found = room if isinstance(room, Refused) else (self._program(numbers, room)[0], room + self.more)
+                if isinstance(room, Refused):
+                    found: tuple[Program, int] | Refused = self._enough(numbers, room)
+                else:
+                    found = self._program(numbers, room)[0], room + self.more
                 break
             except Missing as missing:  # Note [Programs for calls]
                 room_then = None if missing.room is None else missing.room + self.more
@@ -139,6 +142,16 @@ class Budget:
             self.known.clear()
         self.known[self.key(numbers)] = found
         return found
+
+    def _enough(self, numbers: Numbers, refused: Refused) -> Refused:
+        """With a need that is not refused in its turn: with another budget the search takes other ways."""
+        for _ in range(TRIES):
+            again = Budget(refused.need + self.more, refused.need, self.programs, self.threads, self.where)
+            found = again._search(numbers)
+            if not isinstance(found, Refused) or found.need <= refused.need:
+                break
+            refused = found
+        return refused
 
     def _program(self, numbers: Numbers, room: int, many: bool = False) -> tuple[Program, Footprint]:
         """What serves the call if loops may keep so much."""
@@ -174,7 +187,8 @@ class Budget:
                 break
             if seen.peak <= self.limit:
                 return room
-            enough, room = room, max(0, room - (seen.peak - self.limit))
+            # A loop may keep less than its room, and so may each part of a call: what is too much need not be all its.
+            enough, room = room, max(room // 2, room - (seen.peak - self.limit))
             _, seen = self._program(numbers, room)
         return self._leanest(numbers, room, enough)
 
@@ -186,11 +200,16 @@ class Budget:
                 return room
             seen = self._look(numbers, self.memory)
         least = self._look(numbers, 0).at_least - SMALL
-        return min(self.memory, self.memory - least) if least <= self.memory else Refused(least, seen.refused)
+        if least <= self.memory:
+            return min(self.memory, self.memory - least)
+        less = self._less(numbers, self.memory)
+        return Refused(least, seen.refused) if less is None else less
 
     def _leanest(self, numbers: Numbers, little: int, enough: int) -> int | Refused:
         """`little` is known to be refused, or does not help either."""
         refused = self._look(numbers, little).refused
+        if (less := self._less(numbers, little)) is not None:
+            return less
         while (seen := self._look(numbers, enough)).refused is not None and enough < MOST:
             little, enough = enough, 2 * enough + 1
         while enough - little > 1:
@@ -208,6 +227,18 @@ class Budget:
         if need <= self.memory:
             return room
         return Refused(need, min(self.for_all.outline.budgets) if refused is None else refused)
+
+    def _less(self, numbers: Numbers, room: int) -> int | None:
+        """Less room that serves the call: what one loop does not keep may be enough for another."""
+        while room > 0:
+            room //= 2
+            seen = self._look(numbers, room)
+            need = self._need(seen, room)
+            if need is None:
+                need = room + max(0, seen.at_least - SMALL)
+            if seen.refused is None and need <= self.memory:
+                return room
+        return None
 
     def _needs(self, numbers: Numbers, enough: int) -> Iterator[tuple[int, int]]:
         """What a call needs if loops may keep as much as is enough, or more: that may save temporary arrays."""

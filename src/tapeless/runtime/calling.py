@@ -138,6 +138,15 @@ class Caller:
         except RecoveryError:  # a call says so
             return self
 
+    def refusal(self, leaves: Sequence[Any]) -> str:
+        """Why such a call cannot stay within its budget; nothing if it can."""
+        try:
+            if self.budget is not None:
+                self.budget.find(self._numbers(self._values(leaves)))
+        except RecoveryError as problem:
+            return problem.reason
+        return ""
+
     def _values(self, leaves: Sequence[Any]) -> list[Any]:
         return [*(leaves[k] for k in self.positions), *(c.get() for c in self.captured)]
 

@@ -46,10 +46,16 @@ Swept = Sweep | Hist | Scatter
 
 
 def explain(
-    compiled: Compiled, values: Mapping[Var, Any] | None = None, measure: Measure | None = None, threads: int = 1
+    compiled: Compiled,
+    values: Mapping[Var, Any] | None = None,
+    measure: Measure | None = None,
+    threads: int = 1,
+    refusal: str = "",
 ) -> Report:
-    """Prints the report and gives it. `values`: of sizes and scalar arguments; `measure`: for plots of gradients."""
-    report = make_report(compiled, values, measure, threads)
+    """Prints the report and gives it. `values`: of sizes and scalar arguments; `measure`: for plots of gradients;
+    `refusal`: why a call raises.
+    """
+    report = replace(make_report(compiled, values, measure, threads), refusal=refusal)
     report.show()
     return report
 

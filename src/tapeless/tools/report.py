@@ -110,6 +110,7 @@ class Report:
     kernels: list[Any] = field(default_factory=list)
     plans: list[Recovered] = field(default_factory=list)
     peak_bytes: int | None = None
+    refusal: str = ""  # why a call raises RecoveryError
     measure: Measure | None = None
     shown: list[int] = field(default_factory=list)  # notebook cells that have printed it
 
@@ -191,6 +192,8 @@ def loop_text(loop: Loop, lanes: bool = True) -> str:
 
 def kept_text(report: Report) -> str:
     kept, peak = report.memory_bytes, report.peak_bytes
+    if report.refusal:
+        return f"the call is refused: {report.refusal}"
     if kept is None:
         return "how much is kept is known only when it runs"
     text = f"{size_text(kept)} kept" if kept else "nothing kept"
