@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tapeless.frontend.data.arrays import read
-from tapeless.frontend.data.iterables import items_of
+from tapeless.frontend.data.iterables import grown_rows, items_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
     Array,
@@ -133,6 +133,26 @@ class Tree:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """A list of the numbers of a result that is an array, or of its rows: as `form`, arrays if there is none. `python` for Python
+    numbers. Lists with the same number are one.
+    """
+
+    leaf: Leaf
+    python: bool
+    form: str = ""
+    number: int = 0
+
+    def of(self, array: Any) -> list[Any]:
+        if array.ndim == 1:
+            return array.tolist() if self.python else list(array)
+        if not self.form:
+            return [row.copy() for row in array]
+        kind = tuple if self.form == "tuple" else list
+        return [kind(row) for row in (array.tolist() if self.python else array)]
+
+
+@dataclass(frozen=True)
 class Chosen:
     """The caller's own array at one of `positions`, by the number that is the result `k`, or else a new one."""
 
@@ -141,7 +161,7 @@ class Chosen:
     otherwise: Leaf
 
 
-Output = Leaf | Argument | View | Chosen | Known | Tree
+Output = Leaf | Argument | View | Chosen | Known | Tree | Listed
 PARTS = (Result, Slice, Taken, Shaped, Called)  # of views
 
 
@@ -171,6 +191,11 @@ class _Maker:
                 return Known(known)
             case Grown(length=Scalar(atom=Const()), array=Array(), ref=box):
                 return self.output(Sequence_(tuple(items_of(self.ctx, "return", value)), "list", ref=box))
+            case Grown(array=Array(), ref=box, weak=is_weak, form=form) if form != "mixed":
+                leaf = Leaf(self._number(read(self.ctx, grown_rows(self.ctx, value))))
+                return Listed(
+                    leaf, is_weak, form, 0 if box is None else self.boxes.setdefault(box, 1 + len(self.boxes))
+                )
             case RangeValue():
                 self.ctx.fail("TP109", "a range cannot be returned", "return an array: np.arange.")
             case _:

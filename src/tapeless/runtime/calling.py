@@ -18,7 +18,7 @@ from tapeless import errors
 from tapeless.backends.cpu import interrupts
 from tapeless.errors import ArgumentError, RecoveryError, SourceError, TapelessError
 from tapeless.frontend.guards import guard
-from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree, View, view_maker
+from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Listed, Output, Tree, View, view_maker
 from tapeless.ir import containers
 from tapeless.ir.types import DType
 from tapeless.lower.core.schedule import MOST_THREADS
@@ -244,7 +244,7 @@ class Caller:
                 return lambda results, made, leaves: view(leaves[position], results)
             case Known(value=value):
                 return lambda results, made, leaves: value
-            case Tree(number=number) if number and not alone:
+            case Tree(number=number) | Listed(number=number) if number and not alone:
                 new, place = self._builder(output, alone=True), ("list", number)
 
                 def once(results: Any, made: Any, leaves: Any) -> Any:
@@ -253,6 +253,9 @@ class Caller:
                     return made[place]
 
                 return once
+            case Listed(leaf=leaf):
+                whole, make_list = self._builder(leaf), output.of
+                return lambda results, made, leaves: make_list(whole(results, made, leaves))
             case Tree(kind=kind, items=items, keys=keys, cls=cls):
                 parts = [self._builder(i) for i in items]
 

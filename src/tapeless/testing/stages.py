@@ -20,7 +20,7 @@ import numpy as np
 
 from tapeless import errors
 from tapeless.frontend.entry import Traced, specs_of, trace
-from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree, View, view_maker
+from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Listed, Output, Tree, View, view_maker
 from tapeless.frontend.state.context import Options
 from tapeless.interp.evaluate import evaluate
 from tapeless.ir import pytree
@@ -261,6 +261,8 @@ def _assembled(output: Output, results: Sequence[Any], leaves: Sequence[Any]) ->
             return view_maker(output, lambda k: lambda results: int(results[k]))(leaves[position], results)
         case Known(value=value):
             return value
+        case Listed(leaf=leaf):
+            return output.of(_assembled(leaf, results, leaves))
         case Tree(kind=kind, items=items, keys=keys, cls=cls):
             parts = [_assembled(i, results, leaves) for i in items]
             match kind:

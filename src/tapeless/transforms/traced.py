@@ -30,7 +30,7 @@ from tapeless.frontend.data.leaves import (
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy, call_value
 from tapeless.frontend.state.surroundings import Instance
-from tapeless.frontend.state.values import Array, Builtin, Cell, Closure, Scalar, Sequence_, Static, Value
+from tapeless.frontend.state.values import Array, Builtin, Cell, Closure, Grown, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Apply, Body, Check, Lambda
 from tapeless.ir.types import BOOL, Atom, Dim, DType, Type, Var, dim_atom
 from tapeless.ir.walk import Substitution
@@ -149,6 +149,9 @@ def trace(
     with ctx.b.region() as stms:
         result = call_value(ctx, function, new_args, new_keywords)
         leaves = leaves_of(result)
+        if any(isinstance(leaf, Grown) for leaf in leaves):
+            reason = "the function returns a list of a length that is known when it runs, which transforms do not take"
+            ctx.fail("TP302", reason, "return np.array(...) of it.")
         atoms = [atom_of(ctx, leaf) for leaf in leaves if isinstance(leaf, (Scalar, Array))]
     keep_apart(ctx, references, ctx.read_cells, ctx.written_cells)
     ctx.state, ctx.written_cells, ctx.read_cells = state, written, seen | ctx.read_cells

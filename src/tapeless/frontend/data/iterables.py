@@ -97,20 +97,26 @@ def grown_rows(ctx: Context, grown: Grown) -> Array:
 def grown_item(ctx: Context, grown: Grown, found: Value) -> Value:
     """An item that was read of these rows. Python has a reference to the array that was put there: it is not written."""
     if isinstance(found, Scalar):
-        return Scalar(found.atom, grown.weak)
+        table = None if grown.table is None else ctx.state.names.get(grown.table.key)
+        return Scalar(found.atom, table.weak if isinstance(table, Grown) else grown.weak)
     assert isinstance(found, Array)
-    if grown.form in ("tuple", "list"):
-        size = found.type.shape[0]
-        assert isinstance(size, int)
+    rows_ = None if grown.array is None else grown.array.cell.rows
+    if grown.form == "list" and rows_ is not None and rows_.own and not rows_.copied and grown.ref is not None:
+        length = Scalar(ctx.size_atom(found.type.shape[0]), True)  # Note [Lists of lists]
+        return Grown(found, length, grown.weak, table=grown.ref)
+    if grown.form in ("tuple", "list") and isinstance(size := ctx.canon(found.type.shape[0]), int):
         numbers = [row_view(ctx, found, i64(k)) for k in range(size)]
         return Sequence_(tuple(Scalar(n.atom, grown.weak) for n in numbers if isinstance(n, Scalar)), grown.form)
-    if grown.form:
+    if grown.form == "mixed":
         ctx.fail(
             "TP104",
             "the items of this list are lists of several types, which are not read one by one here",
             "use np.array of it.",
         )
     reason = "items of a list that has grown in a loop cannot be written"
+    if grown.form == "list":
+        array = ctx.new_cell(ctx.b.copy(read(ctx, found)), readonly=reason, item=True)
+        return Grown(array, Scalar(ctx.size_atom(found.type.shape[0]), True), grown.weak)
     return ctx.new_cell(ctx.b.copy(read(ctx, found)), readonly=reason, item=True)
 
 
@@ -179,6 +185,19 @@ def constants_in(iterable: RangeValue) -> range | None:
     """The numbers of a range of constants; None where they are not known."""
     bounds = [x.atom.value.real for x in (iterable.start, iterable.stop, iterable.step) if isinstance(x.atom, Const)]
     return range(*map(int, bounds)) if len(bounds) == 3 and bounds[2] else None
+
+
+def of_unknown_length(ctx: Context, iterable: Value) -> bool:
+    """Whether it can be gone through, and only when it runs is known how often."""
+    match iterable:
+        case Array(type=t):
+            return bool(t.shape) and not isinstance(ctx.canon(t.shape[0]), int)
+        case RangeValue():
+            return constants_in(iterable) is None
+        case Grown(length=length):
+            return not isinstance(length.atom, Const)
+        case _:
+            return False
 
 
 def items_of(ctx: Context, what: str, value: Value) -> list[Value]:

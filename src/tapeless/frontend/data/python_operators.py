@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import as_numeric, elementwise
 from tapeless.frontend.data.classes import compared, operated, special
+from tapeless.frontend.data.iterables import grown_rows
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.state.handlers import call_numpy
+from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.rules import Rules
-from tapeless.ir.types import Atom, Const, DType
+from tapeless.ir.types import Atom, Const, DType, i64
 
 
 def static_key(ctx: Context, value: Value) -> Any:
@@ -155,6 +157,10 @@ def _contains(ctx: Context, a: Value, b: Value, negate: bool) -> Value:
     if defined is not None:
         held = truth_of(ctx, defined)
         return Scalar(atoms.logical_not(ctx, held) if negate else held, True)
+    numbers = grown_rows(ctx, b) if isinstance(b, Grown) else b
+    if isinstance(a, Scalar) and isinstance(numbers, Array) and numbers.type.rank == 1:
+        held = truth_of(ctx, call_numpy(ctx, "any", [compare_values(ctx, ast.Eq(), numbers, a)]))
+        return Scalar(atoms.logical_not(ctx, held) if negate else held, True)
     if not isinstance(b, Sequence_) or b.kind == "dataclass":
         ctx.fail("TP104", f"'in' is not supported on {type_text(b)}", "use np.any(a == x).")
     if b.kind == "dict":
@@ -181,6 +187,8 @@ def truth_of(ctx: Context, value: Value) -> Atom:
             return Const(bool(items) or kind == "dataclass", DType.bool)
         case Static(value=inner):
             return Const(bool(inner), DType.bool)
+        case Grown(length=length):
+            return atoms.apply(ctx, "gt", length.atom, i64(0))
         case _:
             ctx.fail("TP104", f"{type_text(value)} has no truth value here")
 

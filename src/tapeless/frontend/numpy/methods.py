@@ -20,7 +20,7 @@ from tapeless.frontend.numpy.shapes import flat, np_transpose, to_shape
 from tapeless.frontend.numpy.sorting import sort_in_place
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import BY_NAME, Handler
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.state.values import Array, Box, Grown, Rows, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import DType, i64
 
 dtype_argument = dtype  # a parameter of the same name hides it
@@ -37,7 +37,6 @@ AS_FUNCTION: dict[str, str] = {
 
 # Methods that cannot be compiled -> what to write instead.
 REFUSED: dict[str, str] = {
-    "tolist": "keep the array, or index its elements.",
     "view": "use .astype to convert, or .reshape for another shape.",
     "resize": "make a new array of that size.",
     "tobytes": "do it outside the compiled function.",
@@ -67,6 +66,18 @@ def _copy(ctx: Context, a: Value, order: Value | None = None) -> Value:
 def _flatten(ctx: Context, a: Value) -> Value:
     var = read(ctx, flat(ctx, array(ctx, ".flatten", a)))
     return ctx.new_cell(ctx.b.copy(var))
+
+
+@method("tolist")
+def _tolist(ctx: Context, receiver: Array) -> Value:
+    made = make_array(ctx, receiver)
+    assert isinstance(made, Array)
+    if made.type.rank > 2:
+        ctx.fail("TP104", ".tolist of an array of more than two axes cannot be compiled", "index the array.")
+    form = "list" if made.type.rank == 2 else ""
+    made.cell.rows = Rows() if form else None
+    length = Scalar(ctx.size_atom(made.type.shape[0]), True)
+    return Grown(made, length, True, form=form, ref=Box(ctx.number(), made_in=ctx.home))
 
 
 @method("reshape")

@@ -10,9 +10,10 @@ from tapeless.frontend.data.arrays import as_numeric, broadcast_to, read, write
 from tapeless.frontend.data.classes import has_special, special, updated
 from tapeless.frontend.data.index_arrays import masked_update
 from tapeless.frontend.data.indexing import get_item, is_mask, row_view, set_item
-from tapeless.frontend.data.iterables import grown_items, items_of
+from tapeless.frontend.data.iterables import grown_items, items_of, iteration, of_unknown_length
 from tapeless.frontend.data.leaves import leaves_of, number_of, rebuilt
 from tapeless.frontend.data.python_operators import binary_values
+from tapeless.frontend.python import growth
 from tapeless.frontend.python.flow import Flow, flow
 from tapeless.frontend.python.list_methods import change_in_place, delete_entry, get_entry, is_changeable, set_entry
 from tapeless.frontend.python.references import current, evaluated, new_list, own_box
@@ -20,7 +21,7 @@ from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.source.liveness import is_into
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.surroundings import lookup
-from tapeless.frontend.state.values import Array, Grown, Never, Scalar, Sequence_, Value
+from tapeless.frontend.state.values import Array, Grown, Never, Scalar, Sequence_, SliceValue, Value, weak
 from tapeless.ir.types import Var, i64
 from tapeless.ops.promotion import KIND
 
@@ -95,6 +96,9 @@ def assign(ctx: Context, target: ast.expr, value: Value) -> None:
 
 def _assign_with_rest(ctx: Context, parts: list[ast.expr], value: Value) -> None:
     """a, *b, c = value: `b` is a list of what is left."""
+    if of_unknown_length(ctx, value) and isinstance(value, (Array, Grown)):
+        _assign_with_rest_of(ctx, parts, value)
+        return
     items = items_of(ctx, "a target with '*'", value)
     (k,) = (k for k, p in enumerate(parts) if isinstance(p, ast.Starred))
     after = len(parts) - k - 1
@@ -106,6 +110,27 @@ def _assign_with_rest(ctx: Context, parts: list[ast.expr], value: Value) -> None
     for part, item in zip((*parts[:k], *parts[k + 1 :]), (*items[:k], *items[last:]), strict=True):
         assign(ctx, part, item)
     assign(ctx, rest.value, new_list(ctx, items[k:last]))
+
+
+def _assign_with_rest_of(ctx: Context, parts: list[ast.expr], value: Array | Grown) -> None:
+    """The same, of what has a length that is known when it runs."""
+    length, names = iteration(ctx, value)[0], len(parts) - 1
+    enough = atoms.apply(ctx, "ge", length, i64(names))
+    ctx.check(enough, "ValueError", f"cannot unpack {{0}} values into {names} names and more", length)
+    (k,) = (k for k, p in enumerate(parts) if isinstance(p, ast.Starred))
+    after = names - k
+    stop = None if after == 0 else Scalar(atoms.apply(ctx, "sub", length, i64(after)), True)
+    where: list[Value] = [weak(j) if j < k else weak(j - len(parts)) for j in range(len(parts))]
+    where[k] = SliceValue(weak(k), stop, None)
+    for j, part in enumerate(parts):
+        found = growth.item(ctx, value, where[j]) if isinstance(value, Grown) else get_item(ctx, value, where[j])
+        if isinstance(part, ast.Starred):
+            if isinstance(found, Array) and (numbers := growth.listed(ctx, found)) is not None:
+                found = numbers
+            elif isinstance(found, Array):
+                ctx.fail("TP104", "a target with '*' needs a length known at compile time", "slice the array.")
+            part = part.value
+        assign(ctx, part, found)
 
 
 ARRAYS = "use a NumPy array."

@@ -67,8 +67,16 @@ class Carried:
     lists: dict[Key, Value] = field(default_factory=dict)  # changed in the body: what is in them before
     unsure: dict[Key, set[Box]] = field(default_factory=dict)  # names of lists that change, and which they may be
     growing: dict[Key, Growth] = field(default_factory=dict)  # lists that get longer: Note [Lists that grow]
+    kinds: dict[Key, tuple[DType, bool]] = field(
+        default_factory=dict
+    )  # lists that get numbers of another type: of which
     gathered: set[Key] = field(default_factory=set)  # lists of numbers that are written where the position is not known
     last: set[Key] = field(default_factory=set)  # names that only the last iteration binds: Note [The last iteration]
+
+    @property
+    def stay(self) -> set[Key]:
+        """Lists that are one array during the loop, of which no more than the numbers change."""
+        return self.gathered | self.kinds.keys()
 
 
 class Retry(Exception):

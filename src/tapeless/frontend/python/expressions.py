@@ -15,14 +15,17 @@ from tapeless.frontend.data.arrays import as_numeric, elementwise, note_point
 from tapeless.frontend.data.classes import special
 from tapeless.frontend.data.constants import ConstantSet, constant
 from tapeless.frontend.data.indexing import get_item
+from tapeless.frontend.data.iterables import of_unknown_length
 from tapeless.frontend.data.python_operators import BINARY, NUMERIC, binary_values, compare_values, static_key, truth_of
 from tapeless.frontend.numpy.indexed_objects import rule_of
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.growth import item, rows
 from tapeless.frontend.python.list_methods import number_at, pairs_of
+from tapeless.frontend.python.made_lists import joined as joined_lists
+from tapeless.frontend.python.made_lists import repeated, spread, table_of
 from tapeless.frontend.python.merge import Arm, Join
 from tapeless.frontend.python.references import current, evaluated, is_certain, new_dict, new_list
-from tapeless.frontend.python.rules import elements, evaluate, expression, simple
+from tapeless.frontend.python.rules import elements, evaluate, expression, simple, spread_items
 from tapeless.frontend.python.texts import joined_texts
 from tapeless.frontend.source.liveness import assigned
 from tapeless.frontend.source.marks import peek
@@ -141,6 +144,12 @@ def _of_others(ctx: Context, op: ast.operator, a: Value, b: Value) -> Value:
         a = rows(ctx, a)
     if isinstance(op, ast.BitOr) and _is_dict(a) and _is_dict(b):
         return new_dict(ctx, {**pairs_of(ctx, "'|'", a), **pairs_of(ctx, "'|'", b)})
+    if isinstance(op, ast.Mult) and (again := repeated(ctx, a, b)) is not None:
+        return again
+    lists = [v for v in (a, b) if isinstance(v, Grown) or (isinstance(v, Sequence_) and v.kind == "list")]
+    if isinstance(op, ast.Add) and len(lists) == 2 and any(isinstance(v, Grown) for v in lists):
+        if (both := joined_lists(ctx, lists)) is not None:
+            return both
     made = binary_values(ctx, type(op).__name__, a, b)
     plain = all(not isinstance(v, Sequence_) or v.cls is None for v in (a, b))
     if isinstance(made, Sequence_) and made.kind == "list" and made.ref is None and plain:
@@ -297,7 +306,15 @@ def _tuple(ctx: Context, node: ast.Tuple) -> Value:
 
 @expression(ast.List)
 def _list(ctx: Context, node: ast.List) -> Value:
-    return new_list(ctx, evaluated(ctx, lambda: list(elements(ctx, node.elts))))
+    stars = [isinstance(n, ast.Starred) for n in node.elts]
+    if not any(stars):
+        return new_list(ctx, evaluated(ctx, lambda: list(elements(ctx, node.elts))))
+    bare = [n.value if isinstance(n, ast.Starred) else n for n in node.elts]
+    values = evaluated(ctx, lambda: list(elements(ctx, bare)))
+    pairs = list(zip(values, stars, strict=True))
+    if any(star and of_unknown_length(ctx, v) for v, star in pairs) and (made := spread(ctx, pairs)) is not None:
+        return made
+    return new_list(ctx, [item for v, star in pairs for item in (spread_items(ctx, v) if star else [v])])
 
 
 @expression(ast.Slice)
@@ -387,6 +404,8 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
         case Scalar():
             if (found := number_at(ctx, items, index)) is not None:
                 return found
+            if (table := table_of(ctx, base)) is not None:
+                return item(ctx, table, index)
             ctx.fail(
                 "TP104",
                 f"the index of {type_text(base)} must be known at compile time, unless it has numbers only",

@@ -23,10 +23,10 @@ from typing import NoReturn
 
 from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms, scalars
-from tapeless.frontend.data.arrays import as_numeric, make_array
+from tapeless.frontend.data.arrays import as_numeric, cast, make_array, read
 from tapeless.frontend.data.indexing import get_item, set_item
 from tapeless.frontend.data.iterables import grown_item, grown_rows
-from tapeless.frontend.python.references import change, new_box, own_box
+from tapeless.frontend.python.references import change, contents, new_box, own_box, refers_to, set_contents
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.values import (
@@ -34,7 +34,9 @@ from tapeless.frontend.state.values import (
     Box,
     Cell,
     Grown,
+    Length,
     RangeValue,
+    Rows,
     Scalar,
     Sequence_,
     SliceValue,
@@ -48,7 +50,7 @@ ANYWHERE = -1  # there is room for all that loops append, one inside of another
 ALLOCATE = "allocate an array with np.empty before the loop, and keep a count."
 
 
-def _kinds(values: Sequence_) -> set[tuple[DType, bool] | None]:
+def kinds_of(values: Sequence_) -> set[tuple[DType, bool] | None]:
     """The types of the numbers in it; None if something else is."""
     return {(v.dtype, v.weak) if isinstance(v, Scalar) else None for v in values.items}
 
@@ -67,12 +69,16 @@ class Growth:
     seen: int = 0  # in this trial
     mixed: bool = False  # items are of several types, which become one
     kept: set[Cell] = field(default_factory=set)  # arrays that were put in
+    list: Box | None = None  # of which it is the growth
 
     def learn(self, ctx: Context, value: Value) -> bool:
         """Whether an item fits; otherwise what is known of items has grown."""
         if isinstance(value, Grown):
-            inner = rows(ctx, value)
-            return self._fits(ctx, inner.type.shape, inner.type.dtype, False, "mixed")
+            inner = grown_rows(ctx, value)
+            form = "list" if inner.type.rank == 1 else "mixed"
+            if self.dtype is not None and form != self.form:
+                ctx.fail("TP104", "a list that gets longer in this loop has items of different types", ALLOCATE)
+            return self._fits(ctx, inner.type.shape, inner.type.dtype, value.weak, form)
         form = self._form(value)
         if self.dtype is not None and form != self.form:
             ctx.fail("TP104", "a list that gets longer in this loop has items of different types", ALLOCATE)
@@ -96,7 +102,7 @@ class Growth:
         """Of a short list or tuple of numbers."""
         if not (isinstance(value, Sequence_) and value.kind in ("tuple", "list") and value.items):
             return ""
-        kinds = _kinds(value)
+        kinds = kinds_of(value)
         return "" if None in kinds else value.kind if len(kinds) == 1 else "mixed"
 
     def _fits(self, ctx: Context, shape: tuple[Dim, ...], dtype: DType, weak: bool, form: str) -> bool:
@@ -118,6 +124,7 @@ class Growth:
 
 def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, known: set[Var]) -> Grown:
     """The list at the start of the loop, with room for `most` more items."""
+    growth.list = old.ref
     if isinstance(old, Sequence_):
         for item in old.items:
             growth.learn(ctx, item)
@@ -137,16 +144,18 @@ def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, know
     if isinstance(size, Var) and growth.count == 1 and first == i64(0):
         found = ctx.b.definition(most)
         plain = isinstance(found, Apply) and found.op == "sub" and found.args[1] == i64(0)  # of range(n)
-        ctx.lengths[size] = found.args[0] if plain and isinstance(found, Apply) else most
+        ctx.lengths[size] = length_of(ctx, found.args[0] if plain and isinstance(found, Apply) else most)
     type = Type(growth.dtype, (size, *growth.shape))
     array = ctx.new_cell(ctx.b.let(type, Full(type.shape, zero_of(growth.dtype)), "items"))
+    array.cell.rows = Rows() if growth.form == "list" else None
     made = Grown(array, Scalar(first, True), growth.weak, form=growth.form, mixed=growth.mixed, ref=old.ref)
     if isinstance(old, Sequence_):
         for k, item in enumerate(old.items):
             _store(ctx, made, i64(k), item)
-            _keep(ctx, growth, item)
+            _keep(ctx, growth, item, array.cell)
     elif old.array is not None:
         set_item(ctx, grown_rows(ctx, made), Static(Ellipsis), rows(ctx, old))
+        array.cell.rows = old.array.cell.rows
     return made
 
 
@@ -154,13 +163,34 @@ def _outside(ctx: Context, size: Dim, known: set[Var]) -> Dim:
     """The size of a list that is made in the loop, as one that is known before it."""
     if not isinstance(size, Var) or size in known:
         return size
-    most = ctx.lengths.get(size)
-    if most is None or (isinstance(most, Var) and most not in known):
+    length = ctx.lengths.get(size)
+    most = None if length is None else _before(ctx, length, known)
+    if most is None:
         return size
     found = ctx.atom_dim(atoms.apply(ctx, "max", most, i64(0)))
     if isinstance(found, Var):
         known.add(found)
     return found
+
+
+def length_of(ctx: Context, atom: Atom, depth: int = 8) -> Length:
+    """A length as it is computed here: of which numbers shows when a loop around it is tried again."""
+    made = ctx.b.definition(atom) if isinstance(atom, Var) and depth else None
+    if isinstance(made, Apply) and made.op in WHOLE:
+        return Length(atom, made.op, tuple(length_of(ctx, a, depth - 1) for a in made.args))
+    return Length(atom)
+
+
+WHOLE = frozenset({"add", "sub", "mul", "min", "max", "floordiv"})  # of integers, and gives them
+
+
+def _before(ctx: Context, length: Length, known: set[Var]) -> Atom | None:
+    """A length that is computed in a loop, from what is known before it."""
+    if not isinstance(length.atom, Var) or length.atom in known:
+        return length.atom
+    args = [_before(ctx, a, known) for a in length.args]
+    found = [a for a in args if a is not None]
+    return atoms.apply(ctx, length.op, *found) if length.op and len(found) == len(args) else None
 
 
 def _store(ctx: Context, grown: Grown, at: Atom, item: Value) -> None:
@@ -176,8 +206,13 @@ def _store(ctx: Context, grown: Grown, at: Atom, item: Value) -> None:
     set_item(ctx, grown.array, Scalar(at, True), number)
 
 
-def _keep(ctx: Context, growth: Growth, item: Value) -> None:
+def _keep(ctx: Context, growth: Growth, item: Value, into: Cell | None) -> None:
     """Python keeps a reference to an array or a list: what is in the list now must stay what it holds."""
+    if into is not None and into.rows is not None:
+        box = item.ref if isinstance(item, (Sequence_, Grown)) else None
+        if isinstance(item, Grown) and item.table is not None:
+            _copies_rows(ctx, item)
+        into.rows.own = into.rows.own and box is not None and not _is_known(ctx, box, growth.list)
     if isinstance(item, Array):
         for cell in item.cell.possible:
             growth.kept.add(cell)
@@ -186,6 +221,19 @@ def _keep(ctx: Context, growth: Growth, item: Value) -> None:
                 ctx.made_readonly.append(cell)
     elif isinstance(item, (Sequence_, Grown)) and item.ref is not None:
         ctx.kept_lists.update(item.ref.possible)
+
+
+def _is_known(ctx: Context, box: Box, holder: Box | None) -> bool:
+    """Whether something refers to a list besides the one that holds it."""
+
+    def refers(value: Value) -> bool:
+        if isinstance(value, (Sequence_, Grown)) and value.ref is holder and holder is not None:
+            return False
+        if isinstance(value, Sequence_) and value.ref is not box and not (value.ref and box in value.ref.possible):
+            return any(map(refers, value.items))
+        return refers_to(value, box)
+
+    return any(refers(v) for k, v in ctx.state.names.items() if k != box.key)
 
 
 def uncounted(ctx: Context, box: Box | None, reason: str) -> NoReturn:
@@ -217,7 +265,7 @@ def append(ctx: Context, grown: Grown, item: Value) -> None:
         reason = "a list gets longer in a loop inside of the loop before which it was made"
         uncounted(ctx, grown.ref, reason)
     fits = growth.learn(ctx, item)
-    _keep(ctx, growth, item)
+    _keep(ctx, growth, item, None if grown.array is None else grown.array.cell)
     growth.seen += 1
     known = growth.count
     if growth.depth != ANYWHERE:
@@ -243,7 +291,7 @@ def _append_once(ctx: Context, grown: Grown, item: Value) -> None:
         ctx.fail("TP104", "this list has items of one type, and another one is appended", ALLOCATE)
     made = start(ctx, own, grown, i64(1), set(ctx.sizes))
     _store(ctx, made, made.length.atom, item)
-    _keep(ctx, own, item)
+    _keep(ctx, own, item, None if made.array is None else made.array.cell)
     length = Scalar(atoms.apply(ctx, "add", made.length.atom, i64(1)), True)
     change(ctx, ".append", grown, replace(made, length=length))
 
@@ -264,6 +312,7 @@ def rows(ctx: Context, grown: Grown) -> Array:
 def item(ctx: Context, grown: Grown, index: Value) -> Value:
     """grown[index]"""
     if isinstance(index, SliceValue):
+        _copies_rows(ctx, grown)
         part = make_array(ctx, get_item(ctx, grown_rows(ctx, grown), index))
         assert isinstance(part, Array)
         length = Scalar(ctx.size_atom(part.type.shape[0]), True)
@@ -278,27 +327,80 @@ def item(ctx: Context, grown: Grown, index: Value) -> Value:
 def set_item_of(ctx: Context, grown: Grown, index: Value, value: Value) -> None:
     """grown[index] = value"""
     array = grown_rows(ctx, grown)
-    fits = isinstance(value, Scalar) and value.dtype is array.type.dtype and (value.weak or not grown.weak)
+    joins = (DType.i64, DType.f64)  # an int beside floats becomes one, as after a branch
+    fits = isinstance(value, Scalar) and (
+        value.dtype is array.type.dtype or {value.dtype, array.type.dtype} == {*joins}
+    )
     if array.type.rank != 1 or not fits or not isinstance(index, Scalar) or not isinstance(value, Scalar):
         ctx.fail(
             "TP104",
             "items of a list whose length or positions are known when it runs are replaced one by one, by numbers of their type",
             "convert the number, float(x) or int(x), or use an array.",
         )
-    own_box(ctx, "assignment", grown)
-    set_item(ctx, array, index, Scalar(scalars.exactly(ctx, value.atom, array.type.dtype)))
+    box = own_box(ctx, "assignment", grown) if grown.table is None else _table_of_row(ctx, grown.table, array.cell)
+    dtype = joins[1] if value.dtype is not array.type.dtype else value.dtype
+    old = contents(ctx.state, box.key) or grown
+    assert isinstance(old, Grown)
+    if (old.weak and not value.weak) or dtype is not array.type.dtype:
+        now = converted(ctx, old, (dtype, old.weak and value.weak))
+        assert now.array is not None
+        ctx.changed.append(box)
+        set_contents(ctx.state, box, now)
+        array = Array(now.array.cell, Type(dtype, array.type.shape), array.view)
+    set_item(ctx, array, index, Scalar(scalars.exactly(ctx, value.atom, dtype)))
+
+
+def converted(ctx: Context, grown: Grown, kind: tuple[DType, bool]) -> Grown:
+    """The list with numbers of another type from here on, whether they are Python's or NumPy's."""
+    dtype, weak = kind
+    array = grown.array
+    assert array is not None
+    if dtype is array.type.dtype:
+        return replace(grown, weak=weak)
+    found = grown_rows(ctx, grown)
+    new = ctx.new_cell(cast(ctx, read(ctx, found), dtype, scalars.exactly))
+    new.cell.rows = array.cell.rows
+    ctx.state.stale[array.cell] = (
+        "this list held integers when it was looked at, and gets floats: begin with floats, 0.0 in place of 0"
+    )
+    return replace(grown, array=new, weak=weak)
+
+
+def _table_of_row(ctx: Context, table: Box, cell: Cell) -> Box:
+    """The list whose row is written. Note [Lists of lists]"""
+    rows_ = cell.rows
+    if rows_ is None or not rows_.own or rows_.copied or table.may_be:
+        ctx.fail(
+            "TP104",
+            "a list in a list is written to which something else may refer, too",
+            "make the rows in a comprehension, [[0.0] * m for _ in range(n)], or use an array.",
+        )
+    rows_.written = True
+    return table
 
 
 def gathered(ctx: Context, what: str, values: Sequence_) -> Grown:
     """A list of numbers as one whose items are known when it runs: a position of it is, that is written."""
-    kinds = _kinds(values)
-    if None in kinds or len(kinds) != 1:
+    kinds = kinds_of(values)
+    if (None in kinds or len(kinds) != 1) and not is_table(ctx, values):
         ctx.fail(
             "TP104",
             f"{what}: the position in a list must be known at compile time, unless it holds numbers of one type",
             "use an array.",
         )
     return start(ctx, Growth(ctx.loops), values, i64(0), set(ctx.sizes))
+
+
+def is_table(ctx: Context, values: Sequence_) -> bool:
+    """Whether it is a list of lists of one length, of numbers of one type, which are its own: Note [Lists of lists]"""
+    rows_ = [v for v in values.items if isinstance(v, Sequence_) and v.kind == "list" and v.items and v.ref is not None]
+    boxes = [v.ref for v in rows_ if v.ref is not None and not v.ref.may_be]
+    if values.kind != "list" or len(boxes) < len(values.items) or len(set(boxes)) < len(boxes) or not boxes:
+        return False
+    kinds = {kind for v in rows_ for kind in kinds_of(v)}
+    if len(kinds) != 1 or None in kinds or len({len(v.items) for v in rows_}) != 1:
+        return False
+    return not any(_is_known(ctx, box, values.ref) for box in boxes)
 
 
 def listed(ctx: Context, value: Array | RangeValue) -> Grown | None:
@@ -311,8 +413,23 @@ def listed(ctx: Context, value: Array | RangeValue) -> Grown | None:
     return Grown(made, length, isinstance(value, RangeValue), ref=new_box(ctx))
 
 
+def _copies_rows(ctx: Context, grown: Grown) -> None:
+    """A copy of a list of lists has the same rows in Python. Note [Lists of lists]"""
+    rows_ = None if grown.array is None else grown.array.cell.rows
+    if rows_ is None:
+        return
+    if rows_.written:
+        ctx.fail(
+            "TP104",
+            "a list of lists is copied, and its rows are written: the copy has the same rows in Python, and others here",
+            "copy the rows: [list(row) for row in ...].",
+        )
+    rows_.copied = True
+
+
 def copied(ctx: Context, grown: Grown) -> Grown:
     """list(grown)"""
+    _copies_rows(ctx, grown)
     array = make_array(ctx, grown_rows(ctx, grown))
     assert isinstance(array, Array)
-    return replace(grown, array=array, added=0, ref=new_box(ctx))
+    return replace(grown, array=array, added=0, table=None, ref=new_box(ctx))

@@ -12,13 +12,15 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from tapeless.frontend.data import atoms, scalars
-from tapeless.frontend.data.arrays import as_numeric
+from tapeless.frontend.data.arrays import as_numeric, make_array
 from tapeless.frontend.data.indexing import get_item
-from tapeless.frontend.data.iterables import items_of
+from tapeless.frontend.data.iterables import grown_rows, items_of
 from tapeless.frontend.data.python_operators import compare_values, static_key
 from tapeless.frontend.python import growth
+from tapeless.frontend.python.made_lists import put_in_order
 from tapeless.frontend.python.references import change, new_dict, new_list, view_of
 from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Const, i64
@@ -35,7 +37,7 @@ def container_method(
 ) -> Value:
     of_dict = isinstance(receiver, Sequence_) and receiver.kind == "dict"
     method = (OF_DICTS if of_dict else OF_LISTS)[name]
-    if keywords and name != "update":
+    if keywords and name not in ("update", "sort"):
         ctx.fail("TP112", f".{name} of a list or dict takes no arguments by name here", "give them by their position.")
     try:
         return method(ctx, receiver, *args, **keywords)
@@ -127,8 +129,24 @@ def _clear(ctx: Context, value: Sequence_ | Grown, /) -> Value:
     return NONE
 
 
+@OF_LISTS.of("sort")
+def _sort(ctx: Context, value: Sequence_ | Grown, /, **how: Value) -> Value:
+    items = call_value(ctx, Static(sorted), [value], how)
+    if isinstance(value, Grown):
+        assert isinstance(items, Grown) and items.array is not None
+        put_in_order(ctx, ".sort", value, items.array)
+    else:
+        assert isinstance(items, Sequence_)
+        change(ctx, ".sort", value, replace(value, items=items.items))
+    return NONE
+
+
 @OF_LISTS.of("reverse")
 def _reverse(ctx: Context, value: Sequence_ | Grown, /) -> Value:
+    if isinstance(value, Grown) and value.array is not None:
+        turned = get_item(ctx, grown_rows(ctx, value), SliceValue(None, None, weak(-1)))
+        put_in_order(ctx, ".reverse", value, make_array(ctx, turned))
+        return NONE
     found = _known_length(ctx, ".reverse", value)
     change(ctx, ".reverse", found, replace(found, items=tuple(reversed(found.items))))
     return NONE

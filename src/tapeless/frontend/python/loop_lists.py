@@ -15,7 +15,7 @@ from typing import NoReturn
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data import atoms
 from tapeless.frontend.python.carried import Carried, Retry, Slot, known_sizes
-from tapeless.frontend.python.growth import Growth, gathered, start, uncounted
+from tapeless.frontend.python.growth import Growth, converted, gathered, start, uncounted
 from tapeless.frontend.python.references import boxes_in, contents, set_contents, settle
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
@@ -78,6 +78,12 @@ class ListsOfLoop:
             array = gathered(ctx, "assignment to an item", old)
             set_contents(self.before, old.ref, array)
             written += cells_of(array)
+        for key, kind in self.carried.kinds.items():
+            now = self.before.names[key]
+            assert isinstance(now, Grown) and now.ref is not None
+            changed = converted(ctx, now, kind)
+            set_contents(self.before, now.ref, changed)
+            written += cells_of(changed)
         for key, growth in self.carried.growing.items():
             old = self.before.names[key]
             assert isinstance(old, (Sequence_, Grown)) and old.ref is not None and self.most is not None
@@ -115,14 +121,16 @@ class ListsOfLoop:
     # -- at the end of the body
 
     def leave(self, end: State, entry: State, lengths: Mapping[Key, Slot]) -> None:
+        self._leave_numbers(end)
         for key, made in self.made.items():
             self._leave_growing(key, made, end, entry, lengths)
-        for key in self.carried.gathered:
+        for key in self.carried.stay:
             if end.names[key] != self.before.names[key]:
                 self.carried.gathered.discard(key)
+                self.carried.kinds.pop(key, None)
                 self._grow(key)
                 raise Retry
-        apart = self.made.keys() | self.carried.gathered
+        apart = self.made.keys() | self.carried.stay
         for key in [k for k in end.names if k[0] == LISTS and k not in apart]:
             old = contents(self.before, key)
             if old is None:  # made in the body
@@ -136,6 +144,23 @@ class ListsOfLoop:
                 else:
                     self._grow(key)
                 raise Retry
+
+    def _leave_numbers(self, end: State) -> None:
+        """Lists into which numbers of another type are put have these from before the loop on."""
+        for key, now in end.names.items():
+            old = contents(self.before, key) if key[0] == LISTS else None
+            if not isinstance(old, Grown) or not isinstance(now, Grown) or old.array is None or now.array is None:
+                continue
+            kind = now.array.type.dtype, now.weak
+            if kind == (old.array.type.dtype, old.weak):
+                continue
+            if key in self.made:
+                growth = self.carried.growing[key]
+                growth.dtype, growth.weak = kind
+            else:
+                self.carried.lists.setdefault(key, old)
+                self.carried.kinds[key] = kind
+            raise Retry
 
     def _grew(self, key: Key) -> bool:
         """Whether a list of run-time length got longer, without room that was made for it before."""

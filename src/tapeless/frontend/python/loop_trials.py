@@ -172,7 +172,7 @@ class _Attempt(Trial):
         ctx = self.ctx
         ctx.state = self.before
         own_cells = [*self.carried.cells, *lists.start()]
-        arrays = self.carried.growing.keys() | self.carried.gathered
+        arrays = self.carried.growing.keys() | self.carried.stay
         self.keys = [*self.keys, *(k for k in self.carried.lists if k not in arrays)]
         ctx.state = entry = self.before.copy()
         entry.stale.update(self.carried.stale)

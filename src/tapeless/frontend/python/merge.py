@@ -154,6 +154,8 @@ class Join:
                 return self._arrays(x, y, name, after)
             case Static(), Static() if x.value is y.value or (type(x.value) is type(y.value) and x.value == y.value):
                 return x
+            case Grown(), Grown() if x.weak != y.weak and same_form(replace(x, weak=y.weak), y):
+                return self._value(replace(x, weak=False), replace(y, weak=False), name, after)
             case _ if same_form(x, y) and (parts_of(x) or isinstance(x, Sequence_)):
                 pairs = zip(parts_of(x), parts_of(y), strict=True)
                 joined = with_parts(x, [self._value(p, q, name, after) for p, q in pairs])

@@ -11,11 +11,11 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
-from tapeless.frontend.data.iterables import items_of
+from tapeless.frontend.data.iterables import items_of, of_unknown_length
 from tapeless.frontend.data.nans import expect_numbers
 from tapeless.frontend.python.flow import NEXT, Flow
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import RangeValue, Sequence_, Value, Zipped
+from tapeless.frontend.state.values import Array, Grown, RangeValue, Sequence_, Value, Zipped
 from tapeless.ir.rules import Rules
 
 EXPRESSIONS: Rules[type[ast.expr], Callable[[Context, Any], Value]] = Rules()
@@ -62,12 +62,16 @@ def elements(
             yield evaluate(ctx, n)
             continue
         with ctx.at(n):
-            spread = evaluate(ctx, n.value)
-            known = isinstance(spread, Sequence_) and spread.kind in ("tuple", "list", "namedtuple", "dict")
-            if not known and not isinstance(spread, (RangeValue, Zipped)):
-                ctx.fail("TP101", "'*' needs a tuple or a list of known length", "name each element.")
-            found = items_of(ctx, "'*'", spread)
+            found = spread_items(ctx, evaluate(ctx, n.value))
         yield from found
+
+
+def spread_items(ctx: Context, value: Value) -> list[Value]:
+    """What `*value` stands for."""
+    known = isinstance(value, Sequence_) and value.kind in ("tuple", "list", "namedtuple", "dict")
+    if not known and (of_unknown_length(ctx, value) or not isinstance(value, (Array, Grown, RangeValue, Zipped))):
+        ctx.fail("TP101", "'*' needs a tuple or a list of known length", "name each element.")
+    return items_of(ctx, "'*'", value)
 
 
 def run_statement(ctx: Context, s: ast.stmt) -> Flow:

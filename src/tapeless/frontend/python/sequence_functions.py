@@ -16,18 +16,19 @@ from tapeless.frontend.data.arrays import make_array
 from tapeless.frontend.data.atoms import apply, logical_not
 from tapeless.frontend.data.constants import ConstantSet, constant
 from tapeless.frontend.data.indexing import get_item
-from tapeless.frontend.data.iterables import constants_in, grown_rows, items_of
+from tapeless.frontend.data.iterables import grown_rows, items_of, of_unknown_length
 from tapeless.frontend.data.python_operators import binary_values, truth_of
+from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.comprehensions import list_of
 from tapeless.frontend.python.expressions import compared_values, subscript
+from tapeless.frontend.python.growth import listed
 from tapeless.frontend.python.references import boxes_in, either, new_box, new_list
 from tapeless.frontend.python.totals import picked
 from tapeless.frontend.state import handlers
 from tapeless.frontend.state.code_copies import refuse_beyond
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy, call_value, register
-from tapeless.frontend.state.refusals import refuse_call
 from tapeless.frontend.state.values import (
     Array,
     Builtin,
@@ -41,6 +42,7 @@ from tapeless.frontend.state.values import (
     weak,
 )
 from tapeless.ir.types import Const
+from tapeless.prelude import folding
 
 handlers.MODULES.setdefault("functools", functools)
 NONE = Static(None)
@@ -55,7 +57,7 @@ def _sorted(ctx: Context, iterable: Value, *, key: Value | None = None, reverse:
         return _sorted_array(ctx, grown_rows(ctx, iterable), iterable.weak, backwards)
     if isinstance(iterable, Array) and key is None and not isinstance(ctx.canon(iterable.type.shape[0]), int):
         return _sorted_array(ctx, iterable, False, backwards)
-    if key is not None and _is_of_unknown_length(ctx, iterable):
+    if key is not None and of_unknown_length(ctx, iterable):
         return _sorted_by(ctx, iterable, key, backwards)
     if isinstance(iterable, Static) and isinstance(iterable.value, ConstantSet):
         items = [constant(k) for k in sorted(iterable.value, key=repr)]
@@ -82,18 +84,6 @@ def _refuse_nans(ctx: Context, array: Array) -> None:
     if array.type.dtype.is_float:
         found = truth_of(ctx, call_numpy(ctx, "any", [call_numpy(ctx, "isnan", [array])]))
         ctx.check(logical_not(ctx, found), "ValueError", "sorted: an item is NaN, which has no place in an order")
-
-
-def _is_of_unknown_length(ctx: Context, iterable: Value) -> bool:
-    match iterable:
-        case Array(type=t):
-            return not isinstance(ctx.canon(t.shape[0]), int)
-        case RangeValue():
-            return not constants_in(iterable)
-        case Grown():
-            return True
-        case _:
-            return False
 
 
 def _sorted_by(ctx: Context, iterable: Value, key: Value, backwards: bool) -> Value:
@@ -228,8 +218,11 @@ register("filter", _filter)
 def _reduce(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:
     if keywords or not 2 <= len(args) <= 3:
         ctx.call_error(f"reduce expected 2 or 3 arguments, got {len(args)}")
-    if isinstance(args[1], (Array, RangeValue, Grown)):
-        refuse_call(ctx, functools.reduce, args, "it goes over a length that is known when it runs")
+    if of_unknown_length(ctx, args[1]):
+        if len(args) == 3:
+            return inline(ctx, folding.reduced, args, {})
+        items_ = args[1] if not isinstance(args[1], RangeValue) else listed(ctx, args[1])
+        return inline(ctx, folding.reduced_from_first, [args[0], items_ or args[1]], {})
     items = [*args[2:], *items_of(ctx, "functools.reduce", args[1])]
     if not items:
         ctx.fail("TP112", "reduce() of empty iterable with no initial value")

@@ -14,10 +14,12 @@ from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arguments import known, with_signature
 from tapeless.frontend.data.arrays import read
 from tapeless.frontend.data.atoms import apply
-from tapeless.frontend.data.iterables import grown_item, grown_rows, items_of, iteration
+from tapeless.frontend.data.iterables import grown_item, grown_rows, items_of, iteration, of_unknown_length
 from tapeless.frontend.data.python_operators import binary_values, compare_values, truth_of
 from tapeless.frontend.data.rows import long_constants, rows
 from tapeless.frontend.numpy.reductions import NAMES, all_, any_, python_bool
+from tapeless.frontend.numpy.small_functions import inline
+from tapeless.frontend.python.growth import listed
 from tapeless.frontend.state.code_copies import SHORT, refuse_beyond
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value, register
@@ -35,6 +37,7 @@ from tapeless.frontend.state.values import (
     with_parts,
 )
 from tapeless.ir.types import Atom, Const, DType, i64, zero_of
+from tapeless.prelude import folding
 
 FOLDED = 4096  # a fold of more constants than these is left to the compiled code
 
@@ -154,6 +157,15 @@ def chosen(ctx: Context, name: str, args: list[Value], keywords: dict[str, Value
     """min and max with a key or a default: the first of the best, as Python goes through them."""
     for unknown in keywords.keys() - {"key", "default"}:
         ctx.call_error(f"{name}() got an unexpected keyword argument '{unknown}'")
+    if (
+        len(args) == 1
+        and of_unknown_length(ctx, args[0])
+        and keywords.keys() == {"key"}
+        and keywords["key"] != Static(None)
+    ):
+        over = listed(ctx, args[0]) if isinstance(args[0], RangeValue) else args[0]
+        best_of = folding.greatest if name == "max" else folding.least
+        return inline(ctx, best_of, [over or args[0], keywords["key"]], {})
     items = items_of(ctx, f"{name} with a key or a default", args[0]) if len(args) == 1 else args
     if not items and "default" in keywords:
         return keywords["default"]

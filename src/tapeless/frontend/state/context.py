@@ -28,6 +28,7 @@ from tapeless.frontend.state.values import (
     Conflict,
     Grown,
     Key,
+    Length,
     MaybeUndefined,
     Method,
     Planned,
@@ -182,7 +183,7 @@ class Context:
     changed: list[Box] = field(default_factory=list)  # lists that were, in this order: Note [Lists that change]
     lengthened: list[Box] = field(default_factory=list)  # those whose length did
     growing: dict[Box | None, Any] = field(default_factory=dict)  # by the open loops: Note [Lists that grow]
-    lengths: dict[Var, Atom] = field(default_factory=dict)  # of lists: the number of iterations that they were made for
+    lengths: dict[Var, Length] = field(default_factory=dict)  # of lists: how long they are at most
     loops: int = 0  # that are open and known only when they run
     kept_lists: set[Box] = field(default_factory=set)  # which were put into a list that gets longer
     made_readonly: list[Cell] = field(default_factory=list)  # arrays, likewise

@@ -25,6 +25,12 @@ carried by loops as those of any name are. Values that an expression has already
 list are brought up to date before they are used. A reference that may be one of several lists has a box that lists
 them, like a cell: it cannot be changed, and has no value once one of them was. Lists without a box are not ours to change:
 those of the caller, and those of the surroundings.
+
+Note [Lists of lists]
+The rows of a list of lists that a loop or a comprehension makes are the rows of one array. `m[i]` is a view of one, as Python's is
+a reference, so `m[i][j] = x` and `row = m[i]; row[j] = x` write the array. That is right as long as nothing else refers to
+the rows: not those that had a name when they were put in (`Rows.own`), and not those of a list that has been copied, for the copy has the same
+rows in Python and others here. A copy after a write is refused, and a write after a copy.
 """
 
 from __future__ import annotations
@@ -42,6 +48,15 @@ from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var
 
 
 @dataclass(eq=False)
+class Rows:
+    """The lists in a list. What has been done with them so far."""
+
+    own: bool = True  # nothing else refers to them
+    written: bool = False
+    copied: bool = False  # another list refers to them too
+
+
+@dataclass(eq=False)
 class Cell:
     """An array as Python sees it; compared by identity. `readonly` holds the reason why it must not be written."""
 
@@ -50,6 +65,7 @@ class Cell:
     readonly: str = ""
     argument: bool = False
     scattered: bool = False  # Note [Memory order]
+    rows: Rows | None = None  # of a list of lists: Note [Lists of lists]
     item: bool = False  # of a list that has grown in a loop: in Python it is the array that was put there
     stands_for: Cell | None = None  # under a transform: the array that it was made of
     seen_through: tuple[Array, Reshaped | Borrowed] | None = (
@@ -173,8 +189,18 @@ class Grown:
     weak: bool = False
     added: int = 0  # in this iteration of the loop that fills it
     form: str = ""  # what its items are if they are no arrays: tuple, list, or mixed, which cannot be read one by one
+    table: Box | None = field(default=None, compare=False)  # the list of which it is a row: Note [Lists of lists]
     mixed: bool = field(default=False, compare=False)  # its items were of several types
     ref: Box | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Length:
+    """An integer, and the operation that makes it."""
+
+    atom: Atom
+    op: str = ""
+    args: tuple[Length, ...] = ()
 
 
 @node(frozen=True)

@@ -1,0 +1,104 @@
+"""Lists of a length that is known when it runs, made of others: repeated, joined, spread out, put into another order.
+
+`repeated`, `joined` and `spread` give a new list, or None where they are asked for something else. Relies on `growth` for what such a list is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tapeless.frontend.data import atoms
+from tapeless.frontend.data.indexing import set_item
+from tapeless.frontend.data.iterables import grown_rows
+from tapeless.frontend.python.growth import gathered, is_table, kinds_of, length_of, listed
+from tapeless.frontend.python.references import change, new_box, own_box
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.handlers import call_numpy
+from tapeless.frontend.state.values import Array, Grown, RangeValue, Scalar, Sequence_, Static, Value
+from tapeless.ir.core import Full
+from tapeless.ir.types import Const, Type, Var, i64
+
+
+def repeated(ctx: Context, a: Value, b: Value) -> Grown | None:
+    """[x] * n, for a number of times that is known when it runs."""
+    values, times = (b, a) if isinstance(a, Scalar) else (a, b)
+    if not isinstance(times, Scalar) or isinstance(times.atom, Const) or not times.dtype.is_int:
+        return None
+    if not isinstance(values, Sequence_) or values.kind != "list":
+        return None
+    kinds = kinds_of(values)
+    first = values.items[0] if values.items else None
+    if len(kinds) != 1 or not isinstance(first, Scalar):
+        return None
+    count = atoms.apply(ctx, "max", atoms.convert(ctx, times.atom, i64(0).dtype), i64(0))
+    if len(values.items) > 1:
+        made = call_numpy(ctx, "tile", [call_numpy(ctx, "array", [values]), Scalar(count, True)])
+        assert isinstance(made, Array)
+    else:
+        size = ctx.atom_dim(count)
+        if isinstance(size, Var):
+            ctx.lengths[size] = length_of(ctx, times.atom)  # for loops that make such lists
+        made = ctx.new_cell(ctx.b.let(Type(first.dtype, (size,)), Full((size,), first.atom), "items"))
+    return _of_array(ctx, made, first.weak)
+
+
+def joined(ctx: Context, parts: Sequence[Value]) -> Grown | None:
+    """One list of the items of several, of which one at least has a length that is known when it runs."""
+    pieces = [_piece(ctx, p) for p in parts if not (isinstance(p, Sequence_) and not p.items)]
+    found = [p for p in pieces if p is not None]
+    if not found or len(found) < len(pieces) or len({array.type.dtype for array, _ in found}) != 1:
+        return None
+    made = call_numpy(ctx, "concatenate", [Sequence_(tuple(array for array, _ in found), "list")])
+    assert isinstance(made, Array)
+    return _of_array(ctx, made, all(weak for _, weak in found))
+
+
+def _piece(ctx: Context, part: Value) -> tuple[Array, bool] | None:
+    """The numbers of a list or what can be gone through, and whether they are Python's."""
+    if isinstance(part, (Array, RangeValue)):
+        part = listed(ctx, part) or part
+    if isinstance(part, Sequence_) and part.kind in ("list", "tuple"):
+        kinds = kinds_of(part)
+        array = call_numpy(ctx, "array", [part]) if len(kinds) == 1 and None not in kinds else None
+        weak = all(isinstance(v, Scalar) and v.weak for v in part.items)
+    elif isinstance(part, Grown) and part.array is not None and not part.form:
+        array, weak = grown_rows(ctx, part), part.weak
+    else:
+        return None
+    return (array, weak) if isinstance(array, Array) and array.type.rank == 1 else None
+
+
+def spread(ctx: Context, parts: Sequence[tuple[Value, bool]]) -> Grown | None:
+    """[x, *y, z], of values and whether they are spread."""
+    return joined(ctx, [value if is_spread else Sequence_((value,), "list") for value, is_spread in parts])
+
+
+def table_of(ctx: Context, values: Sequence_) -> Grown | None:
+    """A list of lists whose position is known when it runs, from here on as one array: Note [Lists of lists]"""
+    box = values.ref
+    if box is None or box.may_be or not is_table(ctx, values):
+        return None
+    if box.made_in is not ctx.home:  # of a function that is applied by another one: it may be read there
+        made = call_numpy(ctx, "array", [values])
+        assert isinstance(made, Array)
+        return replace(_of_array(ctx, made, _is_weak(values)), form="list", ref=None)
+    table = gathered(ctx, "an item", values)
+    change(ctx, "an item", values, table)
+    return table
+
+
+def _is_weak(values: Sequence_) -> bool:
+    return all(
+        isinstance(v, Scalar) and v.weak for row in values.items if isinstance(row, Sequence_) for v in row.items
+    )
+
+
+def _of_array(ctx: Context, made: Array, weak: bool) -> Grown:
+    return Grown(made, Scalar(ctx.size_atom(made.type.shape[0]), True), weak, ref=new_box(ctx))
+
+
+def put_in_order(ctx: Context, what: str, grown: Grown, items: Value) -> None:
+    """The list has these items from here on, which are its own in another order."""
+    own_box(ctx, what, grown)
+    set_item(ctx, grown_rows(ctx, grown), Static(Ellipsis), items)
