@@ -99,7 +99,7 @@ def list_append(a):
     out = []
     for i in range(len(a)):
         out.append(a[i])
-    return out
+    return iter(out)
 
 
 @rejected(1.0, error=CallError)

@@ -149,10 +149,10 @@ def f_string(x):
     return x
 
 
-@rejected(np.ones(3))
+@rejected(np.ones((3, 2)))
 def starred_target(a):
     first, *rest = a
-    return first
+    return first[0]
 
 
 @rejected(np.ones(3))

@@ -828,7 +828,6 @@ REFUSED = [  # the code and a part of the message
     ("TP109", "cannot be returned", lambda a: map(abs, a), V),
     ("TP103", "np.linalg.tensorinv cannot be compiled", lambda a: np.linalg.tensorinv(a), A),
     ("TP103", "make random numbers outside", lambda n: np.random.rand(n), 3),
-    ("TP103", ".tolist of an array", lambda a: a.tolist(), V),
     ("TP103", ".view of an array", lambda a: a.view(np.int64), V),
     ("TP112", "the argument 'where' cannot be compiled", lambda a: np.average(a, where=a > 0), V),
     ("TP112", "np.sin takes 1 argument", lambda a: np.sin(a, a, a), V),

@@ -584,13 +584,6 @@ def written_after_the_loop(n):
     return np.array(out)
 
 
-def returned(n):
-    out = []
-    for i in range(n):
-        out.append(i)
-    return out
-
-
 def view_of_keys(x):
     d = {"a": x}
     keys = d.keys()
@@ -630,7 +623,6 @@ def position_at_run_time(x, n):
         (the_array_of_before, (3,), "put into a list"),
         (the_array_of_the_iteration_before, (3,), "put into a list"),
         (written_after_the_loop, (3,), "put into a list"),
-        (returned, (3,), "cannot be returned"),
         (view_of_keys, (1.0,), "changed since"),
         (after_the_loop_bound_anew, (1.0, 3), "not known at compile time which list"),
         (position_at_run_time, (1.0, 0), "position in a list"),

@@ -312,7 +312,8 @@ def write_then_copy(x):
     total = 0.0
     for _ in range(len(x)):
         m[0][0] += 1.0
-        total += list(m)[0][0]
+        copy = list(m)
+        total += copy[0][0]
     return total
 
 

@@ -5,7 +5,6 @@ which must compile and agree with Python.
 """
 
 import colorsys
-import functools
 import itertools
 import operator
 import os
@@ -116,8 +115,6 @@ case(lambda x: statistics.fmean(x), ("statistics.fmean cannot be compiled", "np.
 case(lambda x: x * len(os.getenv("PATH")), ("os.getenv cannot be compiled", "call it outside and pass the result in"),
      lambda x, n: x * n, 2.0, new_args=(2.0, len(os.getenv("PATH"))))  # fmt: skip
 case(lambda x: x * time.time(), "time.time cannot be compiled", lambda x, t: x * t, 2.0, new_args=(2.0, time.time()))
-case(lambda x: functools.reduce(operator.mul, x), ("functools.reduce cannot be compiled", "tp.reduce"),
-     lambda x: tp.reduce(operator.mul, 1.0, x), X)  # fmt: skip
 case(lambda x: list(itertools.accumulate(x)), "itertools.accumulate cannot be compiled", lambda x: np.cumsum(x), X)
 case(lambda n: operator.index(n), "operator.index cannot be compiled", lambda n: n, 3)
 

@@ -50,13 +50,6 @@ def running(items):
     return found
 
 
-def reduced(x):
-    total = 1.0
-    for v in x:
-        total = total * v
-    return total
-
-
 def trimmed(x):
     i = np.flatnonzero(x)
     return x[i[0] : i[-1] + 1]
@@ -86,7 +79,6 @@ FOLLOWED = {
     "next": (lambda x: next(v for v in x), first, X),
     "set": (lambda x: len(set(x)), lambda x: len(np.unique(x)), X),
     "frozenset": (lambda x: x in frozenset((1, 2)), lambda x: x in (1, 2), 2),
-    "functools.reduce": (lambda x: functools.reduce(lambda a, b: a * b, x), reduced, X),
     "functools.*": (lambda x: functools.lru_cache(lambda t: t * 2)(x), lambda x: remembered(x), 2.0),
     "itertools.*": (lambda x: sum(itertools.accumulate((x, 2.0))), lambda x: running((x, 2.0)), 2.0),
     "collections.deque": (lambda x: collections.deque([x, 2.0]).pop(), lambda x: [x, 2.0].pop(), 1.0),
@@ -120,7 +112,6 @@ FOLLOWED = {
     "flat": (lambda x: x.flat[1], lambda x: x.ravel()[1], M),
     "nbytes": (lambda x: x.nbytes, lambda x: x.size * x.itemsize, X),
     "mT": (lambda x: x.mT, lambda x: np.matrix_transpose(x), M),
-    "sort": (lambda x: [x, 2.0].sort(), lambda x: sorted([x, 2.0])[0] * 0, 1.0),
     "view": (lambda x: x.view(float), lambda x: x.astype(float), X),
     "partition": (lambda x: x.copy().partition(1), lambda x: np.partition(x, 1)[:0].sum() * 0, X),
     "compress": (lambda x: x.compress(x > 1), lambda x: np.compress(x > 1, x), X),
@@ -135,13 +126,12 @@ OUTSIDE = {
     "random.*": (lambda x: x + random.random(), 1.0),
     "scipy.stats.*.rvs": (lambda x: scipy.stats.norm.rvs(x), 1.0),
     "time.*": (lambda x: x * time.time(), 1.0),
-    "tolist": (lambda x: x.tolist(), X),
     "resize": (lambda x: x.resize(2), X),
     "tobytes": (lambda x: x.tobytes(), X),
     "tofile": (lambda x: x.tofile("f"), X),
     "byteswap": (lambda x: x.byteswap(), X),
 }
-TABLES = (advice.HINTS, advice.OTHERWISE, refusals.ATTRIBUTES, refusals.OF_LISTS, REFUSED)
+TABLES = (advice.HINTS, advice.OTHERWISE, refusals.ATTRIBUTES, REFUSED)
 
 
 def refusal(function, *args):

@@ -179,6 +179,8 @@ class _Maker:
         self.boxes: dict[Box, int] = {}
 
     def output(self, value: Value) -> Output:
+        if isinstance(value, (Sequence_, Grown)) and value.ref is not None and value.ref.lazy:
+            self.ctx.fail("TP109", "a map, filter or generator cannot be returned", "return list(...) of it.")
         match value:
             case Scalar(atom=atom, weak=is_weak):
                 return Leaf(self._number(atom), is_weak)

@@ -147,7 +147,8 @@ def binary(ctx: Context, name: str, a: Scalar, b: Scalar) -> Scalar:
         ctx.fail("TP104", f"unsupported operand types for {symbol}: {type_text(a)} and {type_text(b)}")
     x, y = fitted(ctx, a, dtype), fitted(ctx, b, dtype)
     if name in ("FloorDiv", "Mod") and is_weak:
-        _refuse_zero(ctx, y, "integer division or modulo by zero" if dtype.is_int else "float floor division by zero")
+        of_floats = "float modulo" if name == "Mod" else "float floor division by zero"
+        _refuse_zero(ctx, y, "integer division or modulo by zero" if dtype.is_int else of_floats)
     if name in ("LShift", "RShift") and is_weak and not (isinstance(y, Const) and y.value.real >= 0):
         ctx.check(apply(ctx, "ge", y, zero_of(dtype)), "ValueError", "negative shift count")
     return Scalar(arithmetic(ctx, op, x, y), is_weak)

@@ -25,7 +25,6 @@ HINTS: dict[str, str] = {
     "open": "read before the call and write after it.",
     "breakpoint": "step through the plain function instead: f.python(...) runs it as Python does.",
     "pdb.*": "step through the plain function instead: f.python(...) runs it as Python does.",
-    "functools.reduce": "use tp.reduce or a loop.",
     "functools.*": "decorate the function where it is defined, outside of compiled code.",
     "itertools.*": "use a for loop.",
     "collections.deque": "use a list: .append and .pop can be compiled.",

@@ -24,9 +24,8 @@ from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, parts_of
 from tapeless.ir.types import Const
 
-# Attributes of arrays and of lists -> what to write instead.
+# Attributes of arrays -> what to write instead.
 ATTRIBUTES = {"flat": "use .ravel().", "nbytes": "use .size * .itemsize.", "mT": "use np.matrix_transpose(...)."}
-OF_LISTS = {"sort": "use sorted(...)."}
 OF_SHAPES = ("shape", "ndim", "size")  # what NumPy's functions also tell of numbers
 
 
@@ -61,8 +60,6 @@ def _attribute_hint(base: Value, name: str, offered: Iterable[str]) -> str:
             return f"np.{name}(...) works for numbers as for arrays."
         if found := (isinstance(base, Array) and ATTRIBUTES.get(name)) or as_function(name):
             return found
-    elif isinstance(base, Sequence_) and base.kind == "list" and name in OF_LISTS:
-        return OF_LISTS[name]
     return "" if name in _attributes(base) else misspelt(name, offered)
 
 
