@@ -145,7 +145,7 @@ def test_none_before_the_first_iteration(n):
     same(largest, x)
     same_values(variation, x)
     same(carried_rows, x, n)
-    with pytest.raises(ValueError, match="None without one"):
+    with pytest.raises(TypeError, match="'best' is None here"):
         tp.function(largest)(np.zeros(0))
 
 

@@ -7,7 +7,7 @@ and makes the value that the name has after the loop. What the guess did not all
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tapeless.errors import SizeChanged
 from tapeless.frontend.data import scalars
@@ -15,7 +15,7 @@ from tapeless.frontend.data.arrays import cast, in_order, read
 from tapeless.frontend.data.atoms import same_size
 from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.growth import Growth
-from tapeless.frontend.python.merge import TRUE, shown
+from tapeless.frontend.python.merge import FALSE, TRUE, is_none, is_plain, shown
 from tapeless.frontend.python.references import boxes_in, either, new_box, with_box
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
@@ -71,6 +71,7 @@ class Carried:
         default_factory=dict
     )  # lists that get numbers of another type: of which
     gathered: set[Key] = field(default_factory=set)  # lists of numbers that are written where the position is not known
+    nones: dict[Key, Value] = field(default_factory=dict)  # names that are None before the loop: what they are in it
     last: set[Key] = field(default_factory=set)  # names that only the last iteration binds: Note [The last iteration]
 
     @property
@@ -88,7 +89,7 @@ class Becomes(Exception):
 
     def __init__(self, key: Key, kind: str, before: str) -> None:
         super().__init__(key)
-        self.key = key
+        self.key, self.none = key, before == "None"
         self.reason = f"'{key[1]}' is {kind} after an iteration of this loop, and {before} without one"
 
 
@@ -135,7 +136,7 @@ class Shape:
         if isinstance(value, MaybeUndefined):
             self.flag = self.attempt.slot(value.defined, "defined")
             inner = self._enter_value(value.value, entry)
-            return MaybeUndefined(inner, self.flag.param)
+            return replace(value, value=inner, defined=self.flag.param)
         return self._enter_value(value, entry)
 
     def _enter_value(self, value: Value, entry: State) -> Value:
@@ -189,6 +190,19 @@ class Shape:
 
     def leave(self, end: State) -> None:
         value = end.names.get(self.key)
+        carried = self.attempt.carried
+        always = isinstance(value, Scalar) and self._may_begin_apart(self.key[1])  # from the first iteration on
+        if is_none(self.value) and is_plain(value) and not always:
+            assert value is not None
+            carried.nones[self.key] = value
+            raise Retry
+        if isinstance(self.value, MaybeUndefined) and self.value.none and is_none(value):
+            assert self.flag is not None
+            self.flag.result = FALSE
+            for slot in self.leaves:
+                assert slot is not None
+                slot.result = slot.param
+            return
         if self.flag is not None:
             self.flag.result = value.defined if isinstance(value, MaybeUndefined) else TRUE
         if isinstance(value, MaybeUndefined):
@@ -302,7 +316,8 @@ class Shape:
             value = self._unsure(value, self.last)
         if self.flag is None:
             return value
-        return MaybeUndefined(value, mapping[self.flag.param])
+        assert isinstance(self.value, MaybeUndefined)
+        return replace(self.value, value=value, defined=mapping[self.flag.param])
 
     def _after_value(self, old: Value, slots: object, places: object, state: State, mapping: dict[Var, Var]) -> Value:
         match old:

@@ -38,6 +38,7 @@ from tapeless.frontend.state.values import (
     Array,
     Conflict,
     Grown,
+    MaybeUndefined,
     Never,
     RangeValue,
     Scalar,
@@ -190,6 +191,8 @@ def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
 @expression(ast.Compare)
 def _compare(ctx: Context, node: ast.Compare) -> Value:
     ops, rights = node.ops, node.comparators
+    if (known := _is_none(ctx, node)) is not None:
+        return known
     a, b = evaluated(ctx, lambda: [evaluate(ctx, node.left), evaluate(ctx, rights[0])])
     if len(ops) == 1:
         return compared_values(ctx, ops[0], a, b)
@@ -202,6 +205,21 @@ def _compare(ctx: Context, node: ast.Compare) -> Value:
         return _chain(ctx, b, ops[1:], rights[1:])
 
     return conditional(ctx, cond, rest, lambda: weak(False))
+
+
+def _is_none(ctx: Context, node: ast.Compare) -> Value | None:
+    """`x is None`, of a name that may be None when it runs."""
+    match node:
+        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=None)]):
+            value = ctx.state.names.get(ctx.key(name))
+            if (
+                isinstance(value, MaybeUndefined)
+                and value.none
+                and isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq))
+            ):
+                there = isinstance(op, (ast.IsNot, ast.NotEq))
+                return Scalar(value.defined if there else atoms.logical_not(ctx, value.defined), True)
+    return None
 
 
 def compared_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:

@@ -36,7 +36,7 @@ from tapeless.frontend.python.carried import Becomes, Carried, Place, Retry, Sha
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch
 from tapeless.frontend.python.growth import Unfit
 from tapeless.frontend.python.loop_lists import ListsOfLoop
-from tapeless.frontend.python.merge import FALSE, TRUE
+from tapeless.frontend.python.merge import FALSE, TRUE, is_none
 from tapeless.frontend.state.code_copies import attempt as trying
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import LISTS, Cell, Conflict, Key, MaybeUndefined, State, Value, cells_of
@@ -108,7 +108,8 @@ def compile_loop(
                     )  # fmt: skip
                     return NEXT
 
-                if live_after(problem.key) or not _if_there_are_some(ctx, some, begun_apart, live_after):
+                two_types = live_after(problem.key) and not problem.none
+                if two_types or not _if_there_are_some(ctx, some, begun_apart, live_after):
                     ctx.check(some, "ValueError", problem.reason)
                     begun_apart()
                 return
@@ -287,6 +288,9 @@ class _Attempt(Trial):
 
     def _enter(self, key: Key, entry: State) -> Shape | None:
         value = entry.names.get(key)
+        if is_none(value) and key in self.carried.nones:
+            stand_in = undefined(self.ctx, self.carried.nones[key], self.before, key[1])
+            value = MaybeUndefined(stand_in, FALSE, none=True)
         if value is None:
             if key not in self.carried.fresh:
                 return None

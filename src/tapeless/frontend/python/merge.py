@@ -138,6 +138,8 @@ class Join:
             return self._one_sided(x, y, name, after)
         if x is None or y is None or isinstance(x, MaybeUndefined) or isinstance(y, MaybeUndefined):
             return self._maybe(x, y, name, after)
+        if (is_none(x) or is_none(y)) and not name.startswith("<") and (is_plain(x) or is_plain(y)):
+            return self._maybe(x, y, name, after)
         match x, y:
             case Conflict(), _:
                 return x
@@ -210,7 +212,7 @@ class Join:
             case MaybeUndefined(value=inner, defined=defined):
                 first, second = (defined, FALSE) if k == 0 else (FALSE, defined)
                 flag = self._result(first, second, Type(DType.bool), "defined")
-                return MaybeUndefined(self._carry_out(k, inner, name, after), flag)
+                return replace(value, value=self._carry_out(k, inner, name, after), defined=flag)
             case _:
                 return with_parts(value, [self._carry_out(k, v, name, after) for v in parts_of(value)])
 
@@ -337,8 +339,13 @@ class Join:
         """Bound on one path only: usable where it is bound, which a flag tells at run time."""
         flags: list[Atom] = []
         values: list[Value | None] = []
+        hidden = name.startswith("<")  # results and exits: read only where they are bound
+        nones = [v for v in (x, y) if not hidden and (is_none(v) or (isinstance(v, MaybeUndefined) and v.none))]
+        unbound = [v for v in (x, y) if v is None or (isinstance(v, MaybeUndefined) and not v.none)]
+        if nones and unbound:
+            return Conflict(f"'{name}' is None on one path and has no value on another", "bind it on every path.")
         for v in (x, y):
-            if v is None:
+            if v is None or (is_none(v) and not hidden):
                 flags.append(FALSE)
                 values.append(None)
             elif isinstance(v, MaybeUndefined):
@@ -347,7 +354,6 @@ class Join:
             else:
                 flags.append(TRUE)
                 values.append(v)
-        hidden = name.startswith("<")  # results and exits: read only where they are bound
         flag = TRUE if hidden else self._result(flags[0], flags[1], Type(DType.bool), "defined")
         if values[0] is None or values[1] is None:
             k = 0 if values[1] is None else 1
@@ -358,7 +364,20 @@ class Join:
             value = self._carry_out(k, inner, name, after)
         else:
             value = self._value(values[0], values[1], name, after)
-        return value if flag == TRUE else MaybeUndefined(value, flag)
+        return value if flag == TRUE else MaybeUndefined(value, flag, bool(nones))
+
+
+def is_none(value: Value | None) -> bool:
+    return isinstance(value, Static) and value.value is None
+
+
+def is_plain(value: Value | None) -> bool:
+    """A number, or a tuple of numbers: what may be None on another path."""
+    if isinstance(value, MaybeUndefined):
+        return is_plain(value.value)
+    if isinstance(value, Sequence_):
+        return value.kind == "tuple" and bool(value.items) and all(map(is_plain, value.items))
+    return isinstance(value, Scalar)
 
 
 class _Complement(set[Var]):

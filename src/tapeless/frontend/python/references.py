@@ -65,7 +65,7 @@ def with_box(value: Value, box: Box) -> Value:
     """The value with this for all of its lists."""
     match value:
         case MaybeUndefined(value=inner):
-            return MaybeUndefined(with_box(inner, box), value.defined)
+            return replace(value, value=with_box(inner, box))
         case Sequence_(kind="list" | "dict") | Grown():
             value = replace(value, ref=box)
     parts = parts_of(value)
@@ -211,7 +211,7 @@ def _renewed(value: Value, changed: Mapping[Box, Value], is_stale: Callable[[Box
                 return SINCE
         case MaybeUndefined(value=inner):
             found = _renewed(inner, changed, is_stale)
-            return value if found is inner else MaybeUndefined(found, value.defined)
+            return value if found is inner else replace(value, value=found)
         case Builtin(handler=handler):
             return SINCE if any(refers_to(v, *changed) for v in _kept(handler)) else value
     parts = parts_of(value)

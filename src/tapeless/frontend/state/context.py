@@ -285,6 +285,9 @@ class Context:
         match value:
             case Conflict(reason=reason, hint=hint):
                 self.fail("TP104", reason, hint)
+            case MaybeUndefined(value=inner, defined=defined, none=True):
+                self.check(defined, "TypeError", f"'{name}' is None here: test it first, '{name} is None'")
+                return inner
             case MaybeUndefined(value=inner, defined=defined):
                 self.check(
                     defined,

@@ -303,10 +303,11 @@ class SliceValue:
 
 @node(frozen=True)
 class MaybeUndefined:
-    """A variable that some paths leave unbound; `defined` is true where it has the value."""
+    """A variable that some paths leave unbound, or None (`none`); `defined` is true where it has the value."""
 
     value: Value
     defined: Atom
+    none: bool = False
 
 
 @node(frozen=True)
