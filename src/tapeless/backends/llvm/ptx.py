@@ -61,14 +61,15 @@ SHORT = 64  # statements of an iteration
 SIMPLE = 4  # cost of an operation on integers that is no division
 # The first PTX version that knows an architecture; 8.0 (CUDA 12.0) for all older ones.
 PTX_VERSIONS = ((120, "ptx87"), (100, "ptx86"), (0, "ptx80"))
+MANY, FOR_MANY = 500, "ptx81"  # parameters of a kernel, and the version (of CUDA 12.1) that allows more
 
 
 def ptx(program: Program, arch: str = "sm_80") -> tuple[str, list[Kernel]]:
-    machine = _machine(arch)
-    module = Module(Machine(Target.ptx, TRIPLE, str(machine.target_data)))
     program = outlined(program, Tag.grid)
-    shared = Shared(program, module)
     kernels = [stm.kernel for stm in walk(program.body) if isinstance(stm, Launch)]
+    machine = _machine(arch, many=any(len(kernel.params) > MANY for kernel in kernels))
+    module = Module(Machine(Target.ptx, TRIPLE, str(machine.target_data)))
+    shared = Shared(program, module)
     for kernel in kernels:
         _write(shared, kernel)
     context = llvm.create_context()
@@ -79,10 +80,11 @@ def ptx(program: Program, arch: str = "sm_80") -> tuple[str, list[Kernel]]:
     return text, kernels
 
 
-def _machine(arch: str) -> Any:
+def _machine(arch: str, many: bool) -> Any:
     host.initialize()
     number = int(re.sub(r"\D", "", arch))
     version = next(version for least, version in PTX_VERSIONS if number >= least)
+    version = max(version, FOR_MANY) if many else version
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=f"+{version}", opt=3)
 
 
