@@ -53,6 +53,18 @@ def saxpy():
     return program([x, y, n, c], [For(i, i64(0), n, body, tag=Tag.grid)])
 
 
+def test_kernels_of_many_parameters():
+    """More than 4352 bytes of them are allowed from PTX 8.1 on."""
+    out, n, i = param("out"), var("n"), var("i")
+    numbers = [var(f"c{k}", f64) for k in range(600)]
+    sums = [let("s0", "add", numbers[0], numbers[1])]
+    for k, c in enumerate(numbers[2:]):
+        sums.append(let(f"s{k + 1}", "add", sums[-1].var, c))
+    loop = For(i, i64(0), n, (*sums, Store(out, i, sums[-1].var)), tag=Tag.grid)
+    assert ".version 8.1" in ptx(program([out, n, *numbers], [loop]))[0]
+    assert ".version 8.0" in ptx(saxpy())[0]
+
+
 def failing():
     x, n, i, v = param("x"), var("n"), var("i"), var("v", f64)
     ok = let("ok", "lt", v, Const(0.5), dtype=DType.bool)
