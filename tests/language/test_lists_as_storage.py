@@ -185,7 +185,15 @@ def folded(x):
     return functools.reduce(lambda a, b: a * b + 1.0, x), nearest, max(x, key=lambda v: -v), x.tolist()
 
 
+def pairs(x):
+    found, total = list(zip(x, x * 2)), 0.0
+    for a, b in found:
+        total += a * b
+    return total, found[1], len(list(enumerate(x)))
+
+
 PROGRAMS = [
+    (pairs, (X,)),
     (house_robber, (X,)),
     (edit_distance, (np.array([1, 2, 3, 4]), np.array([2, 3, 5]))),
     (sieve, (50,)),

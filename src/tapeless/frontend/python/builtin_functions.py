@@ -24,10 +24,9 @@ from tapeless.frontend.data.iterables import items_of, iteration, range_count
 from tapeless.frontend.data.python_operators import binary_values, truth_of
 from tapeless.frontend.numpy.elementwise_options import round_number
 from tapeless.frontend.python.attributes import attribute
-from tapeless.frontend.python.growth import copied, listed
 from tapeless.frontend.python.list_methods import pairs_of
 from tapeless.frontend.python.pymath import floats, to_integer
-from tapeless.frontend.python.references import new_dict, new_list, view_of
+from tapeless.frontend.python.references import new_dict, view_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import register
 from tapeless.frontend.state.values import (
@@ -143,25 +142,6 @@ def _reversed(ctx: Context, sequence: Value) -> Value:
 @known("tuple")
 def _tuple(ctx: Context, iterable: Value | None = None) -> Value:
     return Sequence_(tuple(items_of(ctx, "a tuple", iterable)) if iterable is not None else ())
-
-
-def is_known(r: RangeValue) -> bool:
-    return all(isinstance(x.atom, Const) for x in (r.start, r.stop, r.step))
-
-
-@known("list")
-def _list(ctx: Context, iterable: Value | None = None) -> Value:
-    if isinstance(iterable, Grown):
-        return copied(ctx, iterable)
-    match iterable:
-        case Array(type=t) if isinstance(ctx.canon(t.shape[0]), int):
-            pass
-        case RangeValue() if is_known(iterable):
-            pass
-        case Array() | RangeValue():
-            if (found := listed(ctx, iterable)) is not None:
-                return found
-    return new_list(ctx, items_of(ctx, "a list", iterable) if iterable is not None else ())
 
 
 def _dict(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:

@@ -22,7 +22,7 @@ from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.comprehensions import list_of
 from tapeless.frontend.python.expressions import compared_values, subscript
-from tapeless.frontend.python.growth import listed
+from tapeless.frontend.python.growth import copied, listed
 from tapeless.frontend.python.references import boxes_in, either, new_box, new_list
 from tapeless.frontend.python.totals import picked
 from tapeless.frontend.state import handlers
@@ -39,6 +39,7 @@ from tapeless.frontend.state.values import (
     SliceValue,
     Static,
     Value,
+    Zipped,
     weak,
 )
 from tapeless.ir.types import Const
@@ -167,14 +168,15 @@ def _comprehension(element: str, test: str = "") -> ast.ListComp:
     return node
 
 
-MAPPED, SPREAD, KEPT = (
+MAPPED, SPREAD, KEPT, SAME = (
     _comprehension("FUNCTION(ITEM)"),
     _comprehension("FUNCTION(*ITEM)"),
     _comprehension("ITEM", "FUNCTION(ITEM)"),
+    _comprehension("ITEM"),
 )
 
 
-def _evaluated(ctx: Context, node: ast.ListComp, function: Value, source: Value) -> Value:
+def _evaluated(ctx: Context, node: ast.ListComp, function: Value, source: Value) -> Sequence_ | Grown:
     names = {FUNCTION: function, SOURCE: source}
     outer = {n: ctx.state.names.get(ctx.key(n)) for n in names}
     for n, value in names.items():
@@ -210,6 +212,21 @@ def _filter(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Valu
 
 
 register("filter", _filter)
+
+
+@known("list")
+def _list(ctx: Context, iterable: Value | None = None) -> Value:
+    match iterable:
+        case None:
+            return new_list(ctx, ())
+        case Grown():
+            return copied(ctx, iterable)
+        case Array() | RangeValue() if of_unknown_length(ctx, iterable):
+            if (found := listed(ctx, iterable)) is not None:
+                return found
+        case Zipped(parts=parts) if any(of_unknown_length(ctx, p) for p in parts):
+            return replace(_evaluated(ctx, SAME, NONE, iterable), ref=new_box(ctx))
+    return new_list(ctx, items_of(ctx, "a list", iterable))
 
 
 # -- functions of functions
