@@ -300,6 +300,102 @@ def test_rows_are_referred_to(f, arg):
     assert tp.function(f)(arg) == f(arg)
 
 
+def stack_of_lists(x):
+    todo, total = [[len(x), 0]], 0
+    for _ in range(50):
+        if not todo:
+            break
+        p = todo.pop()
+        if p[0] > 1:
+            todo.append([p[0] // 2, p[1] + 1])
+            todo.append([p[0] - 2, p[1] + 1])
+        total += p[0] * p[1]
+    return total
+
+
+def test_what_was_taken_off_a_stack_stays():
+    for n in (1, 5, 6):
+        assert tp.function(stack_of_lists)(np.ones(n)) == stack_of_lists(np.ones(n))
+
+
+def put_in_and_written(x):
+    row, m = [0.0] * len(x), []
+    for _ in range(len(x)):
+        m.append(row)
+    row[0] = 4.0
+    return m[0][0]
+
+
+def written_in_the_loop(x):
+    row, m = [0.0] * len(x), []
+    for v in x:
+        row[0] = v
+        m.append(row)
+    return m[0][0]
+
+
+def one_row_in_a_comprehension(x):
+    row = [0.0] * len(x)
+    m = [row for _ in range(len(x))]
+    row[0] = 2.0
+    return m[0][0]
+
+
+def longer_since(x):
+    m = [[k, 0, 1] for k in range(len(x))]
+    row = m[0]
+    m.append([5, 5, 5])
+    row[1] = 77
+    return m
+
+
+def turned_around(x):
+    m = [[k] * len(x) for k in range(len(x))]
+    row = m[0]
+    m.reverse()
+    row[1] = 7
+    return m
+
+
+def sorted_under_a_name(x):
+    m = [[k] * len(x) for k in range(len(x))]
+    row = m[0]
+    m.sort(key=lambda r: -r[0])
+    return row[0]
+
+
+def rows_in_order(x):
+    m = [[-k, 0, 1] for k in range(len(x))]
+    s = sorted(m, key=lambda r: r[0])
+    m[0][1] = 9
+    return s
+
+
+def popped_under_a_name(x):
+    m = [[float(k)] * len(x) for k in range(len(x))]
+    row = m[-1]
+    m.pop()
+    m.append([7.0] * len(x))
+    return row[0]
+
+
+def row_that_gets_longer(x):
+    m = [[k, 0, 1] for k in range(len(x))]
+    m[0] += [1]
+    return m
+
+
+def in_a_function_that_is_applied(x):
+    m = [[0.0] * len(x) for _ in range(len(x))]
+
+    def put(i):
+        m[i][0] = 1.0
+        return x[i]
+
+    tp.map(put, len(x))
+    return m[1][0]
+
+
 def one_row_everywhere(x):
     row, m = [0.0] * len(x), []
     for _ in range(len(x)):
@@ -356,11 +452,12 @@ def integers_that_were_looked_at(x):
 
 @pytest.mark.parametrize(
     "f",
-    [one_row_everywhere, copy_then_write, write_then_copy, rows_of_another, row_with_a_name, one_row_twice,
+    [put_in_and_written, written_in_the_loop, one_row_in_a_comprehension, longer_since, turned_around, sorted_under_a_name,
+     rows_in_order, popped_under_a_name, row_that_gets_longer, in_a_function_that_is_applied, one_row_everywhere, copy_then_write, write_then_copy, rows_of_another, row_with_a_name, one_row_twice,
      integers_that_were_looked_at],
 )  # fmt: skip
 def test_what_may_be_seen_elsewhere_is_refused(f):
-    with pytest.raises(tp.CompileError, match="TP104|TP105"):
+    with pytest.raises(tp.CompileError, match="TP104|TP105|TP111"):
         tp.function(f)(X)
 
 

@@ -84,7 +84,23 @@ def steps(x):
     return total
 
 
-FUNCTIONS = [least_above_zero, closest_pair, first_below_zero, forgotten_again, pair_of_numbers, on_one_path, in_a_while_loop, steps]  # fmt: skip
+def none_since_the_third(x):
+    b = 1.0
+    for i in range(len(x)):
+        if i == 2:
+            b = None
+    return b is None, (-1.0 if b is None else b)
+
+
+def always_none(x):
+    b = (1.0, 2)
+    for _ in x:
+        b = None
+    c = b
+    return -1.0 if c is None else c[0]
+
+
+FUNCTIONS = [none_since_the_third, always_none, least_above_zero, closest_pair, first_below_zero, forgotten_again, pair_of_numbers, on_one_path, in_a_while_loop, steps]  # fmt: skip
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)

@@ -21,27 +21,14 @@ def reduced_from_first(function: Any, items: Any) -> Any:
     return result
 
 
-def least(items: Any, key: Any) -> Any:
-    """min(items, key=key)"""
+def best(items: Any, key: Any, greatest: Any) -> Any:
+    """min(items, key=key), or max"""
     if len(items) == 0:
-        raise ValueError("min() arg is an empty sequence")
-    best = 0
+        raise ValueError("max() arg is an empty sequence" if greatest else "min() arg is an empty sequence")
+    found = 0
     best_key = key(items[0])
     for k in range(1, len(items)):
         now = key(items[k])
-        if now < best_key:
-            best, best_key = k, now
-    return items[best]
-
-
-def greatest(items: Any, key: Any) -> Any:
-    """max(items, key=key)"""
-    if len(items) == 0:
-        raise ValueError("max() arg is an empty sequence")
-    best = 0
-    best_key = key(items[0])
-    for k in range(1, len(items)):
-        now = key(items[k])
-        if now > best_key:
-            best, best_key = k, now
-    return items[best]
+        if (now > best_key) if greatest else (now < best_key):
+            found, best_key = k, now
+    return items[found]

@@ -95,14 +95,17 @@ def grown_rows(ctx: Context, grown: Grown) -> Array:
 
 
 def grown_item(ctx: Context, grown: Grown, found: Value) -> Value:
-    """An item that was read of these rows. Python has a reference to the array that was put there: it is not written."""
+    """An item that was read of these rows. A row of a list of lists is a view: Note [Lists of lists]. Of an array Python has a
+    reference to the one that was put there: it is not written.
+    """
     if isinstance(found, Scalar):
         table = None if grown.table is None else ctx.state.names.get(grown.table.key)
         return Scalar(found.atom, table.weak if isinstance(table, Grown) else grown.weak)
     assert isinstance(found, Array)
     rows_ = None if grown.array is None else grown.array.cell.rows
     if grown.form == "list" and rows_ is not None and rows_.own and not rows_.copied and grown.ref is not None:
-        length = Scalar(ctx.size_atom(found.type.shape[0]), True)  # Note [Lists of lists]
+        rows_.seen = True  # Note [Lists of lists]
+        length = Scalar(ctx.size_atom(found.type.shape[0]), True)
         return Grown(found, length, grown.weak, table=grown.ref)
     if grown.form in ("tuple", "list") and isinstance(size := ctx.canon(found.type.shape[0]), int):
         numbers = [row_view(ctx, found, i64(k)) for k in range(size)]

@@ -21,13 +21,28 @@ from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.source.liveness import is_into
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.surroundings import lookup
-from tapeless.frontend.state.values import Array, Grown, Never, Scalar, Sequence_, SliceValue, Value, weak
+from tapeless.frontend.state.values import (
+    Array,
+    Grown,
+    MaybeUndefined,
+    Never,
+    Scalar,
+    Sequence_,
+    SliceValue,
+    Value,
+    weak,
+)
 from tapeless.ir.types import Var, i64
 from tapeless.ops.promotion import KIND
 
 
 @statement(ast.Assign)
 def _assign(ctx: Context, s: ast.Assign) -> Flow | None:
+    if isinstance(s.value, ast.Name) and isinstance(s.targets[0], ast.Name) and len(s.targets) == 1:
+        value = ctx.state.names.get(ctx.key(s.value.id))
+        if isinstance(value, MaybeUndefined) and value.none:  # None is handed on
+            ctx.bind(s.targets[0].id, value)
+            return None
     result = evaluate(ctx, s.value)
     if isinstance(result, Never):
         return flow("raise")

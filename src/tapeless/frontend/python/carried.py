@@ -72,6 +72,7 @@ class Carried:
     )  # lists that get numbers of another type: of which
     gathered: set[Key] = field(default_factory=set)  # lists of numbers that are written where the position is not known
     nones: dict[Key, Value] = field(default_factory=dict)  # names that are None before the loop: what they are in it
+    may_be_none: set[Key] = field(default_factory=set)  # names that have a value before it, and may be None in it
     last: set[Key] = field(default_factory=set)  # names that only the last iteration binds: Note [The last iteration]
 
     @property
@@ -87,9 +88,10 @@ class Retry(Exception):
 class Becomes(Exception):
     """A name is something else before the loop than from the first iteration on: Note [The first iteration]"""
 
-    def __init__(self, key: Key, kind: str, before: str) -> None:
+    def __init__(self, key: Key, kind: str, none: bool) -> None:
         super().__init__(key)
-        self.key, self.none = key, before == "None"
+        self.key, self.none = key, none
+        before = "None" if none else "a number"
         self.reason = f"'{key[1]}' is {kind} after an iteration of this loop, and {before} without one"
 
 
@@ -196,6 +198,10 @@ class Shape:
             assert value is not None
             carried.nones[self.key] = value
             raise Retry
+        to_none = is_none(value) or (isinstance(value, MaybeUndefined) and value.none)
+        if to_none and is_plain(self.value) and not isinstance(self.value, MaybeUndefined):
+            carried.may_be_none.add(self.key)
+            raise Retry
         if isinstance(self.value, MaybeUndefined) and self.value.none and is_none(value):
             assert self.flag is not None
             self.flag.result = FALSE
@@ -260,9 +266,9 @@ class Shape:
                     self.attempt.carried.scattered.add(at)
                     raise Retry
             case Scalar(), Array() if self._may_begin_apart(name):
-                raise Becomes(self.key, "an array", "a number")
+                raise Becomes(self.key, "an array", none=False)
             case Static(value=None), Scalar() | Array() if self._may_begin_apart(name):
-                raise Becomes(self.key, type_text(new), "None")
+                raise Becomes(self.key, type_text(new), none=True)
             case _ if new is not None and parts_of(old) and same_form(old, new):
                 for p, q in zip(parts_of(old), parts_of(new), strict=True):
                     self._leave_value(p, q, slots, places)

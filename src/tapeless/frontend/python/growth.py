@@ -155,7 +155,9 @@ def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, know
             _keep(ctx, growth, item, array.cell)
     elif old.array is not None:
         set_item(ctx, grown_rows(ctx, made), Static(Ellipsis), rows(ctx, old))
-        array.cell.rows = old.array.cell.rows
+        if old.array.cell.rows is not None:
+            array.cell.rows = old.array.cell.rows
+            ctx.state.stale[old.array.cell] = "a list of lists has got longer since one of its rows was looked at"
     return made
 
 
@@ -211,7 +213,7 @@ def _keep(ctx: Context, growth: Growth, item: Value, into: Cell | None) -> None:
     if into is not None and into.rows is not None:
         box = item.ref if isinstance(item, (Sequence_, Grown)) else None
         if isinstance(item, Grown) and item.table is not None:
-            _copies_rows(ctx, item)
+            copies_rows(ctx, item)
         into.rows.own = into.rows.own and box is not None and not _is_known(ctx, box, growth.list)
     if isinstance(item, Array):
         for cell in item.cell.possible:
@@ -312,7 +314,7 @@ def rows(ctx: Context, grown: Grown) -> Array:
 def item(ctx: Context, grown: Grown, index: Value) -> Value:
     """grown[index]"""
     if isinstance(index, SliceValue):
-        _copies_rows(ctx, grown)
+        copies_rows(ctx, grown)
         part = make_array(ctx, get_item(ctx, grown_rows(ctx, grown), index))
         assert isinstance(part, Array)
         length = Scalar(ctx.size_atom(part.type.shape[0]), True)
@@ -337,11 +339,15 @@ def set_item_of(ctx: Context, grown: Grown, index: Value, value: Value) -> None:
             "items of a list whose length or positions are known when it runs are replaced one by one, by numbers of their type",
             "convert the number, float(x) or int(x), or use an array.",
         )
-    box = own_box(ctx, "assignment", grown) if grown.table is None else _table_of_row(ctx, grown.table, array.cell)
+    if grown.table is not None:
+        _writes_row(ctx, array.cell)
+    box = own_box(ctx, "assignment", grown if grown.table is None else replace(grown, ref=grown.table))
     dtype = joins[1] if value.dtype is not array.type.dtype else value.dtype
     old = contents(ctx.state, box.key) or grown
-    assert isinstance(old, Grown)
-    if (old.weak and not value.weak) or dtype is not array.type.dtype:
+    is_weak = old.weak if isinstance(old, Grown) else grown.weak
+    if (is_weak and not value.weak) or dtype is not array.type.dtype:
+        if not isinstance(old, Grown):
+            ctx.fail("TP104", "a row of a list gets numbers of another type than the others", "convert them before.")
         now = converted(ctx, old, (dtype, old.weak and value.weak))
         assert now.array is not None
         ctx.changed.append(box)
@@ -366,17 +372,26 @@ def converted(ctx: Context, grown: Grown, kind: tuple[DType, bool]) -> Grown:
     return replace(grown, array=new, weak=weak)
 
 
-def _table_of_row(ctx: Context, table: Box, cell: Cell) -> Box:
-    """The list whose row is written. Note [Lists of lists]"""
+def _writes_row(ctx: Context, cell: Cell) -> None:
+    """Note [Lists of lists]"""
     rows_ = cell.rows
-    if rows_ is None or not rows_.own or rows_.copied or table.may_be:
+    if rows_ is None or not rows_.own or rows_.copied:
         ctx.fail(
             "TP104",
             "a list in a list is written to which something else may refer, too",
             "make the rows in a comprehension, [[0.0] * m for _ in range(n)], or use an array.",
         )
     rows_.written = True
-    return table
+
+
+def moves_rows(ctx: Context, what: str, grown: Grown) -> None:
+    """Rows are no longer where they were: from here on they are read, and not written. Note [Lists of lists]"""
+    rows_ = None if grown.array is None else grown.array.cell.rows
+    if rows_ is None:
+        return
+    if rows_.seen:
+        ctx.fail("TP104", f"{what} moves the rows of a list of lists, to which something refers", "use an array.")
+    rows_.own = False
 
 
 def gathered(ctx: Context, what: str, values: Sequence_) -> Grown:
@@ -413,7 +428,7 @@ def listed(ctx: Context, value: Array | RangeValue) -> Grown | None:
     return Grown(made, length, isinstance(value, RangeValue), ref=new_box(ctx))
 
 
-def _copies_rows(ctx: Context, grown: Grown) -> None:
+def copies_rows(ctx: Context, grown: Grown) -> None:
     """A copy of a list of lists has the same rows in Python. Note [Lists of lists]"""
     rows_ = None if grown.array is None else grown.array.cell.rows
     if rows_ is None:
@@ -429,7 +444,7 @@ def _copies_rows(ctx: Context, grown: Grown) -> None:
 
 def copied(ctx: Context, grown: Grown) -> Grown:
     """list(grown)"""
-    _copies_rows(ctx, grown)
+    copies_rows(ctx, grown)
     array = make_array(ctx, grown_rows(ctx, grown))
     assert isinstance(array, Array)
     return replace(grown, array=array, added=0, table=None, ref=new_box(ctx))

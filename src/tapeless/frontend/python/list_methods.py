@@ -18,7 +18,7 @@ from tapeless.frontend.data.iterables import grown_rows, items_of
 from tapeless.frontend.data.python_operators import compare_values, static_key
 from tapeless.frontend.python import growth
 from tapeless.frontend.python.made_lists import put_in_order
-from tapeless.frontend.python.references import change, new_dict, new_list, view_of
+from tapeless.frontend.python.references import change, new_dict, new_list, own_box, view_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, SliceValue, Static, Value, weak
@@ -75,9 +75,9 @@ def extend(ctx: Context, value: Sequence_ | Grown, iterable: Value, /, what: str
     if isinstance(value, Sequence_):
         change(ctx, what, value, replace(value, items=(*value.items, *more)))
         return NONE
-    assert value.ref is not None
+    box = own_box(ctx, what, value)
     for item in more:
-        now = ctx.state.names.get(value.ref.key, value)
+        now = ctx.state.names.get(box.key, value)
         assert isinstance(now, Grown)
         growth.append(ctx, now, item)
     return NONE
@@ -105,6 +105,7 @@ def _pop(ctx: Context, value: Sequence_ | Grown, index: Value = weak(-1), /) -> 
     if isinstance(value, Grown) and (index != weak(-1) or value.array is None):
         value = _known_length(ctx, ".pop", value)
     if isinstance(value, Grown):
+        growth.moves_rows(ctx, ".pop", value)
         some = atoms.apply(ctx, "gt", value.length.atom, i64(0))
         ctx.check(some, "IndexError", "pop from empty list")
         last = growth.item(ctx, value, weak(-1))
@@ -131,6 +132,8 @@ def _clear(ctx: Context, value: Sequence_ | Grown, /) -> Value:
 
 @OF_LISTS.of("sort")
 def _sort(ctx: Context, value: Sequence_ | Grown, /, **how: Value) -> Value:
+    if isinstance(value, Grown):
+        growth.moves_rows(ctx, ".sort", value)
     items = call_value(ctx, Static(sorted), [value], how)
     if isinstance(value, Grown):
         assert isinstance(items, Grown) and items.array is not None
@@ -143,7 +146,7 @@ def _sort(ctx: Context, value: Sequence_ | Grown, /, **how: Value) -> Value:
 
 @OF_LISTS.of("reverse")
 def _reverse(ctx: Context, value: Sequence_ | Grown, /) -> Value:
-    if isinstance(value, Grown) and value.array is not None:
+    if isinstance(value, Grown) and value.array is not None and not value.form:
         turned = get_item(ctx, grown_rows(ctx, value), SliceValue(None, None, weak(-1)))
         put_in_order(ctx, ".reverse", value, make_array(ctx, turned))
         return NONE

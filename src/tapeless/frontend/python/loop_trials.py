@@ -291,6 +291,8 @@ class _Attempt(Trial):
         if is_none(value) and key in self.carried.nones:
             stand_in = undefined(self.ctx, self.carried.nones[key], self.before, key[1])
             value = MaybeUndefined(stand_in, FALSE, none=True)
+        if value is not None and key in self.carried.may_be_none:
+            value = MaybeUndefined(value, TRUE, none=True)
         if value is None:
             if key not in self.carried.fresh:
                 return None

@@ -78,12 +78,6 @@ def with_box(value: Value, box: Box) -> Value:
 def change(ctx: Context, what: str, old: Sequence_ | Grown, new: Value) -> None:
     """`old` has the contents of `new` from here on; `what` does it."""
     box = own_box(ctx, what, old)
-    if box in ctx.kept_lists:
-        ctx.fail(
-            "TP104",
-            f"{what} changes a list that has been put into a list that gets longer, and compiled code keeps what it held",
-            "put a copy of it in: list(...).",
-        )
     if any(refers_to(part, box) for part in parts_of(new)):
         ctx.fail("TP104", f"{what}: a list or dict cannot hold itself in compiled code")
     ctx.changed.append(box)
@@ -115,6 +109,12 @@ def own_box(ctx: Context, what: str, value: Sequence_ | Grown) -> Box:
             "TP111",
             f"{what} changes a {kind} of the surroundings, in a function that is applied by another one",
             "return the value instead.",
+        )
+    if box in ctx.kept_lists:
+        ctx.fail(
+            "TP104",
+            f"{what} changes a {kind} that has been put into a list that gets longer, and compiled code keeps what it held",
+            "put a copy of it in: list(...).",
         )
     return box
 

@@ -22,7 +22,7 @@ from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.comprehensions import list_of
 from tapeless.frontend.python.expressions import compared_values, subscript
-from tapeless.frontend.python.growth import copied, listed
+from tapeless.frontend.python.growth import copied, copies_rows, listed
 from tapeless.frontend.python.references import boxes_in, either, new_box, new_list
 from tapeless.frontend.python.totals import picked
 from tapeless.frontend.state import handlers
@@ -102,6 +102,7 @@ def _sorted_by(ctx: Context, iterable: Value, key: Value, backwards: bool) -> Va
         order = binary_values(ctx, "Sub", last, get_item(ctx, order, turned))
     match iterable:
         case Grown(weak=is_weak, form=form):
+            copies_rows(ctx, iterable)
             items: Value = grown_rows(ctx, iterable)
         case RangeValue(start=start, stop=stop, step=step):
             is_weak, form = True, ""

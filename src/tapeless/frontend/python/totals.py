@@ -164,8 +164,7 @@ def chosen(ctx: Context, name: str, args: list[Value], keywords: dict[str, Value
         and keywords["key"] != Static(None)
     ):
         over = listed(ctx, args[0]) if isinstance(args[0], RangeValue) else args[0]
-        best_of = folding.greatest if name == "max" else folding.least
-        return inline(ctx, best_of, [over or args[0], keywords["key"]], {})
+        return inline(ctx, folding.best, [over or args[0], keywords["key"], Static(name == "max")])
     items = items_of(ctx, f"{name} with a key or a default", args[0]) if len(args) == 1 else args
     if not items and "default" in keywords:
         return keywords["default"]

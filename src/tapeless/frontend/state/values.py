@@ -30,7 +30,8 @@ Note [Lists of lists]
 The rows of a list of lists that a loop or a comprehension makes are the rows of one array. `m[i]` is a view of one, as Python's is
 a reference, so `m[i][j] = x` and `row = m[i]; row[j] = x` write the array. That is right as long as nothing else refers to
 the rows: not those that had a name when they were put in (`Rows.own`), and not those of a list that has been copied, for the copy has the same
-rows in Python and others here. A copy after a write is refused, and a write after a copy.
+rows in Python and others here. A copy after a write is refused, and a write after a copy. Where the rows move (`.pop()`, then another one
+in its place; a longer array) there must be no views of them.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Rows:
     """The lists in a list. What has been done with them so far."""
 
     own: bool = True  # nothing else refers to them
+    seen: bool = False  # there are views of them
     written: bool = False
     copied: bool = False  # another list refers to them too
 
