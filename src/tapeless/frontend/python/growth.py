@@ -45,6 +45,7 @@ from tapeless.frontend.state.values import (
 )
 from tapeless.ir.core import Apply, Full
 from tapeless.ir.types import Atom, Dim, DType, Type, Var, i64, zero_of
+from tapeless.ops.table import TABLE
 
 ANYWHERE = -1  # there is room for all that loops append, one inside of another
 ALLOCATE = "allocate an array with np.empty before the loop, and keep a count."
@@ -178,12 +179,16 @@ def _outside(ctx: Context, size: Dim, known: set[Var]) -> Dim:
 def length_of(ctx: Context, atom: Atom, depth: int = 8) -> Length:
     """A length as it is computed here: of which numbers shows when a loop around it is tried again."""
     made = ctx.b.definition(atom) if isinstance(atom, Var) and depth else None
-    if isinstance(made, Apply) and made.op in WHOLE:
+    if isinstance(made, Apply) and _never_fails(made):
         return Length(atom, made.op, tuple(length_of(ctx, a, depth - 1) for a in made.args))
     return Length(atom)
 
 
-WHOLE = frozenset({"add", "sub", "mul", "min", "max", "floordiv"})  # of integers, and gives them
+def _never_fails(exp: Apply) -> bool:
+    """Sums, products and extrema of integers may be computed where nobody asks for them; quotients may not."""
+    row = TABLE[exp.op]
+    known = row.linear or row.commutative or row.extremum is not None
+    return known and all(a.type.dtype is DType.i64 for a in exp.args)
 
 
 def _before(ctx: Context, length: Length, known: set[Var]) -> Atom | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tapeless.errors import DeviceError
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import I64, SCALAR, Atom, DType, const, i64
 from tapeless.lower.core.blas import pointer, temporary
@@ -60,7 +61,7 @@ def fourier_table(lo: Lowerer, var: Var, exp: Library) -> None:
 
 def _not_on_a_gpu(lo: Lowerer) -> None:
     if lo.schedule.apart:
-        raise NotImplementedError("Fourier transforms on a GPU")
+        raise DeviceError("Fourier transforms do not run on a GPU yet: use device='cpu'")
 
 
 def _in_order(lo: Lowerer, loc: Loc) -> Loc:
