@@ -75,15 +75,6 @@ def in_a_while_loop(x):
     return r is None, (r if r is not None else -5)
 
 
-def steps(x):
-    before, total = None, 0.0
-    for v in x:
-        if before is not None:
-            total += abs(v - before)
-        before = v
-    return total
-
-
 def none_since_the_third(x):
     b = 1.0
     for i in range(len(x)):
@@ -100,7 +91,7 @@ def always_none(x):
     return -1.0 if c is None else c[0]
 
 
-FUNCTIONS = [none_since_the_third, always_none, least_above_zero, closest_pair, first_below_zero, forgotten_again, pair_of_numbers, on_one_path, in_a_while_loop, steps]  # fmt: skip
+FUNCTIONS = [none_since_the_third, always_none, least_above_zero, closest_pair, first_below_zero, forgotten_again, pair_of_numbers, on_one_path, in_a_while_loop]  # fmt: skip
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
@@ -110,7 +101,7 @@ def test_as_in_python(f):
         assert compiled(x) == f(x)
 
 
-@pytest.mark.parametrize("f", [least_above_zero, closest_pair, steps])
+@pytest.mark.parametrize("f", [least_above_zero, closest_pair])
 def test_slopes(f):
     found = tp.grad(f)(X)
     for k in range(len(X)):

@@ -18,9 +18,9 @@ from tapeless.frontend.data.python_operators import static_key
 from tapeless.frontend.numpy.matrices import np_diagonal
 from tapeless.frontend.numpy.shapes import flat, np_transpose, to_shape
 from tapeless.frontend.numpy.sorting import sort_in_place
-from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.context import Context, new_box, type_text
 from tapeless.frontend.state.handlers import BY_NAME, Handler
-from tapeless.frontend.state.values import Array, Box, Grown, Rows, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.state.values import Array, Grown, Rows, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import DType, i64
 
 dtype_argument = dtype  # a parameter of the same name hides it
@@ -77,7 +77,7 @@ def _tolist(ctx: Context, receiver: Array) -> Value:
     form = "list" if made.type.rank == 2 else ""
     made.cell.rows = Rows() if form else None
     length = Scalar(ctx.size_atom(made.type.shape[0]), True)
-    return Grown(made, length, True, form=form, ref=Box(ctx.number(), made_in=ctx.home))
+    return Grown(made, length, True, form=form, ref=new_box(ctx))
 
 
 @method("reshape")

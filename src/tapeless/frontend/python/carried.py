@@ -16,8 +16,8 @@ from tapeless.frontend.data.atoms import same_size
 from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.growth import Growth
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none, is_plain, shown
-from tapeless.frontend.python.references import boxes_in, either, new_box, with_box
-from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.python.references import boxes_in, either, with_box
+from tapeless.frontend.state.context import Context, new_box, type_text
 from tapeless.frontend.state.values import (
     Array,
     Box,
@@ -67,9 +67,7 @@ class Carried:
     lists: dict[Key, Value] = field(default_factory=dict)  # changed in the body: what is in them before
     unsure: dict[Key, set[Box]] = field(default_factory=dict)  # names of lists that change, and which they may be
     growing: dict[Key, Growth] = field(default_factory=dict)  # lists that get longer: Note [Lists that grow]
-    kinds: dict[Key, tuple[DType, bool]] = field(
-        default_factory=dict
-    )  # lists that get numbers of another type: of which
+    kinds: dict[Key, tuple[DType, bool]] = field(default_factory=dict)  # lists that get numbers of another type
     gathered: set[Key] = field(default_factory=set)  # lists of numbers that are written where the position is not known
     nones: dict[Key, Value] = field(default_factory=dict)  # names that are None before the loop: what they are in it
     may_be_none: set[Key] = field(default_factory=set)  # names that have a value before it, and may be None in it

@@ -21,11 +21,11 @@ from tapeless.frontend.python.assignment import assign
 from tapeless.frontend.python.carried import known_sizes
 from tapeless.frontend.python.growth import ANYWHERE, Growth, start
 from tapeless.frontend.python.loop_statements import run_for
-from tapeless.frontend.python.references import OVER, boxes_in, current, either, new_box, new_dict, new_list
+from tapeless.frontend.python.references import OVER, boxes_in, current, either, new_dict, new_list
 from tapeless.frontend.python.rules import evaluate, expression
 from tapeless.frontend.source.sources import by_node
 from tapeless.frontend.state.code_copies import SHORT, attempt, counted, refuse_beyond
-from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.context import Context, new_box
 from tapeless.frontend.state.values import (
     Array,
     Builtin,

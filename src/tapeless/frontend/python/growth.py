@@ -26,8 +26,9 @@ from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import as_numeric, cast, make_array, read
 from tapeless.frontend.data.indexing import get_item, set_item
 from tapeless.frontend.data.iterables import grown_item, grown_rows
-from tapeless.frontend.python.references import change, contents, new_box, own_box, refers_to, set_contents
-from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.python.references import change, contents, own_box, set_contents
+from tapeless.frontend.python.tables import copies_rows, is_referred_to, is_table, kinds_of, writes_row
+from tapeless.frontend.state.context import Context, new_box, type_text
 from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.values import (
     Array,
@@ -51,11 +52,6 @@ ANYWHERE = -1  # there is room for all that loops append, one inside of another
 ALLOCATE = "allocate an array with np.empty before the loop, and keep a count."
 
 
-def kinds_of(values: Sequence_) -> set[tuple[DType, bool] | None]:
-    """The types of the numbers in it; None if something else is."""
-    return {(v.dtype, v.weak) if isinstance(v, Scalar) else None for v in values.items}
-
-
 @dataclass
 class Growth:
     """What a loop appends to a list."""
@@ -70,19 +66,16 @@ class Growth:
     seen: int = 0  # in this trial
     mixed: bool = False  # items are of several types, which become one
     kept: set[Cell] = field(default_factory=set)  # arrays that were put in
-    list: Box | None = None  # of which it is the growth
+    box: Box | None = None  # of the list
 
     def learn(self, ctx: Context, value: Value) -> bool:
         """Whether an item fits; otherwise what is known of items has grown."""
-        if isinstance(value, Grown):
-            inner = grown_rows(ctx, value)
-            form = "list" if inner.type.rank == 1 else "mixed"
-            if self.dtype is not None and form != self.form:
-                ctx.fail("TP104", "a list that gets longer in this loop has items of different types", ALLOCATE)
-            return self._fits(ctx, inner.type.shape, inner.type.dtype, value.weak, form)
-        form = self._form(value)
+        inner = grown_rows(ctx, value) if isinstance(value, Grown) else None
+        form = self._form(value) if inner is None else "list" if inner.type.rank == 1 else "mixed"
         if self.dtype is not None and form != self.form:
             ctx.fail("TP104", "a list that gets longer in this loop has items of different types", ALLOCATE)
+        if isinstance(value, Grown) and inner is not None:
+            return self._fits(ctx, inner.type.shape, inner.type.dtype, value.weak, form)
         if isinstance(value, Sequence_) and form:
             numbers = [v for v in value.items if isinstance(v, Scalar)]
             weak = all(v.weak for v in numbers)
@@ -125,7 +118,7 @@ class Growth:
 
 def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, known: set[Var]) -> Grown:
     """The list at the start of the loop, with room for `most` more items."""
-    growth.list = old.ref
+    growth.box = old.ref
     if isinstance(old, Sequence_):
         for item in old.items:
             growth.learn(ctx, item)
@@ -219,7 +212,7 @@ def _keep(ctx: Context, growth: Growth, item: Value, into: Cell | None) -> None:
         box = item.ref if isinstance(item, (Sequence_, Grown)) else None
         if isinstance(item, Grown) and item.table is not None:
             copies_rows(ctx, item)
-        into.rows.own = into.rows.own and box is not None and not _is_known(ctx, box, growth.list)
+        into.rows.own = into.rows.own and box is not None and not is_referred_to(ctx, box, growth.box)
     if isinstance(item, Array):
         for cell in item.cell.possible:
             growth.kept.add(cell)
@@ -228,19 +221,6 @@ def _keep(ctx: Context, growth: Growth, item: Value, into: Cell | None) -> None:
                 ctx.made_readonly.append(cell)
     elif isinstance(item, (Sequence_, Grown)) and item.ref is not None:
         ctx.kept_lists.update(item.ref.possible)
-
-
-def _is_known(ctx: Context, box: Box, holder: Box | None) -> bool:
-    """Whether something refers to a list besides the one that holds it."""
-
-    def refers(value: Value) -> bool:
-        if isinstance(value, (Sequence_, Grown)) and value.ref is holder and holder is not None:
-            return False
-        if isinstance(value, Sequence_) and value.ref is not box and not (value.ref and box in value.ref.possible):
-            return any(map(refers, value.items))
-        return refers_to(value, box)
-
-    return any(refers(v) for k, v in ctx.state.names.items() if k != box.key)
 
 
 def uncounted(ctx: Context, box: Box | None, reason: str) -> NoReturn:
@@ -345,7 +325,7 @@ def set_item_of(ctx: Context, grown: Grown, index: Value, value: Value) -> None:
             "convert the number, float(x) or int(x), or use an array.",
         )
     if grown.table is not None:
-        _writes_row(ctx, array.cell)
+        writes_row(ctx, array.cell)
     box = own_box(ctx, "assignment", grown if grown.table is None else replace(grown, ref=grown.table))
     dtype = joins[1] if value.dtype is not array.type.dtype else value.dtype
     old = contents(ctx.state, box.key) or grown
@@ -377,28 +357,6 @@ def converted(ctx: Context, grown: Grown, kind: tuple[DType, bool]) -> Grown:
     return replace(grown, array=new, weak=weak)
 
 
-def _writes_row(ctx: Context, cell: Cell) -> None:
-    """Note [Lists of lists]"""
-    rows_ = cell.rows
-    if rows_ is None or not rows_.own or rows_.copied:
-        ctx.fail(
-            "TP104",
-            "a list in a list is written to which something else may refer, too",
-            "make the rows in a comprehension, [[0.0] * m for _ in range(n)], or use an array.",
-        )
-    rows_.written = True
-
-
-def moves_rows(ctx: Context, what: str, grown: Grown) -> None:
-    """Rows are no longer where they were: from here on they are read, and not written. Note [Lists of lists]"""
-    rows_ = None if grown.array is None else grown.array.cell.rows
-    if rows_ is None:
-        return
-    if rows_.seen:
-        ctx.fail("TP104", f"{what} moves the rows of a list of lists, to which something refers", "use an array.")
-    rows_.own = False
-
-
 def gathered(ctx: Context, what: str, values: Sequence_) -> Grown:
     """A list of numbers as one whose items are known when it runs: a position of it is, that is written."""
     kinds = kinds_of(values)
@@ -411,18 +369,6 @@ def gathered(ctx: Context, what: str, values: Sequence_) -> Grown:
     return start(ctx, Growth(ctx.loops), values, i64(0), set(ctx.sizes))
 
 
-def is_table(ctx: Context, values: Sequence_) -> bool:
-    """Whether it is a list of lists of one length, of numbers of one type, which are its own: Note [Lists of lists]"""
-    rows_ = [v for v in values.items if isinstance(v, Sequence_) and v.kind == "list" and v.items and v.ref is not None]
-    boxes = [v.ref for v in rows_ if v.ref is not None and not v.ref.may_be]
-    if values.kind != "list" or len(boxes) < len(values.items) or len(set(boxes)) < len(boxes) or not boxes:
-        return False
-    kinds = {kind for v in rows_ for kind in kinds_of(v)}
-    if len(kinds) != 1 or None in kinds or len({len(v.items) for v in rows_}) != 1:
-        return False
-    return not any(_is_known(ctx, box, values.ref) for box in boxes)
-
-
 def listed(ctx: Context, value: Array | RangeValue) -> Grown | None:
     """list(value), where the items are numbers."""
     array = call_numpy(ctx, "arange", [value.start, value.stop, value.step]) if isinstance(value, RangeValue) else value
@@ -431,20 +377,6 @@ def listed(ctx: Context, value: Array | RangeValue) -> Grown | None:
         return None
     length = Scalar(ctx.size_atom(made.type.shape[0]), True)
     return Grown(made, length, isinstance(value, RangeValue), ref=new_box(ctx))
-
-
-def copies_rows(ctx: Context, grown: Grown) -> None:
-    """A copy of a list of lists has the same rows in Python. Note [Lists of lists]"""
-    rows_ = None if grown.array is None else grown.array.cell.rows
-    if rows_ is None:
-        return
-    if rows_.written:
-        ctx.fail(
-            "TP104",
-            "a list of lists is copied, and its rows are written: the copy has the same rows in Python, and others here",
-            "copy the rows: [list(row) for row in ...].",
-        )
-    rows_.copied = True
 
 
 def copied(ctx: Context, grown: Grown) -> Grown:

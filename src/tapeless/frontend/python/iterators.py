@@ -10,9 +10,9 @@ from dataclasses import replace
 from tapeless.frontend.data.arguments import integer
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.iterables import items_of
-from tapeless.frontend.python.references import boxes_in, either, new_box, new_list
+from tapeless.frontend.python.references import boxes_in, either, new_list
 from tapeless.frontend.state.code_copies import refuse_long
-from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.context import Context, new_box
 from tapeless.frontend.state.handlers import MODULES, register
 from tapeless.frontend.state.values import Array, Sequence_, SliceValue, Value, Zipped, weak
 

@@ -19,6 +19,7 @@ from tapeless.frontend.data.python_operators import compare_values, static_key
 from tapeless.frontend.python import growth
 from tapeless.frontend.python.made_lists import put_in_order
 from tapeless.frontend.python.references import change, new_dict, new_list, own_box, view_of
+from tapeless.frontend.python.tables import moves_rows
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
 from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, SliceValue, Static, Value, weak
@@ -105,7 +106,7 @@ def _pop(ctx: Context, value: Sequence_ | Grown, index: Value = weak(-1), /) -> 
     if isinstance(value, Grown) and (index != weak(-1) or value.array is None):
         value = _known_length(ctx, ".pop", value)
     if isinstance(value, Grown):
-        growth.moves_rows(ctx, ".pop", value)
+        moves_rows(ctx, ".pop", value)
         some = atoms.apply(ctx, "gt", value.length.atom, i64(0))
         ctx.check(some, "IndexError", "pop from empty list")
         last = growth.item(ctx, value, weak(-1))
@@ -133,7 +134,7 @@ def _clear(ctx: Context, value: Sequence_ | Grown, /) -> Value:
 @OF_LISTS.of("sort")
 def _sort(ctx: Context, value: Sequence_ | Grown, /, **how: Value) -> Value:
     if isinstance(value, Grown):
-        growth.moves_rows(ctx, ".sort", value)
+        moves_rows(ctx, ".sort", value)
     items = call_value(ctx, Static(sorted), [value], how)
     if isinstance(value, Grown):
         assert isinstance(items, Grown) and items.array is not None

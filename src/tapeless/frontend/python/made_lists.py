@@ -11,9 +11,10 @@ from dataclasses import replace
 from tapeless.frontend.data import atoms
 from tapeless.frontend.data.indexing import set_item
 from tapeless.frontend.data.iterables import grown_rows
-from tapeless.frontend.python.growth import gathered, is_table, kinds_of, length_of, listed
-from tapeless.frontend.python.references import change, new_box, own_box
-from tapeless.frontend.state.context import Context
+from tapeless.frontend.python.growth import gathered, length_of, listed
+from tapeless.frontend.python.references import change, own_box
+from tapeless.frontend.python.tables import is_table, kinds_of
+from tapeless.frontend.state.context import Context, new_box
 from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.values import Array, Grown, RangeValue, Scalar, Sequence_, Static, Value
 from tapeless.ir.core import Full

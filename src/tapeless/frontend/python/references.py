@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.context import Context, new_box
 from tapeless.frontend.state.values import (
     Box,
     Builtin,
@@ -39,10 +39,6 @@ def new_list(ctx: Context, items: Iterable[Value]) -> Sequence_:
 
 def new_dict(ctx: Context, items: Mapping[Any, Value]) -> Sequence_:
     return Sequence_(tuple(items.values()), "dict", tuple(items), ref=new_box(ctx))
-
-
-def new_box(ctx: Context) -> Box:
-    return Box(ctx.number(), made_in=ctx.home)
 
 
 def either(ctx: Context, boxes: Iterable[Box | None]) -> Box:

@@ -22,12 +22,13 @@ from tapeless.frontend.numpy.small_functions import inline
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.comprehensions import list_of
 from tapeless.frontend.python.expressions import compared_values, subscript
-from tapeless.frontend.python.growth import copied, copies_rows, listed
-from tapeless.frontend.python.references import boxes_in, either, new_box, new_list
+from tapeless.frontend.python.growth import copied, listed
+from tapeless.frontend.python.references import boxes_in, either, new_list
+from tapeless.frontend.python.tables import copies_rows
 from tapeless.frontend.python.totals import picked
 from tapeless.frontend.state import handlers
 from tapeless.frontend.state.code_copies import refuse_beyond
-from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.context import Context, new_box, type_text
 from tapeless.frontend.state.handlers import call_numpy, call_value, register
 from tapeless.frontend.state.values import (
     Array,

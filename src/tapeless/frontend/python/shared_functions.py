@@ -25,9 +25,8 @@ from typing import Any
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data.arrays import read, turned
 from tapeless.frontend.data.leaves import atom_of, leaves_of, rebuilt, value_of
-from tapeless.frontend.python.references import new_box
 from tapeless.frontend.state.code_copies import attempt
-from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.context import Context, new_box
 from tapeless.frontend.state.values import Array, Box, Cell, Closure, Scalar, Sequence_, State, Static, Value
 from tapeless.ir import calls
 from tapeless.ir.calls import closed, outside_of

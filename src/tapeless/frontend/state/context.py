@@ -365,6 +365,11 @@ def whole_number(ctx: Context, value: int, what: str) -> Value:
     return weak(value) if value < 2**63 else Static(value)
 
 
+def new_box(ctx: Context) -> Box:
+    """Of a list or dict that is made here."""
+    return Box(ctx.number(), made_in=ctx.home)
+
+
 def type_text(value: Value) -> str:
     """How a value is named in messages, with its article."""
     match value:
