@@ -1,10 +1,12 @@
 """Functions that are called often are entered through machine code: it must do what the long way does."""
 
 import gc
+import os
 import signal
 import sys
 import threading
 import time
+import traceback
 import warnings
 
 import numpy as np
@@ -13,6 +15,8 @@ import pytest
 import tapeless as tp
 from tapeless.api.function import MOST_HOT, OFTEN, Function
 from tapeless.backends.cpu.python_objects import usable
+from tapeless.runtime import blas
+from tapeless.runtime.forks import NATIVE, steady
 from tapeless.runtime.results import LARGE_RESULT
 
 pytestmark = pytest.mark.skipif(not usable(), reason="another interpreter")
@@ -234,6 +238,100 @@ def test_products_of_blas():
     a = np.arange(9.0).reshape(3, 3)
     compiled = hot(lambda a, b: a @ b, a, a.T.copy())
     same(compiled(a, a.T.copy()), a @ a.T)
+
+
+@pytest.mark.skipif(blas.setting() is None, reason="another BLAS")
+def test_threads_of_blas_are_put_back():
+    a = np.arange(9.0).reshape(3, 3)
+    compiled = hot(tp.function(lambda a, b: a @ b, threads=1), a, a.T.copy())
+    get, put = blas.setting()
+    before = get()
+    try:
+        for threads in (2, 1, 2):
+            put(threads)
+            same(compiled(a, a.T.copy()), a @ a.T)
+            assert get() == threads and not blas.gate[blas.USERS] and not steady.counts[NATIVE]
+    finally:
+        put(before)
+
+
+@pytest.mark.skipif(blas.setting() is None, reason="another BLAS")
+def test_blas_while_others_count():
+    a = np.arange(9.0).reshape(3, 3)
+    compiled = hot(lambda a, b: a @ b, a, a.T.copy())
+    blas.begin(1)
+    same(compiled(a, a.T.copy()), a @ a.T)
+    blas.end()
+    blas.gate[blas.BUSY] = 1  # as if another thread were in the midst of it
+    same(compiled(a, a.T.copy()), a @ a.T)
+    assert not blas.gate[blas.BUSY] and not blas.gate[blas.USERS] and not steady.counts[NATIVE]
+
+
+def test_forks_wait_for_blas():
+    """Products in other threads while this one forks, and products in the children."""
+    a = np.random.default_rng(0).random((60, 60))
+    compiled = hot(lambda a, b: a @ b, a, a.T.copy())
+    want, stop = compiled(a, a.T.copy()), threading.Event()
+    wrong = []
+
+    def work():
+        b = a.T.copy()
+        while not stop.is_set():
+            if not np.array_equal(compiled(a, b), want):
+                wrong.append(1)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for w in workers:
+        w.start()
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if np.array_equal(compiled(a, a.T.copy()), want) else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        for w in workers:
+            w.join()
+    assert not wrong and not blas.gate[blas.USERS] and not steady.counts[NATIVE]
+
+
+def test_arguments_by_name():
+    compiled = hot(lambda a, b: a - b, 5.0, 3.0)
+    assert compiled(5.0, b=3.0) == compiled(b=3.0, a=5.0) == compiled(*[5.0], **{"b": 3.0}) == 2.0
+    assert compiled.__call__(5.0, 3.0) == Function.__call__(compiled, 5.0, b=3.0) == 2.0
+
+
+def test_no_frame_of_ours_in_a_traceback():
+    def element(a, i):
+        return a[i]
+
+    compiled = hot(element, X, 2)
+    for i in (100, -100):
+        with pytest.raises(IndexError) as error:
+            compiled(X, i)
+        frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.value.__traceback__)]
+        assert frames == [__file__]
+
+
+def test_entries_that_are_dropped_while_they_run():
+    def total(a):
+        s = 0.0
+        for i in range(a.size):
+            s += np.sin(a[i])
+        return s
+
+    compiled = hot(total, X)
+    big = np.ones(3_000_000)
+    want = compiled(big)
+    found = []
+    worker = threading.Thread(target=lambda: found.append(compiled(big)))
+    worker.start()
+    time.sleep(0.005)
+    compiled._hot.clear()
+    gc.collect()
+    worker.join()
+    assert found == [want]
 
 
 def test_gradients():

@@ -68,11 +68,11 @@ def test_numbers_of_numpy(second):
 def test_products_take_the_short_way_and_leave_the_threads_of_blas_as_they_were():
     f = tp.function(lambda a, b: a @ b)
     a = np.random.default_rng(0).standard_normal((70, 70))
-    found = blas._setting()
+    found = blas.setting()
     before = found[0]() if found else 0
     for _ in range(3):
         np.testing.assert_allclose(f(a, a), a @ a)
-        assert blas._users == 0
+        assert blas.gate[blas.USERS] == 0
     assert not found or found[0]() == before
 
 
@@ -83,7 +83,7 @@ def test_an_error_inside_gives_blas_back():
     for _ in range(2):
         with pytest.raises(np.linalg.LinAlgError):
             f(0 * a, b)
-        assert blas._users == 0
+        assert blas.gate[blas.USERS] == 0
 
 
 @pytest.mark.thorough
@@ -103,7 +103,7 @@ def test_products_from_several_threads():
     for thread in threads:
         thread.join()
     assert found == [True] * 60
-    assert blas._users == 0
+    assert blas.gate[blas.USERS] == 0
 
 
 @pytest.mark.parametrize("n", [1, 30, 800])

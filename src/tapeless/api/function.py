@@ -40,6 +40,7 @@ from tapeless.runtime.device_calls import DeviceCaller
 from tapeless.runtime.fastcall import fast_call
 from tapeless.runtime.forks import steady
 from tapeless.runtime.native_entry import MISFIT, native_entry
+from tapeless.runtime.native_method import install
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -174,6 +175,7 @@ class Function(Shareable, Generic[P, R]):
                 short.native = native_entry(short.caller)
                 if short.native is not None:
                     self._hot.append(short.native)
+                    install(Function, "_hot")
 
     def _again_with(self, count: int, kwargs: dict[str, Any]) -> Callable[[tuple[Any, ...]], Any]:
         """A call whose arguments by name come in a row behind the others."""

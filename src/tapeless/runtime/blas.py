@@ -7,25 +7,33 @@ old one back. A forked child has no such calls, whatever other threads were doin
 Note [Forks and BLAS]
 OpenBLAS ends its threads before a fork; a call that waits for one of them then waits for ever, in the parent. So forks
 wait for calls of compiled code that use BLAS.
+
+Note [BLAS in native entries]
+A native entry (native_entry.py) counts itself in `gate`, with the interpreter's lock in its hands, so nobody comes
+between. It may not where Python is in the midst of that (BUSY), or a fork waits: then it calls `begin`, as the others do.
+What it has begun it ends itself, or by `end_native` for the same reasons.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tapeless.backends.cpu.libraries import openblas
 from tapeless.runtime.forks import steady
 
+BUSY, USERS, BEFORE = range(3)
+gate = (ctypes.c_int64 * 3)()
 _lock = threading.Lock()
-_users = 0
-_before = 0
 
 
 @functools.cache
-def _setting() -> tuple[Any, Any] | None:
+def setting() -> tuple[Any, Any] | None:
     """The functions that get and set the number of threads, or None when BLAS is not an OpenBLAS that we know."""
     found = openblas()
     if found is None:
@@ -36,36 +44,52 @@ def _setting() -> tuple[Any, Any] | None:
     return (get, put) if get is not None and put is not None else None
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    with _lock:
+        gate[BUSY] = 1
+        yield
+        gate[BUSY] = 0
+
+
 def begin(threads: int) -> None:
     """BLAS has so many threads until `end`, which follows in any case."""
-    global _users, _before
     steady.__enter__()
-    found = _setting()
-    with _lock:
-        if _users == 0 and found is not None:  # another BLAS may have threads as well
-            _before = found[0]()
-            if _before != threads:
+    found = setting()
+    with _alone():
+        if gate[USERS] == 0 and found is not None:  # another BLAS may have threads as well
+            gate[BEFORE] = found[0]()
+            if gate[BEFORE] != threads:
                 found[1](threads)
-        _users += 1
+        gate[USERS] += 1
 
 
 def end() -> None:
-    global _users
-    found = _setting()
-    with _lock:
-        _users -= 1
-        if _users == 0 and found is not None and found[0]() != _before:
-            found[1](_before)
+    _one_less()
     steady.__exit__(None, None, None)
 
 
+def end_native() -> None:
+    """Of what a native entry has begun itself."""
+    _one_less()
+    steady.leave_native()
+
+
+def _one_less() -> None:
+    found = setting()
+    with _alone():
+        gate[USERS] -= 1
+        if gate[USERS] == 0 and found is not None and found[0]() != gate[BEFORE]:
+            found[1](gate[BEFORE])
+
+
 def _in_child() -> None:
-    global _lock, _users
+    global _lock
     _lock = threading.Lock()
-    found = _setting() if _users else None
-    _users = 0
-    if found is not None and found[0]() != _before:
-        found[1](_before)
+    found = setting() if gate[USERS] else None
+    gate[BUSY] = gate[USERS] = 0
+    if found is not None and found[0]() != gate[BEFORE]:
+        found[1](gate[BEFORE])
 
 
 if hasattr(os, "register_at_fork"):

@@ -9,6 +9,7 @@ forks.
 from __future__ import annotations
 
 import concurrent.futures.thread
+import ctypes
 import logging
 import os
 import threading
@@ -23,12 +24,22 @@ PATIENCE = 60.0  # seconds: a compilation may wait for a module that the forking
 HANDLERS = (logging, concurrent.futures.thread)
 
 
+FORKS, NATIVE = range(2)  # forks that wait; machine code that has entered by itself
+
+
 class _Steady:
+    """Machine code may add itself to `counts` with the interpreter's lock in its hands, where no fork waits."""
+
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.inside: dict[int, int] = {}  # by thread, how deep
-        self.forks = 0  # that wait: nobody else may enter
+        self.counts = (ctypes.c_int64 * 2)()
         self.holds_llvm = False
+
+    @property
+    def forks(self) -> int:
+        """That wait: nobody else may enter."""
+        return self.counts[FORKS]
 
     def __enter__(self) -> None:
         """Says so first, and looks for forks then: one of the two sees the other."""
@@ -57,11 +68,17 @@ class _Steady:
             with self.changed:
                 self.changed.notify_all()
 
+    def leave_native(self) -> None:
+        """For machine code that had entered, where a fork may wait for it."""
+        with self.changed:
+            self.counts[NATIVE] -= 1
+            self.changed.notify_all()
+
     def before_fork(self) -> None:
         me, start = threading.get_ident(), time.monotonic()
         self.changed.acquire()
-        self.forks += 1
-        self.changed.wait_for(lambda: self.inside.keys() <= {me}, PATIENCE)
+        self.counts[FORKS] += 1
+        self.changed.wait_for(lambda: self.inside.keys() <= {me} and not self.counts[NATIVE], PATIENCE)
         left = PATIENCE - (time.monotonic() - start)
         self.holds_llvm = _llvm().acquire(timeout=max(0.0, left))
 
@@ -72,7 +89,7 @@ class _Steady:
 
     def in_parent(self) -> None:
         self._release_llvm()
-        self.forks -= 1
+        self.counts[FORKS] -= 1
         self.changed.notify_all()
         self.changed.release()
 
@@ -80,7 +97,7 @@ class _Steady:
         self._release_llvm()
         mine = self.inside.get(threading.get_ident(), 0)
         self.changed = threading.Condition()
-        self.forks = 0
+        self.counts[FORKS] = self.counts[NATIVE] = 0
         self.inside = {threading.get_ident(): mine} if mine else {}
 
 

@@ -28,19 +28,19 @@ from tapeless.backends.cpu.python_objects import (
     NUMBER,
     SIDES,
     TYPE,
-    address,
     function_at,
     usable,
 )
-from tapeless.backends.llvm import host, optimize
-from tapeless.backends.llvm.writer import MEMORY, Module, Writer
+from tapeless.backends.llvm import optimize
+from tapeless.backends.llvm.writer import MEMORY
 from tapeless.errors import WARNINGS
 from tapeless.frontend.entry import ONE, ArraySpec, ScalarSpec
 from tapeless.frontend.returned import Argument, Chosen, Known, Leaf, Output, Tree
 from tapeless.ir.types import LARGEST_SIZE, DType
 from tapeless.lower.ir.loopir import CHECK_RECORD, RECORDS
-from tapeless.runtime import blas
+from tapeless.runtime import native_blas
 from tapeless.runtime.calling import Caller, error_of, warn
+from tapeless.runtime.python_code import PythonCode
 from tapeless.runtime.results import LARGE_RESULT
 
 MISFIT: Any = object()
@@ -72,12 +72,10 @@ def native_entry(caller: Caller) -> Callable[..., Any] | None:
     return function_at(place, "tapeless_call", (place, caller, entry.kept))
 
 
-class _Entry:
+class _Entry(PythonCode):
     def __init__(self, caller: Caller) -> None:
+        super().__init__()
         self.caller, self.binary = caller, caller.compiled.binary
-        self.module = Module(host.host())
-        self.w = Writer(self.module)
-        self.kept: list[Any] = []
         self.arguments = [f"%a{k}" for k in range(len(caller.specs))]
         self.labels: dict[int, str] = {}  # sizes, by their labels
         self.data: dict[int, str] = {}  # of array arguments
@@ -98,13 +96,13 @@ class _Entry:
         w.do(f"store ptr null, ptr {self.out}")
         for array in self.arrays:
             w.do(f"store ptr null, ptr {array}")
-        self._need(w.let(f"icmp eq i64 %given, {len(self.arguments)}"))
+        self.need(w.let(f"icmp eq i64 %given, {len(self.arguments)}"))
         for k, name in enumerate(self.arguments):
             w.do(f"{name} = load ptr, ptr {w.slot('%arguments', k)}")
         if self.caller.compiled.signature.watches:
-            unchanged = self._checked(self._call_object(self.caller.unchanged))
-            self._done_with(unchanged)
-            self._need(self._same(unchanged, self._object(True)))
+            unchanged = self.checked(self.call_object(self.caller.unchanged))
+            self.dropped(unchanged)
+            self.need(self.same(unchanged, self.object_at(True)))
         for k, spec in enumerate(self.caller.specs):
             self._fits(k, spec)
         self._same_arrays()
@@ -117,57 +115,16 @@ class _Entry:
         w.do(f"store ptr {result}, ptr {self.out}")
         w.jump("leave")
         w.open("misfit")
-        w.do(f"store ptr {self._kept_alive(self._object(MISFIT))}, ptr {self.out}")
+        w.do(f"store ptr {self.held(self.object_at(MISFIT))}, ptr {self.out}")
         w.jump("leave")
         w.open("failed")
-        self._done_with(w.let(f"load ptr, ptr {self.out}"))
+        self.dropped(w.let(f"load ptr, ptr {self.out}"))
         w.do(f"store ptr null, ptr {self.out}")
         w.jump("leave")
         w.open("leave")
         for array in self.arrays:
-            self._done_with(w.let(f"load ptr, ptr {array}"))
+            self.dropped(w.let(f"load ptr, ptr {array}"))
         w.do(f"ret ptr {w.let(f'load ptr, ptr {self.out}')}")
-
-    # -- objects
-
-    def _object(self, value: Any) -> str:
-        self.kept.append(value)
-        return f"inttoptr (i64 {id(value)} to ptr)"
-
-    def _call(self, kind: str, function: str, *args: str) -> str:
-        call = f"call {kind} inttoptr (i64 {address(function)} to ptr)({', '.join(args)})"
-        if kind == "void":
-            self.w.do(call)
-            return ""
-        return self.w.let(call)
-
-    def _call_object(self, function: Callable[..., Any]) -> str:
-        return self._call("ptr", "PyObject_CallNoArgs", f"ptr {self._object(function)}")
-
-    def _kept_alive(self, pointer: str) -> str:
-        self._call("void", "Py_IncRef", f"ptr {pointer}")
-        return pointer
-
-    def _same(self, a: str, b: str) -> str:
-        return self.w.let(f"icmp eq ptr {a}, {b}")
-
-    def _field(self, pointer: str, offset: int, kind: str) -> str:
-        return self.w.let(f"load {kind}, ptr {self.w.gep('i8', pointer, str(offset))}")
-
-    # -- ways out
-
-    def _need(self, condition: str, otherwise: str = "misfit") -> None:
-        go_on = self.w.label("fits")
-        self.w.branch(condition, go_on, otherwise)
-        self.w.open(go_on)
-
-    def _checked(self, pointer: str) -> str:
-        """An object, unless an exception came instead."""
-        self._need(self.w.let(f"icmp ne ptr {pointer}, null"), "failed")
-        return pointer
-
-    def _done_with(self, pointer: str) -> None:
-        self._call("void", "Py_DecRef", f"ptr {pointer}")
 
     # -- arguments
 
@@ -177,31 +134,31 @@ class _Entry:
         match spec:
             case ScalarSpec(dtype=dtype, weak=weak) if dtype in MACHINE and (not weak or dtype in OF_PYTHON):
                 cls = OF_PYTHON[dtype] if weak else dtype.numpy.type
-                self._need(self._same(self._field(a, TYPE, "ptr"), self._object(cls)))
+                self.need(self.same(self.field(a, TYPE, "ptr"), self.object_at(cls)))
                 return
             case ArraySpec(dtype=dtype, labels=labels, writeable=True, ordered=True):
                 pass
             case _:
                 raise Unfit
-        self._need(self._same(self._field(a, TYPE, "ptr"), self._object(np.ndarray)))
-        self._need(self._same(self._field(a, DTYPE, "ptr"), self._object(dtype.numpy)))
-        self._need(w.let(f"icmp eq i32 {self._field(a, AXES, 'i32')}, {len(labels)}"))
-        flags = w.let(f"and i32 {self._field(a, FLAGS, 'i32')}, {PLAIN}")
-        self._need(w.let(f"icmp eq i32 {flags}, {PLAIN}"))
-        self.data[k] = self._field(a, DATA, "ptr")
-        sides = self._field(a, SIDES, "ptr") if labels else ""
+        self.need(self.same(self.field(a, TYPE, "ptr"), self.object_at(np.ndarray)))
+        self.need(self.same(self.field(a, DTYPE, "ptr"), self.object_at(dtype.numpy)))
+        self.need(w.let(f"icmp eq i32 {self.field(a, AXES, 'i32')}, {len(labels)}"))
+        flags = w.let(f"and i32 {self.field(a, FLAGS, 'i32')}, {PLAIN}")
+        self.need(w.let(f"icmp eq i32 {flags}, {PLAIN}"))
+        self.data[k] = self.field(a, DATA, "ptr")
+        sides = self.field(a, SIDES, "ptr") if labels else ""
         size = str(dtype.bytes)
         for axis, label in enumerate(labels):
             side = w.let(f"load i64, ptr {w.slot(sides, axis)}")
             if label == ONE:
-                self._need(w.let(f"icmp eq i64 {side}, 1"))
+                self.need(w.let(f"icmp eq i64 {side}, 1"))
             elif label in self.labels:
-                self._need(w.let(f"icmp eq i64 {side}, {self.labels[label]}"))
+                self.need(w.let(f"icmp eq i64 {side}, {self.labels[label]}"))
             else:
                 self.labels[label] = side
-                self._need(w.let(f"icmp ne i64 {side}, 1"))
+                self.need(w.let(f"icmp ne i64 {side}, 1"))
                 if len(labels) > 1:  # without elements
-                    self._need(w.let(f"icmp sle i64 {side}, {LARGEST_SIZE}"))
+                    self.need(w.let(f"icmp sle i64 {side}, {LARGEST_SIZE}"))
             size = w.let(f"mul i64 {size}, {side}")
         self.bytes[k] = size
 
@@ -209,9 +166,9 @@ class _Entry:
         arrays = {k: spec.same_as for k, spec in enumerate(self.caller.specs) if isinstance(spec, ArraySpec)}
         for k, same in arrays.items():
             if same >= 0:
-                self._need(self._same(self.arguments[k], self.arguments[same]))
+                self.need(self.same(self.arguments[k], self.arguments[same]))
         for j, k in combinations([k for k, same in arrays.items() if same < 0], 2):
-            self._need(self.w.let(f"icmp ne ptr {self.arguments[j]}, {self.arguments[k]}"))
+            self.need(self.w.let(f"icmp ne ptr {self.arguments[j]}, {self.arguments[k]}"))
 
     def _apart(self) -> None:
         """Arrays that share memory: another specialisation, or refused."""
@@ -224,7 +181,7 @@ class _Entry:
             ends = [w.let(f"add i64 {start}, {self.bytes[k]}") for start, k in zip(starts, (a, b), strict=True)]
             before = w.let(f"icmp ule i64 {ends[0]}, {starts[1]}")
             behind = w.let(f"icmp ule i64 {ends[1]}, {starts[0]}")
-            self._need(w.let(f"or i1 {before}, {behind}"))
+            self.need(w.let(f"or i1 {before}, {behind}"))
 
     def _value(self, k: int) -> str:
         """A parameter of the native function."""
@@ -239,16 +196,16 @@ class _Entry:
         if isinstance(spec, ArraySpec):
             return f"{kind} {w.let(f'load {kind}, ptr {self.data[position]}')}"
         if spec.weak and dtype is DType.bool:
-            return f"i8 {w.let(f'zext i1 {self._same(a, self._object(True))} to i8')}"
+            return f"i8 {w.let(f'zext i1 {self.same(a, self.object_at(True))} to i8')}"
         if spec.weak and dtype is DType.i64:
             return f"i64 {self._integer(a)}"
-        return f"{kind} {self._field(a, NUMBER, kind)}"
+        return f"{kind} {self.field(a, NUMBER, kind)}"
 
     def _integer(self, a: str) -> str:
         """One of more than 64 bits goes the general way."""
         far = self.w.alloca("i32", "far")
-        value = self._call("i64", "PyLong_AsLongLongAndOverflow", f"ptr {a}", f"ptr {far}")
-        self._need(self.w.let(f"icmp eq i32 {self.w.let(f'load i32, ptr {far}')}, 0"))
+        value = self.call("i64", "PyLong_AsLongLongAndOverflow", f"ptr {a}", f"ptr {far}")
+        self.need(self.w.let(f"icmp eq i32 {self.w.let(f'load i32, ptr {far}')}, 0"))
         return value
 
     def _sizes(self) -> list[str]:
@@ -272,49 +229,54 @@ class _Entry:
             side = str(d) if isinstance(d, int) else sizes[d.k]
             w.do(f"store i64 {side}, ptr {w.slot(sides, axis)}")
             size = w.let(f"fmul double {size}, {w.let(f'sitofp i64 {side} to double')}")
-        self._need(w.let(f"fcmp olt double {size}, {float(LARGE_RESULT)}"), "misfit")
+        self.need(w.let(f"fcmp olt double {size}, {float(LARGE_RESULT)}"), "misfit")
         kind = dtype.numpy
-        array = self._call(
-            "ptr", "PyArray_New", f"ptr {self._object(np.ndarray)}", f"i32 {len(shape)}", f"ptr {sides}",
+        array = self.call(
+            "ptr", "PyArray_New", f"ptr {self.object_at(np.ndarray)}", f"i32 {len(shape)}", f"ptr {sides}",
             f"i32 {kind.num}", "ptr null", "ptr null", "i32 0", "i32 0", "ptr null",
         )  # fmt: skip
-        self._checked(array)
+        self.checked(array)
         w.do(f"store ptr {array}, ptr {self.arrays[number]}")
-        return self._field(array, DATA, "ptr")
+        return self.field(array, DATA, "ptr")
 
     def _native(self, values: list[str]) -> None:
         w, caller = self.w, self.caller
         for k in range(RECORDS):
             w.do(f"store i64 0, ptr {w.slot(self.record, k)}")
         if caller.blas_threads:
-            self._done_with(self._checked(self._call_object(functools.partial(blas.begin, caller.blas_threads))))
-        state = self._call("ptr", "PyEval_SaveThread")
+            blas_began = native_blas.begin(self, caller.blas_threads)
+        state = self.call("ptr", "PyEval_SaveThread")
         passed = ", ".join([*values, f"i64 {caller.threads}", f"ptr {self.results}", f"ptr {self.record}"])
         w.do(f"call void inttoptr (i64 {int(caller.compiled.address)} to ptr)({passed})")
-        self._call("void", "PyEval_RestoreThread", f"ptr {state}")
+        self.call("void", "PyEval_RestoreThread", f"ptr {state}")
         if caller.blas_threads:
-            self._done_with(self._checked(self._call_object(blas.end)))
-        self._report(0, _raise)
+            native_blas.end_after(self, blas_began)
+        self._report(0, _problem, raises=True)
         if any(site.error in WARNINGS for site in self.binary.sites):
-            self._report(CHECK_RECORD, warn)
+            self._report(CHECK_RECORD, warn, raises=False)
 
-    def _report(self, slot: int, report: Callable[[Any, Any], None]) -> None:
-        """Calls `report` with the record of the call, where it holds something there."""
+    def _report(self, slot: int, report: Callable[[Any, Any], Any], raises: bool) -> None:
+        """Calls `report` with the record of the call, where it holds something there. An exception that it gives is
+        raised here: no frame of ours comes into the traceback.
+        """
         w, sites = self.w, self.binary.sites
 
-        def told(place: int) -> None:
-            report((ctypes.c_int64 * RECORDS).from_address(place), sites)
+        def told(place: int) -> Any:
+            return report((ctypes.c_int64 * RECORDS).from_address(place), sites)
 
         tell, go_on = w.label("tell"), w.label("quiet")
         quiet = w.let(f"icmp eq i64 {w.let(f'load i64, ptr {w.slot(self.record, slot)}')}, 0")
         w.branch(quiet, go_on, tell)
         w.open(tell)
-        place = self._call("ptr", "PyLong_FromVoidPtr", f"ptr {self.record}")
-        self._checked(place)
-        said = self._call("ptr", "PyObject_CallOneArg", f"ptr {self._object(told)}", f"ptr {place}")
-        self._done_with(place)
-        self._done_with(self._checked(said))
-        w.jump(go_on)
+        place = self.call("ptr", "PyLong_FromVoidPtr", f"ptr {self.record}")
+        self.checked(place)
+        said = self.call("ptr", "PyObject_CallOneArg", f"ptr {self.object_at(told)}", f"ptr {place}")
+        self.dropped(place)
+        self.checked(said)
+        if raises:
+            self.call("void", "PyErr_SetObject", f"ptr {self.field(said, TYPE, 'ptr')}", f"ptr {said}")
+        self.dropped(said)
+        w.jump("failed" if raises else go_on)
         w.open(go_on)
 
     # -- results
@@ -324,25 +286,25 @@ class _Entry:
         w = self.w
         match output:
             case Leaf(k=k, python=python) if k in self.binary.scalar_slots:
-                return self._checked(self._number(self.binary.scalar_slots[k], python))
+                return self.checked(self._number(self.binary.scalar_slots[k], python))
             case Leaf(k=k) if self.binary.array_results[k][1]:
                 number = [p for p, _ in self.caller.provided].index(k)
-                return self._kept_alive(w.let(f"load ptr, ptr {self.arrays[number]}"))
+                return self.held(w.let(f"load ptr, ptr {self.arrays[number]}"))
             case Argument(position=position):
-                return self._kept_alive(self.arguments[position])
+                return self.held(self.arguments[position])
             case Chosen():
                 return self._chosen(output)
             case Known(value=None):
-                return self._kept_alive(self._object(None))
+                return self.held(self.object_at(None))
             case Tree(kind="tuple", items=items):
                 return self._tuple(items, into)
         raise Unfit
 
     def _tuple(self, items: Sequence[Output], into: Callable[[str], None] | None) -> str:
-        made = self._checked(self._call("ptr", "PyTuple_New", f"i64 {len(items)}"))
+        made = self.checked(self.call("ptr", "PyTuple_New", f"i64 {len(items)}"))
 
         def put(k: int, part: str) -> None:
-            self._call("i32", "PyTuple_SetItem", f"ptr {made}", f"i64 {k}", f"ptr {part}")
+            self.call("i32", "PyTuple_SetItem", f"ptr {made}", f"i64 {k}", f"ptr {part}")
 
         if into is None:
             self.w.do(f"store ptr {made}, ptr {self.out}")
@@ -360,22 +322,22 @@ class _Entry:
         if dtype not in MACHINE:
             raise Unfit
         if not python:
-            return self._call("ptr", "PyArray_Scalar", f"ptr {place}", f"ptr {self._object(dtype.numpy)}", "ptr null")
+            return self.call("ptr", "PyArray_Scalar", f"ptr {place}", f"ptr {self.object_at(dtype.numpy)}", "ptr null")
         value = w.let(f"load {MACHINE[dtype]}, ptr {place}")
         match dtype:
             case DType.f64:
-                return self._call("ptr", "PyFloat_FromDouble", f"double {value}")
+                return self.call("ptr", "PyFloat_FromDouble", f"double {value}")
             case DType.f32:
-                return self._call("ptr", "PyFloat_FromDouble", f"double {w.let(f'fpext float {value} to double')}")
+                return self.call("ptr", "PyFloat_FromDouble", f"double {w.let(f'fpext float {value} to double')}")
             case DType.i64:
-                return self._call("ptr", "PyLong_FromLongLong", f"i64 {value}")
+                return self.call("ptr", "PyLong_FromLongLong", f"i64 {value}")
             case DType.u64:
-                return self._call("ptr", "PyLong_FromUnsignedLongLong", f"i64 {value}")
+                return self.call("ptr", "PyLong_FromUnsignedLongLong", f"i64 {value}")
             case _ if dtype.is_int:
                 wide = w.let(f"{'zext' if dtype.is_unsigned else 'sext'} {MACHINE[dtype]} {value} to i64")
-                return self._call("ptr", "PyLong_FromLongLong", f"i64 {wide}")
+                return self.call("ptr", "PyLong_FromLongLong", f"i64 {wide}")
         bit = w.let(f"and i8 {value}, 1")
-        return self._call("ptr", "PyBool_FromLong", f"i64 {w.let(f'zext i8 {bit} to i64')}")
+        return self.call("ptr", "PyBool_FromLong", f"i64 {w.let(f'zext i8 {bit} to i64')}")
 
     def _chosen(self, output: Chosen) -> str:
         w, done = self.w, self.w.label("chosen")
@@ -386,7 +348,7 @@ class _Entry:
             this, other = w.label("this"), w.label("other")
             w.branch(w.let(f"icmp eq i64 {number}, {n}"), this, other)
             w.open(this)
-            w.do(f"store ptr {self._kept_alive(self.arguments[position])}, ptr {place}")
+            w.do(f"store ptr {self.held(self.arguments[position])}, ptr {place}")
             w.jump(done)
             w.open(other)
         w.do(f"store ptr {self._result(output.otherwise)}, ptr {place}")
@@ -395,5 +357,5 @@ class _Entry:
         return w.let(f"load ptr, ptr {place}")
 
 
-def _raise(record: Any, sites: Any) -> None:
-    raise interrupts.raised(record) or error_of(record, sites)
+def _problem(record: Any, sites: Any) -> BaseException:
+    return interrupts.raised(record) or error_of(record, sites)

@@ -19,8 +19,10 @@ import numpy as np
 
 TYPE, NUMBER = 8, 16  # of an object; the value of numbers of Python and NumPy that are not int
 DATA, AXES, SIDES, DTYPE, FLAGS = 16, 24, 32, 56, 64  # of an array
+LENGTH, ITEMS = 16, 24  # of a list; the length is there in a tuple too
+MEMBER, OFFSET = 40, 16  # what a slot of a class is said to be, and where it says that an object has it
 OF_NUMPY = {"PyArray_Scalar": 60, "PyArray_New": 93}  # places in its table, which never change
-FASTCALL = 0x80  # arguments come as a row of objects
+FASTCALL, KEYWORDS = 0x80, 0x02  # arguments come as a row of objects; and the names of the last of them
 
 
 class _Method(ctypes.Structure):
@@ -39,6 +41,24 @@ def function_at(address: int, name: str, kept: Any) -> Callable[..., Any]:
     method = _Method(name.encode(), address, FASTCALL, None)
     made: Callable[..., Any] = _new_function()(ctypes.addressof(method), (method, kept), None)
     return made
+
+
+def method_at(cls: type, address: int, name: str, kept: Any) -> Any:
+    """A method of a class, for ever. Its code takes the object, the arguments, their number, and the names of more."""
+    method = _Method(name.encode(), address, FASTCALL | KEYWORDS, None)
+    _methods.append((method, kept))
+    new = ctypes.pythonapi["PyDescr_NewMethod"]
+    new.argtypes, new.restype = [ctypes.py_object, ctypes.c_void_p], ctypes.py_object
+    return new(cls, ctypes.addressof(method))
+
+
+_methods: list[Any] = []
+
+
+def member_at(cls: type, slot: str) -> int:
+    """The place of a slot in objects of a class."""
+    place: int = _read("n", _read("P", id(getattr(cls, slot)) + MEMBER) + OFFSET)
+    return place
 
 
 @functools.cache
@@ -66,6 +86,11 @@ def _numpy_table() -> Any:
     return (ctypes.c_void_p * (1 + max(OF_NUMPY.values()))).from_address(table)
 
 
+class _Slotted:
+    __slots__ = ("first", "second")
+    second: Any
+
+
 @functools.cache
 def usable() -> bool:
     if sys.implementation.name != "cpython" or platform.system() != "Linux" or struct.calcsize("P") != 8:
@@ -84,6 +109,12 @@ def _as_expected() -> bool:
     for value, code in numbers:
         if _read("P", id(value) + TYPE) != id(type(value)) or _read(code, id(value) + NUMBER) != value:
             return False
+    row, member = [1.5, 2.5], _Slotted()
+    member.second = row
+    if _read("n", id(row) + LENGTH) != 2 or _read("P", _read("P", id(row) + ITEMS) + 8) != id(row[1]):
+        return False
+    if _read("n", id((1, 2, 3)) + LENGTH) != 3 or _read("P", id(member) + member_at(_Slotted, "second")) != id(row):
+        return False
     array = np.zeros((3, 5), np.float32)
     at = id(array)
     return bool(
