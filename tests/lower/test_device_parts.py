@@ -14,15 +14,32 @@ from hypothesis.strategies import booleans
 import tapeless as tp
 from benchmarks.gradients import GRADIENTS
 from benchmarks.workloads import WORKLOADS
+from tapeless.ir.target import Target
 from tapeless.ir.types import F64, I64, Const, DType, Var, i64
 from tapeless.lower.ir.interp import run_program
-from tapeless.lower.ir.loopir import Atomic, Buffer, For, Launch, Let, Load, Program, Space, Stm, Store, Tag, While
-from tapeless.lower.ir.verify import LoopIRError
+from tapeless.lower.ir.loopir import (
+    Atomic,
+    Buffer,
+    Call,
+    For,
+    Launch,
+    Let,
+    Load,
+    Program,
+    Space,
+    Stm,
+    Store,
+    Tag,
+    While,
+)
+from tapeless.lower.ir.verify import LoopIRError, verify_program
 from tapeless.lower.ir.walk import buffers, walk
+from tapeless.lower.lowering import lower
+from tapeless.passes.pipeline import finished
 from tapeless.testing.compare import Raised, Returned, compare, refused
 from tapeless.testing.programs import Program as GeneratedProgram
 from tapeless.testing.programs import programs
-from tapeless.testing.stages import by_python, on_device
+from tapeless.testing.stages import by_python, on_device, trace
 
 PROGRAMS = {w.name: (w.tapeless(), w.make_inputs(small=True)) for w in WORKLOADS}
 PROGRAMS |= {
@@ -145,3 +162,24 @@ def _has_no_neutral_element(program: GeneratedProgram, want: Any) -> bool:
         return False
     results = want.result if isinstance(want.result, tuple) else (want.result,)
     return not all(np.all(np.isfinite(x)) for x in results if isinstance(x, float | np.ndarray))
+
+
+def stacked(a: np.ndarray) -> np.ndarray:
+    return np.linalg.eigvalsh(np.stack([a, 2.0 * a]))
+
+
+@pytest.mark.parametrize("function", [np.linalg.eigvalsh, stacked], ids=["one", "several"])
+def test_routines_that_only_the_host_has(function) -> None:
+    """They take memory that it sees, and no kernel calls them."""
+    traced = trace(lambda a: function(a) * 2.0, (np.eye(3),))
+    program = lower(finished(traced.core, target=Target.ptx), target=Target.ptx).program
+    verify_program(program)
+    launched = {
+        b for s in walk(program.body) if isinstance(s, Launch) for b in s.kernel.params if isinstance(b, Buffer)
+    }
+    calls = [s for s in of_host(program) if isinstance(s, Call)]
+    assert [c.name for c in calls] == ["dsyevd"]
+    taken = {b for c in calls for b in buffers(c)}
+    assert all(b.space is Space.managed for b in taken)
+    assert taken & launched, "kernels write the matrix, and read the eigenvalues"
+    assert not any(b.space is Space.managed for b in launched - taken)

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.ir.types import i64
+from tapeless.lower.ir.loopir import Launch, While
+from tapeless.lower.ir.walk import walk
 from tapeless.lower.lowering import lower
 from tapeless.passes.pipeline import finished
 from tapeless.prelude import intrinsics
 from tapeless.testing.compare import Returned
-from tapeless.testing.stages import by_loops, trace
+from tapeless.testing.stages import by_loops, on_device, trace
 from tests.prelude.quick import unoptimized  # noqa: F401
 
 SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1e308, -1.5]
@@ -93,3 +96,31 @@ def test_transforms_by_loops(n):
     found = by_loops(traced, lower(finished(traced.core)), lambda: (x.copy(),), 0)
     assert isinstance(found, Returned), found
     np.testing.assert_allclose(found.result, np.fft.fft(x), atol=1e-12)
+
+
+def back(x):
+    return np.fft.ifft(x)
+
+
+def by_rows(x):
+    return np.fft.fft(x.reshape(2, -1))
+
+
+def by_all_axes(x):
+    return np.fft.fftn(x.reshape(2, 1, -1)) + 1.0
+
+
+@pytest.mark.parametrize("function", [transform, back, by_rows, by_all_axes])
+@pytest.mark.parametrize("n", [2, 8, 14, 30, 106])
+def test_transforms_on_a_device(function, n):
+    """Passes as kernels, factors of their own and others, and convolutions; those of all rows at once."""
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=n) + 1j * rng.normal(size=n)
+    found, lowered = on_device(function, lambda: (x.copy(),))
+    assert isinstance(found, Returned), found
+    np.testing.assert_allclose(found.result, function(x), atol=1e-12)
+    kernels = [s.kernel for s in walk(lowered.program.body) if isinstance(s, Launch)]
+    if function is not by_all_axes:  # has an axis that is known to be short
+        assert not any(k.loop.hi == i64(1) for k in kernels), "one thread goes through an array"
+    inside = [s for k in kernels for s in walk(k.loop.body) if isinstance(s, While)]
+    assert not inside, "a thread makes all passes"

@@ -2,7 +2,8 @@
 
 `apart` takes a program of launches whose host still goes through arrays, and gives one in which it does not: what goes
 through arrays in order becomes a kernel of one thread. All arrays that kernels take are in the memory of the device
-(`Space.device`). A load or store of the host there copies one element, and waits for what was launched before.
+(`Space.device`). A load or store of the host there copies one element, and waits for what was launched before. What
+routines take that only the host has is in memory that both see.
 
 Note [Parts of the host]
 A part is a run of statements of one block, the longest that can be in a kernel: nothing that is launched, allocated,
@@ -135,13 +136,21 @@ def _placed(body: Block, program: Program) -> Block:
     taken = {b for s in launches for b in s.kernel.params if isinstance(b, Buffer)}
     taken |= {b for s in walk(body) if isinstance(s, (Give, Call)) for b in buffers(s)}
     swaps = [s for s in walk(body) if isinstance(s, Swap)]
-    while more := {b for s in swaps for b in (s.a, s.b) if b not in taken and {s.a, s.b} & taken}:
-        taken |= more
+    taken = _closed(taken, swaps)
+    managed = _closed({b for s in walk(body) if isinstance(s, Call) and not s.of_device for b in buffers(s)}, swaps)
+    assert not any(b.space is Space.param for b in managed), "routines of the host work in memory of their own"
     small = [b for b in taken if b.space is Space.stack]  # several kernels, or the host too, look into it
     for b in taken:
         if b.space is not Space.param:
-            b.space = Space.device
+            b.space = Space.managed if b in managed else Space.device
     allocations = tuple(Alloc(b, i64(b.size or 0)) for b in small)
     for b in small:
         b.size = None
     return (*allocations, *body, *(Free(b) for b in small)) if small else body
+
+
+def _closed(some: set[Buffer], swaps: list[Swap]) -> set[Buffer]:
+    """With what changes places with them."""
+    while more := {b for s in swaps for b in (s.a, s.b) if b not in some and {s.a, s.b} & some}:
+        some = some | more
+    return some

@@ -12,7 +12,7 @@ from typing import Any
 
 from tapeless.ir.types import Atom, Const, DType, Var, const
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
-from tapeless.lower.ir.loopir import Call, For, Let, Pointer, Program, Stm
+from tapeless.lower.ir.loopir import Call, For, Let, Pointer, Program, Stm, Tag
 from tapeless.lower.ir.walk import Block, walk, with_blocks
 
 
@@ -274,9 +274,15 @@ ROUTINES: dict[str, Callable[..., Atom | None]] = {
 
 
 def inside_kernels(program: Program) -> Program:
-    """The program with loops in the place of the calls that its parallel loops make."""
+    """The program with loops in the place of the calls that its parallel loops make. Loops with calls that have none are left
+    to the host, which runs them in order.
+    """
     functions = tuple(map(inside_kernels, program.functions))
     return replace(program, body=_block(program.body, False), functions=functions)
+
+
+def _is_known(call: Call) -> bool:
+    return call.name[1:] in ROUTINES
 
 
 def _block(block: Block, inside: bool) -> Block:
@@ -289,6 +295,10 @@ def _stm(stm: Stm, inside: bool) -> Sequence[Stm]:
     match stm:
         case Call() if inside:
             return by_loops(stm) or [stm]
+        case For(tag=tag) if (
+            tag.parallel and not inside and any(isinstance(s, Call) and not _is_known(s) for s in walk(stm.body))
+        ):
+            return _stm(replace(stm, tag=Tag.seq), False)
         case _:
             within = inside or (isinstance(stm, For) and stm.tag.parallel)
             return [with_blocks(stm, lambda block: _block(block, within))]

@@ -193,12 +193,12 @@ class _Source:
         return Compiled(traced.signature, self.options, *code, lambda: traced, work.times, from_cache)
 
     def _on_device(self, work: Work, made: _Lowered) -> _Code:
+        from tapeless.backends.cpu.libraries import is_fortran
         from tapeless.backends.cuda.compile import compile_program  # starts faster
-        from tapeless.backends.cuda.libraries import is_known  # the same
 
         program = made.lowered.program
         called = {s.name for s in walk(program.body) if isinstance(s, LibraryCall)}
-        routines = sorted(name for name in called if not is_known(name))
+        routines = sorted(name for name in called if not is_fortran(name))
         if routines:
             raise DeviceError(f"{', '.join(routines)} does not run on a GPU yet: use device='cpu'")
         try:

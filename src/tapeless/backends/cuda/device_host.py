@@ -20,6 +20,7 @@ from tapeless.lower.ir.loopir import CHECK_RECORD
 
 DRIVER_FAILED = -3  # an error code: the driver refused, with its own code
 FIRST_KERNEL = 3  # in the table
+MANAGED = "tapeless.allocate_managed"
 
 
 class DeviceHost(Code):
@@ -28,7 +29,10 @@ class DeviceHost(Code):
     @classmethod
     def prepare(cls, module: Module) -> None:
         """Memory of arrays comes from the device."""
-        module.helper("tapeless.allocate", lambda: _allocate_helper(module))
+        module.helper(
+            "tapeless.allocate", lambda: _allocate_helper(module, "tapeless.allocate", "cuMemAllocAsync", "ptr")
+        )
+        module.helper(MANAGED, lambda: _allocate_helper(module, MANAGED, "cuMemAllocManaged", "i32"))
         module.helper("tapeless.free", lambda: _free_helper(module))
         module.helper("tapeless.release", _release_helper)
 
@@ -72,18 +76,19 @@ class DeviceHost(Code):
         errors.leave_unless(self, self.w.let(f"icmp ne ptr {pointer}, null"))
 
 
-def _allocate_helper(module: Module) -> str:
+def _allocate_helper(module: Module, name: str, driver: str, last: str) -> str:
+    """`last` is the type of what comes behind the size: the stream, or who may look at the memory (all)."""
     fail = errors.failing(module)
-    allocate = module.declare("cuMemAllocAsync", "i32 @(ptr, i64, ptr) nounwind")
+    allocate = module.declare(driver, f"i32 @(ptr, i64, {last}) nounwind")
     return f"""
-define internal noalias ptr @tapeless.allocate(i64 %count, i64 %each, ptr %err) noinline {ROUTINE} {{
+define internal noalias ptr @{name}(i64 %count, i64 %each, ptr %err) noinline {ROUTINE} {{
   %found = alloca ptr, align 8
   store ptr null, ptr %found, align 8
   %none = icmp slt i64 %count, 0
   %n = select i1 %none, i64 0, i64 %count
   %bytes = mul i64 %n, %each
   %size = add i64 %bytes, 8
-  %code = call i32 {allocate}(ptr %found, i64 %size, ptr null)
+  %code = call i32 {allocate}(ptr %found, i64 %size, {"ptr null" if last == "ptr" else "i32 1"})
   %bad = icmp ne i32 %code, 0
   br i1 %bad, label %failed, label %done
 failed:
@@ -98,12 +103,17 @@ done:
 
 def _free_helper(module: Module) -> str:
     free = module.declare("cuMemFreeAsync", "i32 @(ptr, ptr) nounwind")
+    other = module.declare("cuMemFree", "i32 @(ptr) nounwind")  # of memory that is not of the pool
     return f"""
 define internal void @tapeless.free(ptr captures(none) %p) noinline {ROUTINE} {{
   %nothing = icmp eq ptr %p, null
   br i1 %nothing, label %done, label %release
 release:
   %code = call i32 {free}(ptr %p, ptr null)
+  %managed = icmp ne i32 %code, 0
+  br i1 %managed, label %other, label %done
+other:
+  %again = call i32 {other}(ptr %p)
   br label %done
 done:
   ret void

@@ -21,7 +21,10 @@ MAJOR, MINOR = 75, 76  # attributes of a device: its compute capability
 CALLED = {
     "cuLaunchKernel": "cuLaunchKernel",
     "cuMemAllocAsync": "cuMemAllocAsync",
+    "cuMemAllocManaged": "cuMemAllocManaged",
     "cuMemFreeAsync": "cuMemFreeAsync",
+    "cuMemFree": "cuMemFree_v2",
+    "cuCtxSynchronize": "cuCtxSynchronize",
     "cuMemcpyDtoH": "cuMemcpyDtoH_v2",
     "cuMemcpyHtoD": "cuMemcpyHtoD_v2",
 }
@@ -125,7 +128,8 @@ class Driver:
         return found.value
 
     def free(self, pointer: int) -> None:
-        self.library.cuMemFreeAsync(ctypes.c_uint64(pointer), None)
+        if self.library.cuMemFreeAsync(ctypes.c_uint64(pointer), None):  # not of the pool
+            self.library.cuMemFree_v2(ctypes.c_uint64(pointer))
 
     def synchronize(self) -> None:
         self.call("cuCtxSynchronize")

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections import ChainMap
 
-from tapeless.backends.cuda.device_host import FIRST_KERNEL, DeviceHost
+from tapeless.backends.cuda.device_host import FIRST_KERNEL, MANAGED, DeviceHost
 from tapeless.backends.cuda.library_calls import write_call
+from tapeless.backends.llvm.heap import allocate_by
 from tapeless.backends.llvm.ptx import EACH_THREAD, is_short
 from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY
 from tapeless.lower.ir.loopir import (
     BLOCK_THREADS,
+    Alloc,
     Atomic,
     Buffer,
     Call,
@@ -91,6 +93,11 @@ def _argument(code: DeviceHost, param: object) -> list[str]:
     return [_slot(code, MEMORY[dtype], part) for part in parts]
 
 
+def _allocate(code: DeviceHost, stm: Alloc) -> None:
+    helper = MANAGED if stm.buffer.space is Space.managed else "tapeless.allocate"
+    allocate_by(code, stm, f"@{helper}")
+
+
 def _load(code: DeviceHost, stm: Load) -> None:
     """One element: a copy that waits."""
     if stm.buffer.space is Space.stack:
@@ -123,7 +130,9 @@ def _combine(code: DeviceHost, stm: Atomic) -> None:
     raise AssertionError(f"the host combines in {stm.buffer.name} of the device")
 
 
-DeviceHost.rules = ChainMap({Launch: _launch, Load: _load, Store: _store, Atomic: _combine, Call: write_call}, RULES)
+DeviceHost.rules = ChainMap(
+    {Launch: _launch, Alloc: _allocate, Load: _load, Store: _store, Atomic: _combine, Call: write_call}, RULES
+)
 
 
 __all__ = ["DeviceHost", "kernels_of"]

@@ -13,6 +13,7 @@ import site
 from typing import Any
 
 from tapeless.errors import DeviceError
+from tapeless.lower.ir.loopir import DEVICE_ROUTINES
 
 # What each operand is: a number for a letter, an i32, a scalar by its address, or memory of the device.
 OPERANDS = {
@@ -23,12 +24,9 @@ OPERANDS = {
     "getrs": "liiaiaai",
     "potrf": "liai",
 }
+assert OPERANDS.keys() == DEVICE_ROUTINES
 PRODUCTS = frozenset({"gemm", "syrk", "trsm"})
 LIBRARIES = {"cublas": "libcublas.so.*", "cusolver": "libcusolver.so.*"}
-
-
-def is_known(name: str) -> bool:
-    return name[1:] in OPERANDS and name[0] in "sdcz"
 
 
 # -- where they are

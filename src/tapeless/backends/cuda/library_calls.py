@@ -1,9 +1,12 @@
-"""Calls of BLAS and LAPACK as calls of cuBLAS and cuSOLVER: the same operands in the same order, with numbers for letters."""
+"""Calls of BLAS and LAPACK as calls of cuBLAS and cuSOLVER: the same operands in the same order, with numbers for letters.
+What these do not have is called as it is, by the host.
+"""
 
 from __future__ import annotations
 
 from tapeless.backends.cuda.device_host import DeviceHost
 from tapeless.backends.cuda.libraries import OPERANDS, PRODUCTS
+from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY
 from tapeless.ir.types import Atom, Const, DType
 from tapeless.lower.ir.loopir import Call, Pointer
@@ -12,12 +15,23 @@ NUMBERS = {"N": 0, "T": 1, "U": 1, "L": 0, "R": 1}
 
 
 def write_call(code: DeviceHost, stm: Call) -> None:
+    if not stm.of_device:
+        _by_host(code, stm)
+        return
     kind, routine = stm.name[0].upper(), stm.name[1:]
     operands = [_operand(code, what, arg) for what, arg in zip(OPERANDS[routine], stm.args, strict=True)]
     if routine in PRODUCTS:
         _called(code, f"cublas{kind}{routine}_v2", [f"ptr {code.handle(1)}", *operands])
     else:
         _solve(code, f"cusolverDn{kind}{routine}", operands, stm)
+
+
+def _by_host(code: DeviceHost, stm: Call) -> None:
+    """Its operands are in memory that the host sees, once the device is done with it."""
+    code.kernels_passed()
+    wait = code.module.declare("cuCtxSynchronize", "i32 @() nounwind")
+    code.tested(code.w.let(f"call i32 {wait}()"))
+    RULES[Call](code, stm)
 
 
 def _called(code: DeviceHost, symbol: str, operands: list[str]) -> None:

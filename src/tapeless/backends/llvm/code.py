@@ -26,6 +26,7 @@ from tapeless.ir.target import Target
 from tapeless.ir.types import Atom, Const, DType, Var
 from tapeless.lower.ir.counts import Counts
 from tapeless.lower.ir.loopir import (
+    ALLOCATED,
     Buffer,
     For,
     Let,
@@ -176,7 +177,7 @@ class Code:
         pointer = self.pointers.get(buffer)
         if pointer is not None:
             return pointer
-        if buffer.space in (Space.heap, Space.device):
+        if buffer.space in ALLOCATED:
             return self.w.let(f"load ptr, ptr {self.heap_slot(buffer)}, align 8", buffer.name)
         if buffer.space is Space.stack:
             components = (buffer.size or 0) * (2 if buffer.dtype.is_complex else 1)
@@ -189,7 +190,7 @@ class Code:
     def heap_slot(self, buffer: Buffer) -> str:
         slot = self.heap.get(buffer) or self.borrowed.get(buffer)
         if slot is None:
-            if buffer in self.pointers or buffer.space not in (Space.heap, Space.device):
+            if buffer in self.pointers or buffer.space not in ALLOCATED:
                 raise ValueError(f"buffer {buffer.name} belongs to the code around this region, or is not on the heap")
             slot = self.heap[buffer] = self.w.alloca("ptr", buffer.name + ".slot")
             self.w.allocas.append(f"  store ptr null, ptr {slot}, align 8")

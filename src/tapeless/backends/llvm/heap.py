@@ -15,10 +15,13 @@ ROUTINE = "nounwind willreturn memory(argmem: readwrite, inaccessiblemem: readwr
 
 @emits(Alloc)
 def allocate(code: Code, stm: Alloc) -> None:
+    helper = code.module.routine("tapeless.allocate", "rt_new", f"noalias ptr @(i64, i64, ptr) {ROUTINE}")
+    allocate_by(code, stm, helper)
+
+
+def allocate_by(code: Code, stm: Alloc, helper: str) -> None:
     """The slot is empty: Note [Heap] in lower/ir/verify.py."""
-    w, module = code.w, code.module
-    slot = code.heap_slot(stm.buffer)
-    helper = module.routine("tapeless.allocate", "rt_new", f"noalias ptr @(i64, i64, ptr) {ROUTINE}")
+    w, slot = code.w, code.heap_slot(stm.buffer)
     arguments = f"i64 {code.index(stm.size)}, i64 {stm.buffer.dtype.bytes}, ptr {code.err}"
     pointer = w.let(f"call noalias align 64 ptr {helper}({arguments})", stm.buffer.name)
     w.do(f"store ptr {pointer}, ptr {slot}, align 8")

@@ -36,6 +36,7 @@ from tapeless.backends.llvm.writer import MEMORY, Bounds, Machine, Module, Write
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
 from tapeless.lower.ir.loopir import (
+    ALLOCATED,
     Alloc,
     Barrier,
     Buffer,
@@ -105,7 +106,7 @@ def _write(shared: Shared, kernel: Kernel) -> None:
     params = []
     for k, param in enumerate(kernel.params):
         if isinstance(param, Buffer):
-            if param.space not in (Space.param, Space.heap, Space.device):
+            if param.space not in (*ALLOCATED, Space.param):
                 raise NotImplementedError(
                     f"the {param.space.value} buffer {param.name} is used in and outside a grid loop"
                 )

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
-from tapeless.errors import DeviceError
 from tapeless.ir.core import Library, Var
 from tapeless.ir.types import I64, SCALAR, Atom, DType, const, i64
 from tapeless.lower.core.blas import pointer, temporary
-from tapeless.lower.core.butterflies import passes
+from tapeless.lower.core.butterflies import Passes, inline, invoked
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc, parameter, routine
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import Invoke, Program, While
@@ -28,40 +28,45 @@ F64, C128 = DType.f64, DType.c128
 
 
 def fourier(lo: Lowerer, var: Var, exp: Library) -> None:
-    _not_on_a_gpu(lo)
-    code = lo.code
-    x, table = lo.loc(exp.args[0]), lo.loc(exp.args[1])
-    dtype, n, length = x.dtype, x.shape[0], table.shape[0]
-    given, out = _in_order(lo, x), lo.place(var)
+    out = lo.place(var)
     lo.arrays[var] = out
-    made = out if out.ordered else temporary(lo, dtype, (n,), "transformed")
-    work = temporary(lo, dtype, (code.mul(_size(code, n, length), i64(2)),), "work")
-    name, routines = f"tp_fourier_{dtype.value}", lo.routines
-    if name not in routines:
-        routines[name] = _Transform(routines, dtype).program(name)
+    transform(lo, exp, lo.loc(exp.args[0]), out)
+
+
+def transform(lo: Lowerer, exp: Library, x: Loc, out: Loc) -> None:
+    """Of a vector; on a GPU also of each row of a matrix."""
+    code, table = lo.code, lo.loc(exp.args[1])
+    dtype, (*rows, n), length = x.dtype, x.shape, table.shape[0]
+    given = _in_order(lo, x)
+    made = out if out.ordered else temporary(lo, dtype, x.shape, "transformed")
+    work = temporary(lo, dtype, (*rows, code.mul(_size(code, n, length), i64(2))), "work")
     side = const(1 if exp.name == "fft" else -1, dtype.real)
-    code.emit(Invoke(name, (n, length, side, *map(pointer, (given, _in_order(lo, table), work, made))), ()))
+    arrays = given, _in_order(lo, table), work, made
+    if lo.schedule.apart:
+        _Transform(code, inline(code), (n, length, side), arrays).write()
+    else:
+        name, routines = f"tp_fourier_{dtype.value}", lo.routines
+        if name not in routines:
+            routines[name] = _transform(routines, dtype, name)
+        code.emit(Invoke(name, (n, length, side, *map(pointer, arrays)), ()))
     code.copy(made, out)
 
 
 def fourier_table(lo: Lowerer, var: Var, exp: Library) -> None:
-    _not_on_a_gpu(lo)
     code = lo.code
     length, n = lo.loc(exp.args[0]).shape[0], lo.loc(exp.args[1]).shape[0]
     out = lo.place(var)
     lo.arrays[var] = out
     table = out if out.ordered else temporary(lo, C128, (length,), "table")
     work = temporary(lo, C128, (code.mul(_size(code, n, length), i64(2)),), "work")
-    name, routines = "tp_fourier_table", lo.routines
-    if name not in routines:
-        routines[name] = _table(routines, name)
-    code.emit(Invoke(name, (n, length, pointer(table), pointer(work)), ()))
-    code.copy(table, out)
-
-
-def _not_on_a_gpu(lo: Lowerer) -> None:
     if lo.schedule.apart:
-        raise DeviceError("Fourier transforms do not run on a GPU yet: use device='cpu'")
+        _write_table(code, inline(code), n, length, table, work)
+    else:
+        name, routines = "tp_fourier_table", lo.routines
+        if name not in routines:
+            routines[name] = _table(routines, name)
+        code.emit(Invoke(name, (n, length, pointer(table), pointer(work)), ()))
+    code.copy(table, out)
 
 
 def _in_order(lo: Lowerer, loc: Loc) -> Loc:
@@ -78,29 +83,54 @@ def _size(code: Code, n: Atom, length: Atom) -> Atom:
     return code.let("select", DType.i64, code.compare("le", length, n), n, half, label="size")
 
 
-def _part(loc: Loc, start: Atom) -> Loc:
-    return Loc(loc.buffer, loc.dtype, loc.shape, loc.strides, start)
+def _part(code: Code, loc: Loc, start: Atom) -> Loc:
+    return replace(loc, offset=code.add(loc.offset, start))
+
+
+def _each(code: Code, hi: Atom, value: Callable[[list[Atom]], Atom], target: Loc, lo: Atom = ZERO) -> None:
+    """Elements lo to hi by themselves, of each row: in a kernel, where there are kernels."""
+    if code.launched is None:
+        with code.loop(hi, lo, label="k", vectorize=False) as k:
+            code.store(target, [k], value([k]))
+        return
+
+    def put(at: list[Atom]) -> None:
+        place = [*at[:-1], code.add(at[-1], lo)]
+        code.store(target, place, value(place))
+
+    code.spread([*target.shape[:-1], code.sub(hi, lo)], put)
 
 
 class _Transform:
-    """The function that transforms a vector."""
+    """The statements that transform a vector, given how many numbers it has, the length of its table, and -1 for the inverse."""
 
-    def __init__(self, routines: dict[str, Program], dtype: DType) -> None:
-        self.code, self.dtype = Code(), dtype
-        self.passes = passes(routines, dtype)
-        self.n, self.length = Var("n", I64), Var("length", I64)
-        self.side = Var("side", SCALAR[dtype.real])  # -1 for the inverse
-        self.x, self.table = (parameter(label, dtype, self.n) for label in ("x", "table"))
-        self.work, self.out = (parameter(label, dtype, self.n, written=True) for label in ("work", "out"))
-        self.size = _size(self.code, self.n, self.length)
+    def __init__(
+        self, code: Code, passes: Passes, numbers: tuple[Atom, Atom, Atom], arrays: tuple[Loc, Loc, Loc, Loc]
+    ) -> None:
+        self.code, self.passes = code, passes
+        self.n, self.length, self.side = numbers
+        self.x, self.table, self.work, self.out = arrays
+        self.dtype = self.x.dtype
+        self.size = _size(code, self.n, self.length)
 
-    def program(self, name: str) -> Program:
-        self.code.branch(self.code.compare("eq", self.size, self.n), self.directly, self.by_convolution)
-        return routine(name, (self.n, self.length, self.side, self.x, self.table, self.work, self.out), self.code)
-
-    def each(self, hi: Atom, value: Callable[[Var], Atom], target: Loc, lo: Atom = ZERO) -> None:
-        with self.code.loop(hi, lo, label="k", vectorize=False) as k:
-            self.code.store(target, [k], value(k))
+    def write(self) -> None:
+        """By one run of passes, or by two of them where it is a convolution."""
+        code = self.code
+        directly = code.compare("eq", self.size, self.n)
+        code.branch(directly, self.begin, self.begin_convolution)
+        again = code.declare(code.let("not", DType.bool, directly), "again")
+        go_on = code.declare(const(True, DType.bool), "go_on")
+        with code.nested() as body:
+            half = self.passes(self.size, self.work, self.table)
+            made = _part(self.code, self.work, code.mul(half, self.size))
+            code.branch(
+                again,
+                lambda: self.convolve(made),
+                lambda: code.branch(directly, lambda: self.end(made), lambda: self.end_convolution(made)),
+            )
+            code.assign(go_on, again)
+            code.assign(again, const(False, DType.bool))
+        code.emit(While((), go_on, tuple(body)))
 
     def turned(self, x: Atom) -> Atom:
         """The conjugate, for the inverse."""
@@ -111,49 +141,59 @@ class _Transform:
     def product(self, x: Atom, y: Atom) -> Atom:
         return self.code.let("mul", self.dtype, x, y)
 
-    def transformed(self) -> Loc:
-        """Where it is."""
-        half = Var("half", I64)
-        self.code.emit(Invoke(self.passes, (self.size, pointer(self.work), pointer(self.table)), (half,)))
-        return _part(self.work, self.code.mul(half, self.size))
+    def conj(self, x: Atom) -> Atom:
+        return self.code.let("conj", self.dtype, x)
 
-    def directly(self) -> None:
-        load = self.code.load
-        self.each(self.n, lambda k: self.turned(load(self.x, [k])), self.work)
-        made = self.transformed()
-        self.each(self.n, lambda k: self.turned(load(made, [k])), self.out)
+    def begin(self) -> None:
+        _each(self.code, self.n, lambda at: self.turned(self.code.load(self.x, at)), self.work)
 
-    def by_convolution(self) -> None:
-        code, load, real = self.code, self.code.load, self.dtype.real
-        chirp = _part(self.table, self.size)
-        spectrum = _part(self.table, code.add(self.size, self.n))
-        self.each(self.n, lambda k: self.product(self.turned(load(self.x, [k])), load(chirp, [k])), self.work)
-        self.each(self.size, lambda k: const(0, self.dtype), self.work, self.n)
-        made = self.transformed()
-        conj = "conj"
-        self.each(
-            self.size,
-            lambda k: code.let(conj, self.dtype, self.product(load(made, [k]), load(spectrum, [k]))),
-            self.work,
-        )
-        back = self.transformed()
+    def end(self, made: Loc) -> None:
+        _each(self.code, self.n, lambda at: self.turned(self.code.load(made, at)), self.out)
+
+    @property
+    def chirp(self) -> Loc:
+        return _part(self.code, self.table, self.size)
+
+    def begin_convolution(self) -> None:
+        code, load, chirp = self.code, self.code.load, self.chirp
+        _each(code, self.n, lambda at: self.product(self.turned(load(self.x, at)), load(chirp, at[-1:])), self.work)
+        _each(code, self.size, lambda at: const(0, self.dtype), self.work, self.n)
+
+    def convolve(self, made: Loc) -> None:
+        code, load = self.code, self.code.load
+        spectrum = _part(self.code, self.table, code.add(self.size, self.n))
+        _each(code, self.size, lambda at: self.conj(self.product(load(made, at), load(spectrum, at[-1:]))), self.work)
+
+    def end_convolution(self, made: Loc) -> None:
+        code, load, real, chirp = self.code, self.code.load, self.dtype.real, self.chirp
         part = code.let("div", real, const(1, real), code.let("convert", real, self.size))
         scale = code.let("complex", self.dtype, part, const(0, real))
 
-        def value(k: Var) -> Atom:
-            found = code.let(conj, self.dtype, load(back, [k]))
-            return self.turned(self.product(self.product(found, load(chirp, [k])), scale))
+        def value(at: list[Atom]) -> Atom:
+            return self.turned(self.product(self.product(self.conj(load(made, at)), load(chirp, at[-1:])), scale))
 
-        self.each(self.n, value, self.out)
+        _each(code, self.n, value, self.out)
+
+
+def _transform(routines: dict[str, Program], dtype: DType, name: str) -> Program:
+    code, n, length, side = Code(), Var("n", I64), Var("length", I64), Var("side", SCALAR[dtype.real])
+    x, table = (parameter(label, dtype, n) for label in ("x", "table"))
+    work, out = (parameter(label, dtype, n, written=True) for label in ("work", "out"))
+    _Transform(code, invoked(code, routines, dtype), (n, length, side), (x, table, work, out)).write()
+    return routine(name, (n, length, side, x, table, work, out), code)
 
 
 def _table(routines: dict[str, Program], name: str) -> Program:
     code, n, length = Code(), Var("n", I64), Var("length", I64)
     table, work = parameter("table", C128, length, written=True), parameter("work", C128, length, written=True)
+    _write_table(code, invoked(code, routines, C128), n, length, table, work)
+    return routine(name, (n, length, table, work), code)
+
+
+def _write_table(code: Code, passes: Passes, n: Atom, length: Atom, table: Loc, work: Loc) -> None:
     size = _size(code, n, length)
     _roots(code, table, size)
-    code.branch(code.compare("eq", size, n), lambda: None, lambda: _chirp(code, routines, n, size, table, work))
-    return routine(name, (n, length, table, work), code)
+    code.branch(code.compare("eq", size, n), lambda: None, lambda: _chirp(code, passes, n, size, table, work))
 
 
 def _turn(code: Code, angle: Atom) -> Atom:
@@ -171,8 +211,9 @@ def _roots(code: Code, table: Loc, size: Atom) -> None:
     def turn(k: Atom) -> Atom:
         return _turn(code, code.let("mul", F64, angle, code.let("convert", F64, k)))
 
-    with code.loop(width, label="k", vectorize=False) as k:
-        code.store(table, [k], turn(k))
+    _each(code, width if code.launched is None else size, lambda at: turn(at[0]), table)
+    if code.launched is not None:  # each by itself
+        return
     start = code.declare(width, "start")
     with code.nested() as test:
         more = code.compare("lt", start, size)
@@ -184,21 +225,26 @@ def _roots(code: Code, table: Loc, size: Atom) -> None:
     code.emit(While(tuple(test), more, tuple(body)))
 
 
-def _chirp(code: Code, routines: dict[str, Program], n: Atom, size: Atom, table: Loc, work: Loc) -> None:
-    chirp, spectrum = _part(table, size), _part(table, code.add(size, n))
+def _chirp(code: Code, passes: Passes, n: Atom, size: Atom, table: Loc, work: Loc) -> None:
+    chirp, spectrum = _part(code, table, size), _part(code, table, code.add(size, n))
     angle = code.let("div", F64, const(-math.pi, F64), code.let("convert", F64, n))
-    with code.loop(size, label="k", vectorize=False) as k:
-        code.store(work, [k], const(0, C128))
-    with code.loop(n, label="k", vectorize=False) as k:
+
+    def made(at: list[Atom]) -> Atom:
+        (k,) = at
         around = code.let("mod", DType.i64, code.mul(k, k), code.mul(n, i64(2)), label="around")
-        made = _turn(code, code.let("mul", F64, angle, code.let("convert", F64, around)))
-        code.store(chirp, [k], made)
-        back = code.let("conj", C128, made)
-        code.store(work, [k], back)
-        opposite = code.let("select", DType.i64, code.compare("eq", k, ZERO), ZERO, code.sub(size, k))
-        code.store(work, [opposite], back)
-    half = Var("half", I64)
-    code.emit(Invoke(passes(routines, C128), (size, pointer(work), pointer(table)), (half,)))
-    found = _part(work, code.mul(half, size))
-    with code.loop(size, label="k", vectorize=False) as k:
-        code.store(spectrum, [k], code.load(found, [k]))
+        return _turn(code, code.let("mul", F64, angle, code.let("convert", F64, around)))
+
+    def back(at: list[Atom]) -> Atom:
+        """A number of what the chirp is convolved with: from both ends inwards."""
+        (k,) = at
+        opposite = code.sub(size, k)
+        near = code.let("min", DType.i64, k, opposite)
+        inside = code.compare("lt", near, n)
+        place = code.let("select", DType.i64, inside, near, ZERO)
+        found = code.let("conj", C128, code.load(chirp, [place]))
+        return code.let("select", C128, inside, found, const(0, C128))
+
+    _each(code, n, made, chirp)
+    _each(code, size, back, work)
+    found = _part(code, work, code.mul(passes(size, work, table), size))
+    _each(code, size, lambda at: code.load(found, at), spectrum)

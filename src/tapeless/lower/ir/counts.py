@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tapeless.ir.types import Var
-from tapeless.lower.ir.loopir import Alloc, Assign, Buffer, Declare, Free, Give, Let, Return, Space, Swap
+from tapeless.lower.ir.loopir import ALLOCATED, Alloc, Assign, Buffer, Declare, Free, Give, Let, Return, Space, Swap
 from tapeless.lower.ir.walk import Block, binds, buffers, reads, walk
 
 
@@ -73,5 +73,5 @@ class Counts:
 
     def private(self, whole: Mapping[Buffer, int]) -> frozenset[Buffer]:
         """The buffers that nothing outside the block mentions."""
-        own = (Space.stack, Space.heap, Space.device, Space.shared)
+        own = (*ALLOCATED, Space.stack, Space.shared)
         return frozenset(b for b, n in self.buffers.items() if b.space in own and whole[b] == n)

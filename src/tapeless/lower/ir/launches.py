@@ -36,7 +36,7 @@ class _Shown:
             case Launch(kernel):
                 yield f"{pad}{self.kernel(kernel.loop)}{_line(kernel.loop)}"
             case Call(name=name):
-                yield f"{pad}call {name}"
+                yield f"{pad}call {name}{'' if stm.of_device else ', by the host'}"
             case Load(buffer=buffer) if buffer.space is Space.device:
                 yield f"{pad}the host waits for a number"
             case For(lo=lo, hi=hi):

@@ -61,8 +61,12 @@ class Space(enum.Enum):
     param = "param"  # the caller's memory, contiguous; read-only unless the parameter is written
     heap = "heap"  # allocated and freed by the program
     device = "device"  # allocated and freed by the program, in the memory of a GPU: the host copies single elements
+    managed = "managed"  # the same, in memory that moves to whoever looks at it: routines of the host take it
     stack = "stack"  # constant size, becomes registers where LLVM can
     shared = "shared"  # of a GPU block
+
+
+ALLOCATED = (Space.heap, Space.device, Space.managed)
 
 
 @dataclass(eq=False)
@@ -219,6 +223,14 @@ class Call:
     args: tuple[Atom | Pointer, ...]
     result: Var | None = None
 
+    @property
+    def of_device(self) -> bool:
+        """Whether libraries of a GPU have the routine; else it is the host's there, too."""
+        return self.name[1:] in DEVICE_ROUTINES and self.name[0] in "sdcz"
+
+
+DEVICE_ROUTINES = frozenset({"gemm", "syrk", "trsm", "getrf", "getrs", "potrf"})
+
 
 @node(frozen=True)
 class Invoke:
@@ -347,7 +359,7 @@ class Program:
 
 
 __all__ = [
-    "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
+    "ALLOCATED", "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
     "If", "Invoke", "Kernel", "Launch", "Let", "Load", "Pointer", "Print", "Program", "Progress", "Return", "Site", "Space", "Stm", "Store", "Swap",
     "Tag", "Type", "Var", "While",
 ]  # fmt: skip

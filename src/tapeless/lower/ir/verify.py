@@ -19,6 +19,7 @@ from typing import assert_never
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Const, Var
 from tapeless.lower.ir.loopir import (
+    ALLOCATED,
     Alloc,
     Assign,
     Atom,
@@ -341,7 +342,7 @@ class _Verifier:
     def _heap(self, stm: Alloc | Free | Swap | Give) -> None:
         live = self._path.live
         for buffer in buffers(stm):
-            self._require(buffer.space in (Space.heap, Space.device), "{} is no heap buffer", buffer)
+            self._require(buffer.space in ALLOCATED, "{} is no heap buffer", buffer)
             if isinstance(stm, Alloc):
                 self._require(buffer not in live, "{} is allocated already", buffer)
             else:
@@ -417,7 +418,7 @@ class _Verifier:
         match buffer.space:
             case Space.param:
                 self._require(buffer in self._program.params, "{} is not among the parameters", buffer)
-            case Space.heap | Space.device:
+            case Space.heap | Space.device | Space.managed:
                 self._require(buffer in self._path.live, "{} is not allocated, or is gone already", buffer)
             case Space.stack:
                 self._require(buffer.size is not None, "{} has no size", buffer)

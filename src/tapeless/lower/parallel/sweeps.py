@@ -20,6 +20,7 @@ from tapeless.lower.core.schedule import MOST_THREADS
 from tapeless.lower.ir import loopir
 from tapeless.lower.ir.loopir import Buffer, Space
 from tapeless.lower.parallel.accumulators import copies_of_cells, with_copies, with_private, worth_private
+from tapeless.lower.parallel.batched import as_one
 from tapeless.lower.parallel.columns import reduces_columns, run_by_columns
 from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
@@ -35,6 +36,8 @@ LARGE = 100  # statements of an element for which there is one way only, since e
 def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     if lo.lanes is not None:
         share_reduction(lo, vars, exp, lo.lanes)
+        return
+    if lo.launches and as_one(lo, vars, exp):
         return
     n = lo.dim(exp.width)
     reduced = sum(len(r.neutral) for r in exp.reduces)
