@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tapeless.backends.cpu.compile import compile_program, load
+from tapeless.backends.cpu.libraries import is_fortran
 from tapeless.backends.cuda.driver import driver
 from tapeless.errors import DeviceError, RecoveryError
 from tapeless.frontend.entry import Signature, Spec, Traced, trace_specs
@@ -193,7 +194,6 @@ class _Source:
         return Compiled(traced.signature, self.options, *code, lambda: traced, work.times, from_cache)
 
     def _on_device(self, work: Work, made: _Lowered) -> _Code:
-        from tapeless.backends.cpu.libraries import is_fortran
         from tapeless.backends.cuda.compile import compile_program  # starts faster
 
         program = made.lowered.program
