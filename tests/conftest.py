@@ -6,6 +6,7 @@ Relies on being loaded before any test imports tapeless, so that the cache direc
 """
 
 import difflib
+import gc
 import os
 import shutil
 import tempfile
@@ -37,6 +38,23 @@ if DEVICE := os.environ.get("TAPELESS_TEST_DEVICE"):
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_unsampled(items)
+
+
+def pytest_collection_finish() -> None:
+    _settle()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is None or nextitem.path != item.path:
+        _settle()
+
+
+def _settle() -> None:
+    """Tests and what their modules hold live to the end: without looking at them, a collection of garbage takes a tenth of
+    the time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:

@@ -7,21 +7,19 @@ import numpy as np
 import pytest
 
 from tapeless.backends.llvm import complexmath
-from tapeless.backends.llvm.c_functions import LIBDEVICE
 from tapeless.backends.llvm.ptx import libdevice, ptx
 from tapeless.ir.types import SCALAR, Const, DType, Var, i64
 from tapeless.lower.ir.loopir import Atomic, Barrier, Buffer, Check, For, If, Let, Load, Space, Store, Tag
 from tapeless.lower.ir.walk import is_blocked
-from tapeless.ops.op import Foreign
 from tapeless.ops.table import TABLE
 from tests.backends import cuda
 from tests.backends.native import let, param, program, var
 from tests.backends.test_ops import compare_complex, evaluate, inputs, is_exact
 
 f64 = DType.f64
-ON_CPU_ONLY = {
-    name for name, row in TABLE.items() if isinstance(row.llvm, Foreign) and row.llvm.name not in LIBDEVICE
-} | {f"{name}-complex" for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")}
+ON_CPU_ONLY = {name for name, row in TABLE.items() if row.only_host} | {
+    f"{name}-complex" for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")
+}
 needs_libdevice = pytest.mark.skipif(libdevice() is None, reason="no libdevice")
 
 

@@ -74,9 +74,10 @@ class Special:
 
 @dataclass(frozen=True)
 class Foreign:
-    """A C function pointer of `scipy.special.cython_special`, f64 in and out."""
+    """A C function pointer of `scipy.special.cython_special`, f64 in and out; on a GPU the function of libdevice, if it has one."""
 
     name: str
+    libdevice: str = ""
 
 
 Spelling = Instruction | Intrinsic | Libm | Special | Foreign
@@ -184,6 +185,11 @@ class Op:
         """Its value, without NumPy's warnings."""
         with np.errstate(all="ignore"):
             return self.evaluate(*args)
+
+    @property
+    def only_host(self) -> bool:
+        """No GPU has it: the host computes it."""
+        return isinstance(self.llvm, Foreign) and not self.llvm.libdevice
 
     @property
     def bounded_slope(self) -> bool:

@@ -61,6 +61,7 @@ import numpy as np
 from tapeless.ir.types import Atom, Const, DType
 from tapeless.ops import exact
 from tapeless.ops.borrowed import BORROWED as SCIPY
+from tapeless.ops.borrowed import Borrowed
 from tapeless.ops.evaluations import (
     convert,
     direction,
@@ -303,9 +304,9 @@ TRANSCENDENTAL = (
 SPECIAL_FUNCTIONS = (
     libm("erf", special("erf"), monotone=True),
     libm("erfc", special("erfc"), monotone=True),
-    unary("gamma", FLOATS, special("gamma"), Foreign("gamma"), HEAVY, singular_at=AT_ZERO),
+    unary("gamma", FLOATS, special("gamma"), Foreign("gamma", "tgamma"), HEAVY, singular_at=AT_ZERO),
     unary(
-        "gammaln", FLOATS, special("gammaln"), Foreign("gammaln"), HEAVY, singular_at=AT_ZERO
+        "gammaln", FLOATS, special("gammaln"), Foreign("gammaln", "lgamma"), HEAVY, singular_at=AT_ZERO
     ),  # libm's lgamma writes to a global
     unary("digamma", FLOATS, special("digamma"), Foreign("psi"), HEAVY, singular_at=AT_ZERO),
     binary(
@@ -318,13 +319,19 @@ SPECIAL_FUNCTIONS = (
     ),
 )
 
-BORROWED = tuple(
-    new_row(
-        len(row.partials), name, FLOATS, special(name.removeprefix("scipy_")), Foreign(name.removeprefix("scipy_")), 2 * HEAVY,
-        singular_at=row.singular_at, borrowed=True,
+LIBDEVICE = {name: name for name in ("j0", "j1", "y0", "y1", "erfinv", "erfcinv", "erfcx")}
+LIBDEVICE |= {"ndtri": "normcdfinv", "i0": "cyl_bessel_i0", "i1": "cyl_bessel_i1"}
+
+
+def _borrowed(name: str, row: Borrowed) -> Op:
+    short = name.removeprefix("scipy_")
+    spelling = Foreign(short, LIBDEVICE.get(short, ""))
+    return new_row(
+        len(row.partials), name, FLOATS, special(short), spelling, 2 * HEAVY, singular_at=row.singular_at, borrowed=True
     )
-    for name, row in SCIPY.items()
-)
+
+
+BORROWED = tuple(_borrowed(name, row) for name, row in SCIPY.items())
 
 REPRESENTATION = (
     unary("isnan", INEXACT, np.isnan, Special("isnan"), result=gives_bool),

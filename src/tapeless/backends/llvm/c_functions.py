@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from tapeless.backends.llvm.writer import PURE, REGISTER, Writer, literal
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
+from tapeless.ops.op import Foreign
 
 
 def call_libm(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:
@@ -52,12 +53,13 @@ def call_complex(w: Writer, name: str, args: Sequence[str]) -> tuple[str, str]:
     return w.let(f"extractvalue {pair} {both}, 0"), w.let(f"extractvalue {pair} {both}, 1")
 
 
-def call_foreign(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:
+def call_foreign(w: Writer, function: Foreign, dtype: DType, args: Sequence[str]) -> str:
     """A function of scipy.special.cython_special: doubles, then an int that is not used."""
+    name = function.name
     if w.target.kind == Target.ptx:
-        if name not in LIBDEVICE:
+        if not function.libdevice:
             raise NotImplementedError(f"scipy.special.{name} on a GPU")
-        found = call_libdevice(w, LIBDEVICE[name], dtype, args)
+        found = call_libdevice(w, function.libdevice, dtype, args)
         if name != "gammaln":
             return found
         kind, lowest = REGISTER[dtype], literal(-math.inf, dtype)[0]  # there SciPy has the same, libdevice +inf
@@ -67,17 +69,6 @@ def call_foreign(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str
     callee = w.module.declare(f"special_{name}", f"double @({'double, ' * len(args)}i32) {PURE}")
     result = w.let(f"call double {callee}({''.join(f'double {arg}, ' for arg in operands)}i32 0)")
     return w.let(f"fptrunc double {result} to float") if single else result
-
-
-# SciPy's functions that libdevice has, and what it calls them.
-LIBDEVICE = {
-    "gamma": "tgamma",
-    "gammaln": "lgamma",
-    "ndtri": "normcdfinv",
-    "i0": "cyl_bessel_i0",
-    "i1": "cyl_bessel_i1",
-    **{name: name for name in ("j0", "j1", "y0", "y1", "erfinv", "erfcinv", "erfcx")},
-}
 
 
 def call_libdevice(w: Writer, name: str, dtype: DType, args: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from tapeless.backends.llvm.c_functions import call_foreign, call_libm
 from tapeless.backends.llvm.writer import Module, Writer, literal
 from tapeless.ir.types import DType
 from tapeless.ops.evaluations import LARGEST_ORDER
+from tapeless.ops.op import Foreign
 
 FIRST_TERMS = 10
 BERNOULLI = ("1/6", "-1/30", "1/42", "-1/30", "5/66", "-691/2730", "7/6", "-3617/510", "43867/798", "-174611/330",
@@ -89,7 +90,7 @@ def _polygamma(module: Module) -> str:
     s = _plus(w, n, 1)
     half = w.fp("fmul", "double", n, _number(0.5))
     odd = w.let(f"fcmp une double {half}, {whole('floor', half)}")
-    factorial = call_foreign(w, "gamma", F64, [s])
+    factorial = call_foreign(w, Foreign("gamma", "tgamma"), F64, [s])
     scale = w.select(odd, "double", factorial, w.fp("fneg", "double", factorial))
     w.branch(w.let(f"fcmp ogt double {x}, {_number(0)}"), right, left)
 

@@ -47,7 +47,7 @@ def apply(
             return (fmod(w, dtype, operands),)
         case Libm(function, _):
             return (call_libm(w, function, dtype, operands),)
-        case Foreign(function):
+        case Foreign() as function:
             return (call_foreign(w, function, dtype, operands),)
         case Special(sequence):
             if exact and dtype.is_int and sequence in UNSIGNED:
