@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis.strategies import booleans
+from scipy import special
 
 import tapeless as tp
 from benchmarks.gradients import GRADIENTS
@@ -35,6 +37,7 @@ from tapeless.lower.ir.loopir import (
 from tapeless.lower.ir.verify import LoopIRError, verify_program
 from tapeless.lower.ir.walk import buffers, walk
 from tapeless.lower.lowering import lower
+from tapeless.ops.table import TABLE
 from tapeless.passes.pipeline import finished
 from tapeless.testing.compare import Raised, Returned, compare, refused
 from tapeless.testing.programs import Program as GeneratedProgram
@@ -183,3 +186,79 @@ def test_routines_that_only_the_host_has(function) -> None:
     assert all(b.space is Space.managed for b in taken)
     assert taken & launched, "kernels write the matrix, and read the eigenvalues"
     assert not any(b.space is Space.managed for b in launched - taken)
+
+
+def digammas(x):
+    return special.digamma(x) * 2.0
+
+
+def sum_of_digammas(x):
+    return np.sum(special.digamma(x) * x)
+
+
+def table_of_digammas(x):
+    return special.digamma(np.outer(x, x) + 1.0) + x
+
+
+def digamma_of_a_number(x):
+    return special.digamma(x[0]) + x
+
+
+def digammas_in_order(x):
+    t = 0.0
+    for i in range(len(x)):
+        t = special.digamma(t + x[i]) + 3.0
+    return t
+
+
+def digammas_in_place(x):
+    x[:] = special.digamma(x)
+    return x[1]
+
+
+def in_a_branch(x):
+    out = np.zeros_like(x)
+    for i in tp.prange(len(x)):
+        out[i] = special.gammainc(x[i], 2.0) if x[i] > 1.0 else x[i]
+    return out
+
+
+def in_steps(x):
+    for _ in range(3):
+        x = special.digamma(x + 2.0) + 0.1 * np.roll(x, 1)
+    return x
+
+
+OF_SCIPY = [
+    digammas, sum_of_digammas, table_of_digammas, digamma_of_a_number, digammas_in_order, digammas_in_place, in_a_branch, in_steps,
+    tp.grad(sum_of_digammas).python,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", OF_SCIPY, ids=lambda f: f.__name__)
+def test_functions_that_only_the_host_has(function) -> None:
+    """Note [Memory that both see]: no kernel has them, and the host copies no single elements for them."""
+    x = np.linspace(0.5, 3.0, 7)
+    found, lowered = on_device(function, lambda: (x.copy(),))
+    assert isinstance(found, Returned), found
+    np.testing.assert_allclose(found.result, tp.function(function)(x.copy()), rtol=1e-12)
+    program = lowered.program
+    kernels = [s.kernel for s in walk(program.body) if isinstance(s, Launch)]
+    assert not any(isinstance(s, Let) and TABLE[s.op].only_host for k in kernels for s in walk(k.block))
+    loops = [s for s in of_host(program) if isinstance(s, For)]
+    touched = {b for loop in loops for s in of_host(replace(program, body=loop.body)) for b in buffers(s)}
+    assert all(b.space is Space.managed for b in touched), touched
+
+
+def test_small_arrays_of_routines_of_the_host() -> None:
+    """They would be on the host's stack, where kernels do not see them, or on the device, where it does not."""
+    traced = trace(lambda x: np.polyfit(x, x * x, 3), (np.arange(7.0),))
+    program = lower(finished(traced.core, target=Target.ptx), target=Target.ptx).program
+    verify_program(program)
+    launched = {
+        b for s in walk(program.body) if isinstance(s, Launch) for b in s.kernel.params if isinstance(b, Buffer)
+    }
+    taken = {b for c in of_host(program) if isinstance(c, Call) and not c.of_device for b in buffers(c)}
+    assert taken & launched
+    assert all(b.space is Space.managed for b in taken & launched)
+    assert all(b.space in (Space.managed, Space.stack) for b in taken)

@@ -2,22 +2,29 @@
 
 `apart` takes a program of launches whose host still goes through arrays, and gives one in which it does not: what goes
 through arrays in order becomes a kernel of one thread. All arrays that kernels take are in the memory of the device
-(`Space.device`). A load or store of the host there copies one element, and waits for what was launched before. What
-routines take that only the host has is in memory that both see.
+(`Space.device`). A load or store of the host there copies one element, and waits for what was launched before.
 
 Note [Parts of the host]
 A part is a run of statements of one block, the longest that can be in a kernel: nothing that is launched, allocated,
 freed, exchanged, printed or handed to the caller. It becomes a kernel if it goes through an array in a loop, or touches
 more than one element. The scalars that it takes are handed over; those of its own that are used after it, and those of
 outside that it assigns, are left in a buffer for the host to read.
+
+Note [Memory that both see]
+What no kernel can do (routines of LAPACK, functions of SciPy) the host does itself, when all that was launched is done. The
+arrays that it looks into then are in memory that both see. Arrays of the caller are not: they are copied to such memory
+at the start, and back at the end if they are written.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from tapeless.ir.types import I64, DType, Var, i64
+from tapeless.ir.types import I64, Atom, DType, Type, Var, i64
+from tapeless.lower.ir.before import Before
 from tapeless.lower.ir.counts import Counts
 from tapeless.lower.ir.loopir import (
     Alloc,
@@ -41,24 +48,32 @@ from tapeless.lower.ir.loopir import (
     Store,
     Swap,
     Tag,
+    Wait,
     While,
 )  # fmt: skip
 from tapeless.lower.ir.rename import fetched, renamed
-from tapeless.lower.ir.walk import Block, binds, buffers, reads, walk, with_blocks
+from tapeless.lower.ir.walk import Block, binds, buffers, children, reads, walk, with_blocks
 from tapeless.lower.kernels import captured
+from tapeless.lower.routines_by_loops import is_of_host
 
 ON_DEVICE = (Let, Load, Store, Atomic, Declare, Assign, Check, For, While, If)
 
 
-def apart(program: Program) -> Program:
-    """The program with its buffers in their spaces, those of the functions that it invokes too."""
+BY_HOST = (*ON_DEVICE, Alloc, Free)
+Shapes = Mapping[Buffer, Sequence[Atom]]
+
+
+def apart(program: Program, shapes: Shapes) -> Program:
+    """The program with its buffers in their spaces, those of the functions that it invokes too. `shapes` are those of arrays
+    of the caller.
+    """
     parts = _Parts(program)
     body = parts.block(program.body)
     if parts.words:
         sizes = {buffer: i64(count) for buffer, count in parts.words.values()}
         body = (*(Alloc(b, n) for b, n in sizes.items()), *body, *(Free(b) for b in sizes))
-    body = _placed(body, program)
-    return replace(program, body=body, functions=tuple(map(apart, program.functions)))
+    body = _placed(_seen(body, program, shapes))
+    return replace(program, body=body, functions=tuple(apart(f, {}) for f in program.functions))
 
 
 class _Parts:
@@ -78,7 +93,10 @@ class _Parts:
                 continue
             out += self.part(run)
             run = []
-            out.append(with_blocks(stm, self.block))
+            if _is_by_host(stm):
+                out += [Wait(), stm]
+            else:
+                out.append(with_blocks(stm, self.block))
         return (*out, *self.part(run))
 
     def part(self, run: list[Stm]) -> list[Stm]:
@@ -117,7 +135,20 @@ class _Parts:
 
 
 def _may_be_inside(stm: Stm) -> bool:
-    return all(isinstance(s, ON_DEVICE) and not (isinstance(s, For) and s.tag.parallel) for s in walk((stm,)))
+    """Of a kernel."""
+    return all(_is_plain(s, ON_DEVICE) and not is_of_host(s) for s in walk((stm,)))
+
+
+def _is_by_host(stm: Stm) -> bool:
+    """Note [Memory that both see]"""
+    inside = list(walk((stm,)))
+    if isinstance(stm, Call):
+        return not stm.of_device
+    return any(map(is_of_host, inside)) and any(map(buffers, inside)) and all(_is_plain(s, BY_HOST) for s in inside)
+
+
+def _is_plain(stm: Stm, kinds: tuple[type, ...]) -> bool:
+    return isinstance(stm, kinds) and not (isinstance(stm, For) and stm.tag.parallel)
 
 
 def _touches(stm: Stm) -> bool:
@@ -130,23 +161,56 @@ def _accesses(stm: Stm) -> int:
     return 2 * count if isinstance(stm, (For, While)) else count
 
 
-def _placed(body: Block, program: Program) -> Block:
-    """What kernels and libraries take, and what is handed to the caller, is on the device, and what changes places with it."""
-    launches = [s for s in walk(body) if isinstance(s, Launch)]
-    taken = {b for s in launches for b in s.kernel.params if isinstance(b, Buffer)}
-    taken |= {b for s in walk(body) if isinstance(s, (Give, Call)) for b in buffers(s)}
+def _seen(body: Block, program: Program, shapes: Shapes) -> Block:
+    """Note [Memory that both see]"""
     swaps = [s for s in walk(body) if isinstance(s, Swap)]
-    taken = _closed(taken, swaps)
-    managed = _closed({b for s in walk(body) if isinstance(s, Call) and not s.of_device for b in buffers(s)}, swaps)
-    assert not any(b.space is Space.param for b in managed), "routines of the host work in memory of their own"
-    small = [b for b in taken if b.space is Space.stack]  # several kernels, or the host too, look into it
-    for b in taken:
-        if b.space is not Space.param:
-            b.space = Space.managed if b in managed else Space.device
-    allocations = tuple(Alloc(b, i64(b.size or 0)) for b in small)
-    for b in small:
-        b.size = None
-    return (*allocations, *body, *(Free(b) for b in small)) if small else body
+    seen = _closed({b for s in _after_waits(body) for b in buffers(s)}, swaps)
+    if not seen:
+        return body
+    body = _with_waits(body, seen)
+    mirrors = {b: Buffer(b.name, b.dtype, Space.managed) for b in seen if b.space is Space.param}
+    for b in seen - mirrors.keys():
+        if b.space is not Space.stack:
+            b.space = Space.managed
+    before, after = Before(()), list[Stm]()
+    for k, (b, mirror) in enumerate(mirrors.items()):
+        size: Atom = i64(1)
+        for side in shapes[b]:
+            size = before.let("mul", size, side)
+        before.stms += [Alloc(mirror, size), _copy(f"{program.name}_copy{k}", b, mirror, size)]
+        if b.written:
+            after.append(_copy(f"{program.name}_back{k}", mirror, b, size))
+        after.append(Free(mirror))
+    return (*before.stms, *renamed(body, {}, mirrors), *after)
+
+
+def _after_waits(block: Block) -> Iterator[Stm]:
+    """What the host does behind each wait."""
+    for k, stm in enumerate(block):
+        if k and isinstance(block[k - 1], Wait):
+            yield from walk((stm,))
+        else:
+            for inner in children(stm):
+                yield from _after_waits(inner)
+
+
+def _with_waits(block: Block, seen: AbstractSet[Buffer]) -> Block:
+    """The host waits before it looks at a single element of this memory, too."""
+    out: list[Stm] = []
+    for k, stm in enumerate(block):
+        if k and isinstance(block[k - 1], Wait):
+            out.append(stm)
+        elif isinstance(stm, (Load, Store)) and stm.buffer in seen:
+            out += [Wait(), stm]
+        else:
+            out.append(with_blocks(stm, lambda inner: _with_waits(inner, seen)))
+    return tuple(out)
+
+
+def _copy(name: str, source: Buffer, target: Buffer, size: Atom) -> Launch:
+    i, x = Var("i", I64), Var("x", Type(source.dtype))
+    loop = For(i, i64(0), size, (Load(x, source, i), Store(target, i, x)), tag=Tag.grid)
+    return Launch(Kernel(name, (source, target), (loop,)))
 
 
 def _closed(some: set[Buffer], swaps: list[Swap]) -> set[Buffer]:
@@ -154,3 +218,20 @@ def _closed(some: set[Buffer], swaps: list[Swap]) -> set[Buffer]:
     while more := {b for s in swaps for b in (s.a, s.b) if b not in some and {s.a, s.b} & some}:
         some = some | more
     return some
+
+
+def _placed(body: Block) -> Block:
+    """What kernels and libraries take, and what is handed to the caller, is on the device, and what changes places with it."""
+    launches = [s for s in walk(body) if isinstance(s, Launch)]
+    taken = {b for s in launches for b in s.kernel.params if isinstance(b, Buffer)}
+    taken |= {b for s in walk(body) if isinstance(s, (Give, Call)) for b in buffers(s)}
+    taken = _closed(taken, [s for s in walk(body) if isinstance(s, Swap)])
+    small = [b for b in taken if b.space is Space.stack]  # several kernels, or the host too, look into it
+    seen = {b for s in _after_waits(body) for b in buffers(s)}
+    for b in taken:
+        if b.space not in (Space.param, Space.managed):
+            b.space = Space.managed if b in seen else Space.device
+    allocations = tuple(Alloc(b, i64(b.size or 0)) for b in small)
+    for b in small:
+        b.size = None
+    return (*allocations, *body, *(Free(b) for b in small)) if small else body

@@ -55,6 +55,7 @@ class Lowered:
     scalar_results: dict[int, int] = field(default_factory=dict)  # Core result -> scalar slot
     array_results: dict[int, ArrayResult] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    shapes: dict[Buffer, tuple[Atom, ...]] = field(default_factory=dict)  # of arrays that the caller hands over
     blas: str = ""  # whether BLAS is called: "inside" of a parallel region, or only "outside"
 
 
@@ -100,7 +101,7 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     if schedule.apart:
         program = outside(inside_kernels(program))
     program = outlined(program, schedule.launched)
-    entry.program = apart(by_blocks(program)) if schedule.apart else program
+    entry.program = apart(by_blocks(program), entry.shapes) if schedule.apart else program
     for callee in known.values():
         entry.notes.extend(callee.notes)
     return entry
@@ -140,6 +141,7 @@ def _lowered(lo: Lowerer, name: str, sizes: set[Var], fastmath: bool, strict: bo
             provided[k] = Loc(buffer, r.type.dtype, lo.dims(r.type.shape), code.row_major(lo.dims(r.type.shape)))
             wishes[k] = provided[k]
             lowered_results[k] = ArrayResult(k, r.type, True, r.type.shape)
+    shapes = {loc.buffer: loc.shape for loc in (*lo.arrays.values(), *provided.values())}
     lo.plan(function.body, wishes)
     scalar_types: list[DType] = []
     scalar_slots: dict[int, int] = {}
@@ -181,4 +183,4 @@ def _lowered(lo: Lowerer, name: str, sizes: set[Var], fastmath: bool, strict: bo
         strict=strict,
         sizes=len(function.sizes),
     )
-    return Lowered(program, function.sizes, scalar_slots, lowered_results, lo.notes, lo.blas)
+    return Lowered(program, function.sizes, scalar_slots, lowered_results, lo.notes, shapes, lo.blas)

@@ -43,6 +43,7 @@ from tapeless.lower.ir.loopir import (
 )
 from tapeless.lower.ir.rename import fetched, renamed
 from tapeless.lower.ir.walk import Block, binds, children, is_blocked, reads, walk
+from tapeless.ops.table import TABLE
 
 TAKEN = (Let, Declare, Assign, Check, Load, Store, Atomic, For, While, If, Launch, Alloc, Free, Swap, Barrier)
 NO, YES = Const(False, DType.bool), Const(True, DType.bool)
@@ -51,9 +52,13 @@ NO, YES = Const(False, DType.bool), Const(True, DType.bool)
 def can_run(stm: Stm) -> bool:
     """Whether one block can do it: nothing is called, shown or given."""
     inside = list(walk((stm,)))
-    return all(isinstance(s, TAKEN) for s in inside) and all(
+    return all(isinstance(s, TAKEN) and not _is_of_host(s) for s in inside) and all(
         _can_share(s.kernel.loop) for s in inside if isinstance(s, Launch)
     )
+
+
+def _is_of_host(stm: Stm) -> bool:
+    return isinstance(stm, Let) and TABLE[stm.op].only_host
 
 
 def _can_share(loop: For) -> bool:

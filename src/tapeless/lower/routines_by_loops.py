@@ -13,7 +13,8 @@ from typing import Any
 from tapeless.ir.types import Atom, Const, DType, Var, const
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc
 from tapeless.lower.ir.loopir import Call, For, Let, Pointer, Program, Stm, Tag
-from tapeless.lower.ir.walk import Block, walk, with_blocks
+from tapeless.lower.ir.walk import Block, is_blocked, walk, with_blocks
+from tapeless.ops.table import TABLE
 
 
 def by_loops(call: Call) -> list[Stm] | None:
@@ -274,19 +275,25 @@ ROUTINES: dict[str, Callable[..., Atom | None]] = {
 
 
 def inside_kernels(program: Program) -> Program:
-    """The program with loops in the place of the calls that its parallel loops make. Loops with calls that have none are left
-    to the host, which runs them in order.
+    """The program with loops in the place of the calls that its parallel loops make. Loops with others, and with
+    functions that a GPU has not, are left to the host, which runs them in order.
     """
     functions = tuple(map(inside_kernels, program.functions))
     return replace(program, body=_block(program.body, False), functions=functions)
 
 
-def _is_known(call: Call) -> bool:
-    return call.name[1:] in ROUTINES
+def is_of_host(stm: Stm) -> bool:
+    """Whether no kernel can do it."""
+    match stm:
+        case Call(name=name):
+            return name[1:] not in ROUTINES
+        case Let(op=op):
+            return TABLE[op].only_host
+    return False
 
 
 def _block(block: Block, inside: bool) -> Block:
-    if not any(isinstance(s, Call) for s in walk(block)):
+    if not any(isinstance(s, Call) or is_of_host(s) for s in walk(block)):
         return block
     return tuple(s for stm in block for s in _stm(stm, inside))
 
@@ -296,7 +303,7 @@ def _stm(stm: Stm, inside: bool) -> Sequence[Stm]:
         case Call() if inside:
             return by_loops(stm) or [stm]
         case For(tag=tag) if (
-            tag.parallel and not inside and any(isinstance(s, Call) and not _is_known(s) for s in walk(stm.body))
+            tag.parallel and not inside and not is_blocked(stm) and any(map(is_of_host, walk(stm.body)))
         ):
             return _stm(replace(stm, tag=Tag.seq), False)
         case _:

@@ -25,12 +25,14 @@ from tapeless.lower.ir.loopir import (
     Program,
     Space,
     Store,
+    Wait,
 )
 from tapeless.lower.ir.walk import is_blocked, walk
 
 THREADS = 128  # in a block, where they have nothing to do with each other
 FEW_THREADS = 32  # where there are few, so that all processors have some
 FEW = 1 << 14  # iterations: as many blocks of THREADS as a large GPU has processors
+SEEN = (Space.stack, Space.managed)  # by the host itself
 MANY = 1 << 18  # iterations that fill a GPU: from there on threads have several
 
 
@@ -99,8 +101,8 @@ def _allocate(code: DeviceHost, stm: Alloc) -> None:
 
 
 def _load(code: DeviceHost, stm: Load) -> None:
-    """One element: a copy that waits."""
-    if stm.buffer.space is Space.stack:
+    """One element: a copy that waits, unless the host sees the memory."""
+    if stm.buffer.space in SEEN:
         RULES[Load](code, stm)
         return
     w, dtype = code.w, stm.buffer.dtype
@@ -115,7 +117,7 @@ def _load(code: DeviceHost, stm: Load) -> None:
 
 
 def _store(code: DeviceHost, stm: Store) -> None:
-    if stm.buffer.space is Space.stack:
+    if stm.buffer.space in SEEN:
         RULES[Store](code, stm)
         return
     w, dtype = code.w, stm.buffer.dtype
@@ -127,11 +129,19 @@ def _store(code: DeviceHost, stm: Store) -> None:
 
 
 def _combine(code: DeviceHost, stm: Atomic) -> None:
-    raise AssertionError(f"the host combines in {stm.buffer.name} of the device")
+    assert stm.buffer.space in SEEN, f"the host combines in {stm.buffer.name} of the device"
+    RULES[Atomic](code, stm)
+
+
+def _wait(code: DeviceHost, stm: Wait) -> None:
+    code.kernels_passed()
+    wait = code.module.declare("cuCtxSynchronize", "i32 @() nounwind")
+    code.tested(code.w.let(f"call i32 {wait}()"))
 
 
 DeviceHost.rules = ChainMap(
-    {Launch: _launch, Alloc: _allocate, Load: _load, Store: _store, Atomic: _combine, Call: write_call}, RULES
+    {Launch: _launch, Alloc: _allocate, Load: _load, Store: _store, Atomic: _combine, Call: write_call, Wait: _wait},
+    RULES,
 )
 
 

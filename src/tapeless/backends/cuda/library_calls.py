@@ -16,7 +16,7 @@ NUMBERS = {"N": 0, "T": 1, "U": 1, "L": 0, "R": 1}
 
 def write_call(code: DeviceHost, stm: Call) -> None:
     if not stm.of_device:
-        _by_host(code, stm)
+        RULES[Call](code, stm)
         return
     kind, routine = stm.name[0].upper(), stm.name[1:]
     operands = [_operand(code, what, arg) for what, arg in zip(OPERANDS[routine], stm.args, strict=True)]
@@ -24,14 +24,6 @@ def write_call(code: DeviceHost, stm: Call) -> None:
         _called(code, f"cublas{kind}{routine}_v2", [f"ptr {code.handle(1)}", *operands])
     else:
         _solve(code, f"cusolverDn{kind}{routine}", operands, stm)
-
-
-def _by_host(code: DeviceHost, stm: Call) -> None:
-    """Its operands are in memory that the host sees, once the device is done with it."""
-    code.kernels_passed()
-    wait = code.module.declare("cuCtxSynchronize", "i32 @() nounwind")
-    code.tested(code.w.let(f"call i32 {wait}()"))
-    RULES[Call](code, stm)
 
 
 def _called(code: DeviceHost, symbol: str, operands: list[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tapeless.ir.types import Atom, Const, Var
-from tapeless.lower.ir.loopir import Barrier, Call, For, If, Launch, Let, Load, Program, Space, Stm, Tag, While
+from tapeless.lower.ir.loopir import Barrier, Call, For, If, Launch, Let, Load, Program, Space, Stm, Tag, Wait, While
 from tapeless.lower.ir.walk import Block, walk
 from tapeless.ops.table import TABLE
 
@@ -39,6 +39,8 @@ class _Shown:
                 yield f"{pad}call {name}{'' if stm.of_device else ', by the host'}"
             case Load(buffer=buffer) if buffer.space is Space.device:
                 yield f"{pad}the host waits for a number"
+            case Wait():
+                yield f"{pad}the host waits, and goes on by itself"
             case For(lo=lo, hi=hi):
                 inner = list(self.block(stm.body, pad + "  "))
                 yield from [f"{pad}for {self.size(lo)} to {self.size(hi)}{_line(stm)}:", *inner] if inner else ()

@@ -9,7 +9,7 @@
               | alloc buf[atom] | free buf | swap buf buf
               | check atom error args | call library args | v... = invoke function args
               | launch kernel                         Note [Kernels]
-              | give k buf | return k atom | barrier | print | progress
+              | give k buf | return k atom | barrier | wait | print | progress
 Atoms are `Var` and `Const` of ir.types, scalars only. A buffer is a flat run of elements; shapes are gone, index
 arithmetic is explicit. Two different buffers never overlap when one of them is written.
 
@@ -286,6 +286,11 @@ class Barrier:
 
 
 @node(frozen=True)
+class Wait:
+    """The host waits for all that was launched: it is about to look into memory of the device."""
+
+
+@node(frozen=True)
 class Print:
     parts: tuple[str | Shown, ...]
     args: tuple[Atom, ...]
@@ -320,6 +325,7 @@ Stm = (
     | Give
     | Return
     | Barrier
+    | Wait
     | Print
     | Progress
 )
@@ -361,5 +367,5 @@ class Program:
 __all__ = [
     "ALLOCATED", "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
     "If", "Invoke", "Kernel", "Launch", "Let", "Load", "Pointer", "Print", "Program", "Progress", "Return", "Site", "Space", "Stm", "Store", "Swap",
-    "Tag", "Type", "Var", "While",
+    "Tag", "Type", "Var", "Wait", "While",
 ]  # fmt: skip

@@ -43,6 +43,7 @@ from tapeless.lower.ir.loopir import (
     Stm,
     Store,
     Swap,
+    Wait,
     While,
 )
 from tapeless.lower.ir.walk import binds, buffers, operands, walk
@@ -175,6 +176,8 @@ class Printer:
                 return f"return {k} {self._atom(value)}"
             case Barrier():
                 return "barrier"
+            case Wait():
+                return "wait"
             case Print(parts, args):
                 return " ".join(("print", *(repr(p) if isinstance(p, str) else self._shown(p, args) for p in parts)))
             case Progress(done, total, backward):

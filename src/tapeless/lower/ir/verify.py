@@ -48,6 +48,7 @@ from tapeless.lower.ir.loopir import (
     Store,
     Swap,
     Tag,
+    Wait,
     While,
 )
 from tapeless.lower.ir.printer import Printer
@@ -245,6 +246,8 @@ class _Verifier:
                 self._require(
                     around[-1:] == [Tag.block], "a barrier must stand in a block loop, with only seq loops between"
                 )
+            case Wait():
+                self._require(not self._parallel, "only the host waits for kernels")
             case Print(parts, args):
                 for arg in args:
                     self._atom(arg, *DType)

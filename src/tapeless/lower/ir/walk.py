@@ -36,6 +36,7 @@ from tapeless.lower.ir.loopir import (
     Store,
     Swap,
     Tag,
+    Wait,
     While,
 )
 
@@ -118,7 +119,18 @@ def buffers(stm: Stm) -> tuple[Buffer, ...]:
         case Call(args=args) | Invoke(args=args):
             return tuple(arg.buffer for arg in args if isinstance(arg, Pointer))
         case (
-            Let() | Declare() | Assign() | For() | While() | If() | Check() | Return() | Barrier() | Print() | Launch()
+            Let()
+            | Declare()
+            | Assign()
+            | For()
+            | While()
+            | If()
+            | Check()
+            | Return()
+            | Barrier()
+            | Print()
+            | Launch()
+            | Wait()
         ):
             return ()
         case Progress():
@@ -153,7 +165,7 @@ def operands(stm: Stm) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
             return offsets, tuple(arg for arg in mixed if not isinstance(arg, Pointer))
         case Progress(done=done, total=total):
             return (), (done, total)
-        case Free() | Swap() | Give() | Barrier() | Launch():
+        case Free() | Swap() | Give() | Barrier() | Wait() | Launch():
             return (), ()
         case _:
             assert_never(stm)
@@ -182,7 +194,7 @@ def binds(stm: Stm) -> tuple[Var, ...]:
             return results
         case Store() | Atomic() | Assign() | While() | If() | Alloc() | Free() | Swap() | Check() | Give() | Return():
             return ()
-        case Barrier() | Print() | Progress() | Launch():
+        case Barrier() | Wait() | Print() | Progress() | Launch():
             return ()
         case _:
             assert_never(stm)

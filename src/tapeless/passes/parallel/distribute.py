@@ -1,7 +1,8 @@
 """Maps whose elements do several parallel things become several maps, for targets that run nests of maps as one.
 
 Takes and gives a verified function; looks at sweeps that the host runs, not at those inside of others. On a GPU a row of
-a matrix is too much for one thread, and neighbouring threads would read cells that lie apart.
+a matrix is too much for one thread, and neighbouring threads would read cells that lie apart. What only the host can do is
+a part of its own, too.
 
 Note [Distribution]
 The statements of an element are cut where a map over many cells, or a product, stands: each of these is a sweep of its
@@ -40,7 +41,8 @@ from tapeless.ir.core import (
 )
 from tapeless.ir.effects import effects_in
 from tapeless.ir.types import I64, Type, Var
-from tapeless.ir.walk import free_in_body, in_regions, map_function, refresh_lambda, type_vars, with_stms
+from tapeless.ir.walk import all_stms, free_in_body, in_regions, map_function, refresh_lambda, type_vars, with_stms
+from tapeless.ops.table import TABLE
 from tapeless.passes.analysis.free import is_free
 
 WIDE = 32  # cells of a map that is worth it
@@ -69,12 +71,14 @@ def _stm(stm: Stm, inside: AbstractSet[Var]) -> Sequence[Stm]:
 
 def _is_wide(stm: Stm) -> bool:
     match stm.exp:
-        case Sweep(width=width, reduces=(), scans=()):
-            return not isinstance(width, int) or width > WIDE
+        case Apply():
+            return _is_of_host(stm)
+        case Sweep(width=width, reduces=(), scans=(), lam=lam):
+            return not isinstance(width, int) or width > WIDE or any(map(_is_of_host, all_stms(lam.body)))
         case Library():
             return bool(stm.vars[0].type.shape)
         case WithAcc(arrays=arrays, lam=lam):
-            inner = [s for s in lam.body.stms if not is_free(s)]
+            inner = [s for s in lam.body.stms if not _is_free(s)]
             return (
                 len(stm.vars) == len(arrays)
                 and len(inner) == 1
@@ -82,6 +86,14 @@ def _is_wide(stm: Stm) -> bool:
                 and _is_wide(inner[0])
             )
     return False
+
+
+def _is_of_host(stm: Stm) -> bool:
+    return isinstance(stm.exp, Apply) and TABLE[stm.exp.op].only_host
+
+
+def _is_free(stm: Stm) -> bool:
+    return is_free(stm) and not _is_of_host(stm)
 
 
 def _by_cells(body: Body) -> Body:
@@ -131,7 +143,7 @@ class _Element:
         needed = set(free_in_body(Body((*own, *inner), tuple(results))))
         stms: list[Stm] = []
         for s in reversed(self.exp.lam.body.stms):
-            if s in own or (is_free(s) and any(v in needed and v not in self.kept for v in s.vars)):
+            if s in own or (_is_free(s) and any(v in needed and v not in self.kept for v in s.vars)):
                 stms.append(s)
                 needed |= set(free_in_body(Body((s,), ())))
         body = Body((*reversed(stms), *inner), tuple(results))
@@ -201,7 +213,7 @@ def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
         return None
     element = _Element(stm, exp)
     end = groups.pop() if not _is_wide(groups[-1][-1]) else []
-    by_free = {v for s in body.stms if is_free(s) for v in free_in_body(Body((s,), ()))}
+    by_free = {v for s in body.stms if _is_free(s) for v in free_in_body(Body((s,), ()))}
     for k, group in enumerate(groups):
         later = (*(s for g in groups[k + 1 :] for s in g), *end)
         only = group[0]
@@ -236,7 +248,7 @@ def _groups(stms: Sequence[Stm]) -> list[list[Stm]]:
     groups: list[list[Stm]] = []
     joins = False
     for s in stms:
-        if is_free(s):
+        if _is_free(s):
             continue
         if _is_wide(s) or not joins:
             groups.append([s])

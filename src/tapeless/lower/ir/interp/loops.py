@@ -14,7 +14,7 @@ import numpy as np
 
 from tapeless.lower.ir.interp.machine import LoopError, Machine, Scope, executes
 from tapeless.lower.ir.interp.races import Races, Who
-from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, For, If, Stm, Tag, While
+from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, For, If, Stm, Tag, Wait, While
 
 
 @executes(If)
@@ -76,6 +76,11 @@ def indices(machine: Machine, stm: For, scope: Scope) -> Iterable[int]:
 @executes(Barrier)
 def stray_barrier(machine: Machine, stm: Barrier, scope: Scope) -> None:
     raise machine.fault(stm, "there is no block loop around")
+
+
+@executes(Wait)
+def wait(machine: Machine, stm: Wait, scope: Scope) -> None:
+    """Kernels run when they are launched."""
 
 
 def lockstep(machine: Machine, stm: For, scope: Scope) -> Iterator[Barrier]:
