@@ -20,10 +20,10 @@ demo: $(DEV) ## show what Tapeless does, in a minute
 test: $(DEV) ## run the tests, but none that takes long
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not thorough and not exhaustive"
 
-test-each: $(DEV) ## run each test, of exhaustive ones a sample: what CI runs
+test-each: $(DEV) ## run each test, of exhaustive ones a sample
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not exhaustive"
 
-test-all: $(DEV) ## run all tests but the long fuzzing
+test-all: $(DEV) ## run all tests but the long fuzzing: what CI runs
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 check: $(DEV) ## format, lint, types and layers, without changing a file

@@ -10,7 +10,7 @@ from tests.fuzz.calls import Calls, calls
 from tests.fuzz.drawn import drawn
 from tests.fuzz.examples import NAMES, has_example
 from tests.fuzz.judges import slopes_differ, values_differ
-from tests.prelude.quick import unoptimized  # noqa: F401  (for derivatives)
+from tests.quick import unoptimized  # noqa: F401  (for derivatives)
 
 
 def test_every_function_has_an_example() -> None:

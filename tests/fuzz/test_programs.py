@@ -1,7 +1,7 @@
 """Generated programs: plain Python, the interpreters of Core and of Loop IR, and native code agree.
 
-TAPELESS_FUZZ_EXAMPLES says how many programs each test draws; without it, more than 500 different ones in all, the same
-each time, of which `make test` runs a quarter. The slow test draws new programs in every run.
+TAPELESS_FUZZ_EXAMPLES says how many programs each test draws; without it, more than 300 different ones in all, the same
+each time, of which `make test` runs an eighth. The slow test draws new programs in every run.
 """
 
 import os
@@ -16,7 +16,7 @@ from tapeless.testing.programs import THEMES, Program, programs
 from tapeless.testing.stages import outcomes, unstable
 from tests.fuzz.drawn import draw
 
-EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 250)  # hypothesis draws many of them twice
+EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 160)  # hypothesis draws many of them twice
 REFUSED_AT_MOST = {"references": 0.6}  # whose programs lose track of their arrays on purpose
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import tapeless as tp
 from tests.agreement import agree
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 X = np.array([1.0, 2.0, 3.0, 5.0])
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.language.same import same
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 DTYPES = [np.bool_, np.int32, np.int64, np.float32, np.float64, np.complex64, np.complex128]
 REAL = DTYPES[:5]

@@ -12,6 +12,7 @@ from tapeless.ir.core import Call
 from tapeless.ir.walk import all_stms
 from tapeless.testing.stages import outcomes
 from tests.language.same import raises, same
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 X = np.array([0.3, -0.7, 1.1, 0.4])
 SCALES = np.array([0.5, 1.5])

@@ -5,7 +5,7 @@ import pytest
 
 import tapeless as tp
 from tests.agreement import agree
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 
 def several(a):

@@ -12,7 +12,7 @@ from tapeless.passes.pipeline import finished
 from tapeless.prelude import intrinsics
 from tapeless.testing.compare import Returned
 from tapeless.testing.stages import by_loops, on_device, trace
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1e308, -1.5]
 

@@ -9,7 +9,7 @@ import tapeless as tp
 from tapeless.ops.borrowed import BORROWED, SHAPED
 from tapeless.ops.op import NoSlope
 from tests.ops.test_partials import slope
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 POINTS = (0.15, 0.4, 0.85)
 FAR = (0.01, 3.0, 12.0, 60.0)

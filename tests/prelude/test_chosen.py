@@ -5,7 +5,7 @@ import pytest
 
 import tapeless as tp
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 X = np.sin(np.arange(12.0) * 2 + 0.3).reshape(3, 4)
 GAPS = np.where(X > 0.8, np.nan, X)

@@ -5,7 +5,7 @@ import pytest
 
 import tapeless as tp
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 RNG = np.random.default_rng(3)
 SQUARE = RNG.normal(size=(3, 3)) + 1j * RNG.normal(size=(3, 3))

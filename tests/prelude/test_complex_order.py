@@ -5,7 +5,7 @@ import pytest
 
 import tapeless as tp
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 PARTS = [0.0, -0.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan, 800.0, 1e-9]
 EDGES = np.array([complex(a, b) for a in PARTS for b in PARTS])

@@ -6,7 +6,7 @@ import scipy.fft
 
 import tapeless as tp
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 X = np.sin(np.arange(15.0) * 1.7 + 0.3).reshape(3, 5)
 

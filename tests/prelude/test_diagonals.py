@@ -5,7 +5,7 @@ import pytest
 
 import tapeless as tp
 from tests.prelude.cases import test_numpy_raises_too, test_refused, test_slopes, test_values  # noqa: F401
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 MATRIX = np.sin(np.arange(12.0) * 2 + 0.3).reshape(3, 4)
 CUBE = np.cos(np.arange(24.0) ** 2).reshape(2, 3, 4)

@@ -7,7 +7,7 @@ from scipy import stats as st
 import tapeless as tp
 from tests.prelude.differences import agree
 from tests.prelude.judged import same
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 INF, NAN = np.inf, np.nan
 DISCRETE = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.prelude.docstrings import DEFINED, FUNCTIONS, KNOWN, differs, verdicts
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 
 def cases():

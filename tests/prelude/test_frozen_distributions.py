@@ -10,7 +10,7 @@ from scipy import stats as st
 import tapeless as tp
 from tests.prelude.differences import agree, differences
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 # -- what x may be
 

@@ -8,7 +8,7 @@ import tapeless as tp
 from tapeless.frontend.entry import trace
 from tapeless.passes.check.verify import verify
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 RNG = np.random.default_rng(5)
 SQUARE = RNG.normal(size=(4, 4))

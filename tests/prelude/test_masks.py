@@ -6,7 +6,7 @@ import pytest
 import tapeless as tp
 from tests.prelude.cases import test_slopes, test_values  # noqa: F401
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 V = np.array([0.5, -1.5, 2.0, -0.25, 3.0])
 M = np.arange(12.0).reshape(3, 4) - 5.5

@@ -6,7 +6,7 @@ import scipy.linalg
 
 import tapeless as tp
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 RNG = np.random.default_rng(7)
 BAND, VECTOR, COLUMNS = RNG.normal(size=(4, 6)), RNG.normal(size=6), RNG.normal(size=(6, 2))

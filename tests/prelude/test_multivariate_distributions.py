@@ -7,7 +7,7 @@ from scipy import stats as st
 import tapeless as tp
 from tests.prelude.differences import agree
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 MEAN, COV = np.array([0.1, 0.2]), np.array([[2.0, 0.3], [0.3, 1.0]])
 POINTS = np.array([[0.3, -0.5], [1.0, 2.0], [0.2, 0.1]])

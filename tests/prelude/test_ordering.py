@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.prelude.cases import test_numpy_raises_too, test_refused, test_slopes, test_values  # noqa: F401
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 VECTOR = np.array([0.5, -1.5, 2.0, 0.25, 1.1, -0.75, 3.25])
 MATRIX = np.sin(np.arange(12.0) * 2 + 0.3).reshape(3, 4)

@@ -9,7 +9,7 @@ from scipy import stats as st
 import tapeless as tp
 from tests.prelude.differences import agree
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 SAMPLE = np.array([[0.3, 1.2, 0.7, 2.9], [1.4, 0.2, 2.2, 0.9], [0.6, 3.1, 1.7, 0.4]])
 

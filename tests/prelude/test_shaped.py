@@ -7,7 +7,7 @@ from scipy import special, stats
 
 import tapeless as tp
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 DIGITS = 1e-11
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import tapeless as tp
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 RNG = np.random.default_rng(3)
 DENSE = np.where(RNG.random((4, 3)) < 0.6, RNG.normal(size=(4, 3)), 0.0)

@@ -6,7 +6,7 @@ from scipy import special
 
 import tapeless as tp
 from tests.prelude.judged import judge, same
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 INF, NAN = np.inf, np.nan
 ONE = {

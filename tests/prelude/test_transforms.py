@@ -6,7 +6,7 @@ import scipy.fft
 
 import tapeless as tp
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 RNG = np.random.default_rng(11)
 LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 30, 49, 53, 64, 97, 100, 106, 128, 303, 1000, 1024, 2310)

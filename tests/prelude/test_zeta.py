@@ -6,7 +6,7 @@ from scipy import special
 
 import tapeless as tp
 from tests.prelude.judged import judge
-from tests.prelude.quick import unoptimized  # noqa: F401
+from tests.quick import unoptimized  # noqa: F401
 
 S, Q = (
     v.ravel()

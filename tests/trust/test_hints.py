@@ -28,7 +28,7 @@ import tapeless as tp
 from tapeless.frontend.numpy.methods import REFUSED
 from tapeless.frontend.state import advice, refusals
 from tapeless.frontend.state.handlers import find_handler
-from tests.prelude.quick import unoptimized  # noqa: F401  (for all tests here)
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 X = np.array([3.0, 1.0, 2.0, 1.0])
 M = np.array([[4.0, 1.0], [1.0, 3.0]])
