@@ -202,7 +202,7 @@ def doubled_twice(middle=()) -> tuple[Program, Buffer]:
 
 def test_what_kernels_touch_is_on_the_device():
     program, h = doubled_twice()
-    verify_program(apart(program))
+    verify_program(apart(program, {}))
     assert h.space is Space.device
     x, y = np.arange(4.0), np.zeros(4)
     run_program(program, [4, x, y], shuffle=1)
@@ -211,7 +211,7 @@ def test_what_kernels_touch_is_on_the_device():
 
 def test_the_host_copies_single_elements():
     program, h = doubled_twice([lambda h: Store(h, i64(0), Const(1.0, DType.f64))])
-    program = apart(program)
+    program = apart(program, {})
     verify_program(program)
     assert h.space is Space.device and sum(isinstance(s, Launch) for s in program.body) == 2
 
@@ -220,7 +220,7 @@ def test_buffers_that_change_places_are_in_one_memory():
     other = Buffer("o", DType.f64, Space.heap)
     changes = [lambda h: Alloc(other, N), lambda h: Swap(h, other), lambda h: Free(other)]
     program, h = doubled_twice(changes)
-    verify_program(apart(program))
+    verify_program(apart(program, {}))
     assert h.space is other.space is Space.device
 
 

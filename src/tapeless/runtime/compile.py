@@ -197,8 +197,8 @@ class _Source:
         from tapeless.backends.cuda.compile import compile_program  # starts faster
 
         program = made.lowered.program
-        called = {s.name for s in walk(program.body) if isinstance(s, LibraryCall)}
-        routines = sorted(name for name in called if not is_fortran(name))
+        called = {s for s in walk(program.body) if isinstance(s, LibraryCall)}
+        routines = sorted({s.name for s in called if not s.of_device and not is_fortran(s.name)})
         if routines:
             raise DeviceError(f"{', '.join(routines)} does not run on a GPU yet: use device='cpu'")
         try:

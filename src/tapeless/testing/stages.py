@@ -221,7 +221,17 @@ def syrk(uplo: int, trans: int, n: int, k: int, alpha: Any, a: Any, lda: int, be
     np.copyto(out, beta * out + square.T if beta else square.T, where=chosen(np.ones((n, n), bool)))
 
 
-ROUTINES = {f"{kind}{name}": routine for kind in "sdcz" for name, routine in (("gemm", gemm), ("syrk", syrk))}
+def gemm_batched(
+    ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, lda: int, step_a: int, b: Any, ldb: int, step_b: int,
+    beta: Any, c: Any, ldc: int, step_c: int, count: int,
+) -> None:  # fmt: skip
+    """Products of matrices that lie so far apart."""
+    for i in range(count):
+        own = (a[i * step_a :], lda, b[i * step_b :], ldb)
+        gemm(ta, tb, m, n, k, alpha, *own, beta, c[i * step_c :], ldc)
+
+
+ROUTINES = {f"{kind}{routine.__name__}": routine for kind in "sdcz" for routine in (gemm, gemm_batched, syrk)}
 
 
 def parameters_of(traced: Traced, leaves: Sequence[Any]) -> list[Any]:

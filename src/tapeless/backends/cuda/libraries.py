@@ -15,9 +15,10 @@ from typing import Any
 from tapeless.errors import DeviceError
 from tapeless.lower.ir.loopir import DEVICE_ROUTINES
 
-# What each operand is: a number for a letter, an i32, a scalar by its address, or memory of the device.
+# What each operand is: a number for a letter, an i32, an i64 (wide), a scalar by its address, or memory of the device.
 OPERANDS = {
     "gemm": "lliiisaiaisai",
+    "gemm_batched": "lliiisaiwaiwsaiwi",
     "syrk": "lliisaisai",
     "trsm": "lllliisaiai",
     "getrf": "iiaia",
@@ -25,7 +26,7 @@ OPERANDS = {
     "potrf": "liai",
 }
 assert OPERANDS.keys() == DEVICE_ROUTINES
-PRODUCTS = frozenset({"gemm", "syrk", "trsm"})
+PRODUCTS = {"gemm": "gemm_v2", "gemm_batched": "gemmStridedBatched", "syrk": "syrk_v2", "trsm": "trsm_v2"}  # in cuBLAS
 LIBRARIES = {"cublas": "libcublas.so.*", "cusolver": "libcusolver.so.*"}
 
 

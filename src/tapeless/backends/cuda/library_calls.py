@@ -21,7 +21,7 @@ def write_call(code: DeviceHost, stm: Call) -> None:
     kind, routine = stm.name[0].upper(), stm.name[1:]
     operands = [_operand(code, what, arg) for what, arg in zip(OPERANDS[routine], stm.args, strict=True)]
     if routine in PRODUCTS:
-        _called(code, f"cublas{kind}{routine}_v2", [f"ptr {code.handle(1)}", *operands])
+        _called(code, f"cublas{kind}{PRODUCTS[routine]}", [f"ptr {code.handle(1)}", *operands])
     else:
         _solve(code, f"cusolverDn{kind}{routine}", operands, stm)
 
@@ -68,6 +68,8 @@ def _operand(code: DeviceHost, what: str, arg: Atom | Pointer) -> str:
     if what == "l":
         assert isinstance(arg, Const)
         return f"i32 {NUMBERS[chr(int(arg.value.real))]}"
+    if what == "w":
+        return f"i64 {code.value(arg)[0]}"
     if what == "i":
         value = code.value(arg)[0]
         return f"i32 {value if isinstance(arg, Const) else w.let(f'trunc i64 {value} to i32')}"

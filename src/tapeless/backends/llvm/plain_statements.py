@@ -5,7 +5,7 @@ from __future__ import annotations
 from tapeless.backends.llvm.code import Code, emits
 from tapeless.backends.llvm.scalar import apply
 from tapeless.backends.llvm.writer import MEMORY
-from tapeless.lower.ir.loopir import PROGRESS, Assign, Barrier, Declare, Let, Load, Progress, Return, Store
+from tapeless.lower.ir.loopir import PROGRESS, Assign, Barrier, Declare, Let, Load, Progress, Return, Store, Wait
 
 
 @emits(Let)
@@ -56,6 +56,11 @@ def write_return(code: Code, stm: Return) -> None:
     value = code.value(stm.value)
     places = tuple(code.w.slot("%results", starts[stm.k] + part) for part in range(len(value)))
     code.store_value(stm.value.type.dtype, value, places)
+
+
+@emits(Wait)
+def write_wait(code: Code, stm: Wait) -> None:
+    """Threads of a CPU are done when a launch is."""
 
 
 @emits(Barrier)

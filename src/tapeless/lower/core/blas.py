@@ -64,6 +64,38 @@ def gemm(lo: Lowerer, a: Loc, b: Loc, c: Loc, alpha: float = 1, beta: float = 0)
         code.copy(target, c)
 
 
+def gemm_of_rows(lo: Lowerer, a: Loc, b: Loc, c: Loc) -> None:
+    """C[i] = A[i] B[i] for all i, on a GPU; C[i]^T = B[i]^T A[i]^T in the eyes of BLAS."""
+    code = lo.code
+    (a, trans_a, lda), (b, trans_b, ldb) = _operand_of_rows(lo, a), _operand_of_rows(lo, b)
+    own = c.buffer not in (a.buffer, b.buffer)
+    target = c if own and c.upward and c.strides[2] == ONE else temporary(lo, c.dtype, c.shape)
+    lo.note_blas()
+    (count, m, k), n = a.shape, b.shape[2]
+    one, zero = const(1, c.dtype), const(0, c.dtype)
+    left, right = (pointer(b), ldb, b.strides[0]), (pointer(a), lda, a.strides[0])
+    made = (pointer(target), leading(lo, _row(target)), target.strides[0])
+    args = (trans_b, trans_a, n, m, k, one, *left, *right, zero, *made, count)
+    code.emit(Call(f"{PREFIX[c.dtype]}gemm_batched", args))
+    if target is not c:
+        code.copy(target, c)
+
+
+def _row(loc: Loc) -> Loc:
+    return replace(loc, shape=loc.shape[1:], strides=loc.strides[1:], ordered=False)
+
+
+def _operand_of_rows(lo: Lowerer, loc: Loc) -> tuple[Loc, Atom, Atom]:
+    """Matrices that BLAS can read, whether they are transposed for it, and their leading dimension."""
+    if loc.upward and loc.strides[2] == ONE:
+        return loc, NO, leading(lo, _row(loc))
+    if loc.upward and loc.strides[1] == ONE:
+        return loc, YES, leading(lo, transposed(_row(loc)))
+    packed = temporary(lo, loc.dtype, loc.shape)
+    lo.code.copy(loc, packed)
+    return packed, NO, leading(lo, _row(packed))
+
+
 def _is_transposed(a: Loc, b: Loc) -> bool:
     same = a.buffer is b.buffer and a.offset == b.offset
     return same and a.strides == b.strides[::-1] and a.shape == b.shape[::-1] and ONE in a.strides

@@ -38,7 +38,7 @@ def transform(lo: Lowerer, exp: Library, x: Loc, out: Loc) -> None:
     code, table = lo.code, lo.loc(exp.args[1])
     dtype, (*rows, n), length = x.dtype, x.shape, table.shape[0]
     given = _in_order(lo, x)
-    made = out if out.ordered else temporary(lo, dtype, x.shape, "transformed")
+    made = out if out.ordered and out.buffer is not table.buffer else temporary(lo, dtype, x.shape, "transformed")
     work = temporary(lo, dtype, (*rows, code.mul(_size(code, n, length), i64(2))), "work")
     side = const(1 if exp.name == "fft" else -1, dtype.real)
     arrays = given, _in_order(lo, table), work, made

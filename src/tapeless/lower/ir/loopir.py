@@ -229,7 +229,7 @@ class Call:
         return self.name[1:] in DEVICE_ROUTINES and self.name[0] in "sdcz"
 
 
-DEVICE_ROUTINES = frozenset({"gemm", "syrk", "trsm", "getrf", "getrs", "potrf"})
+DEVICE_ROUTINES = frozenset({"gemm", "gemm_batched", "syrk", "trsm", "getrf", "getrs", "potrf"})
 
 
 @node(frozen=True)

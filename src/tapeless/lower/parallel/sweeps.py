@@ -20,7 +20,7 @@ from tapeless.lower.core.schedule import MOST_THREADS
 from tapeless.lower.ir import loopir
 from tapeless.lower.ir.loopir import Buffer, Space
 from tapeless.lower.parallel.accumulators import copies_of_cells, with_copies, with_private, worth_private
-from tapeless.lower.parallel.batched import as_one
+from tapeless.lower.parallel.batched import as_one, products
 from tapeless.lower.parallel.columns import reduces_columns, run_by_columns
 from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
@@ -94,6 +94,11 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
 
     if not worth_cutting(lo, exp) or exp.scans:
         if lo.launches and not _is_little(exp) and can_run(exp):
+            at_once = products(lo, exp, outs[0]) if len(outs) == 1 else None
+            if at_once is not None:
+                better, run = at_once
+                lo.code.branch(better, lambda: lo.scoped(run), lambda: lo.scoped(lambda: on_grid([])))
+                return
             totals = whole_totals()
             few = better_in_order(lo, exp, n, outs)
             if few is None or few == const(False, DType.bool):

@@ -63,7 +63,7 @@ def _stm(stm: Stm, inside: AbstractSet[Var]) -> Sequence[Stm]:
         if not _may_be_cut(stm.exp) or stm.exp.width in inside:
             return (stm,)
         own = {*lam.params, *(v for s in lam.body.stms for v in s.vars)}
-        exp = replace(stm.exp, lam=replace(lam, body=_body(_by_cells(lam.body), inside | own)))
+        exp = replace(stm.exp, lam=replace(lam, body=_body(_by_cells(_floated(lam.body)), inside | own)))
         stm = stm if exp.lam.body is stm.exp.lam.body else replace(stm, exp=exp)
         return _parts(stm, exp) or (stm,)
     return (stm if isinstance(stm.exp, (Hist, Scatter)) else in_regions(stm, _body),)
@@ -94,6 +94,29 @@ def _is_of_host(stm: Stm) -> bool:
 
 def _is_free(stm: Stm) -> bool:
     return is_free(stm) and not _is_of_host(stm)
+
+
+def _floated(body: Body) -> Body:
+    """What a region of accumulators computes without them comes before it."""
+    return with_stms(body, [new for stm in body.stms for new in _before_accumulators(stm)])
+
+
+def _before_accumulators(stm: Stm) -> list[Stm]:
+    exp = stm.exp
+    if not isinstance(exp, WithAcc):
+        return [stm]
+    inner = _floated(exp.lam.body)
+    bound, before, rest = set(exp.lam.params), list[Stm](), list[Stm]()
+    for s in inner.stms:
+        effects = any(not isinstance(e, UpdateAcc) for e in effects_in((s,)))
+        if effects or bound & set(free_in_body(Body((s,), ()))):
+            rest.append(s)
+            bound |= set(s.vars)
+        else:
+            before.append(s)
+    if not before:
+        return [stm]
+    return [*before, replace(stm, exp=replace(exp, lam=replace(exp.lam, body=Body(tuple(rest), inner.results))))]
 
 
 def _by_cells(body: Body) -> Body:
@@ -244,13 +267,16 @@ def _may_be_cut(exp: Sweep) -> bool:
 
 
 def _groups(stms: Sequence[Stm]) -> list[list[Stm]]:
-    """Statements that are not free: those that are wide by themselves, all others together as far as they go."""
+    """Statements that are not free: those that are wide by themselves, all others together as far as they go. Sums of rows
+    are apart from what is added to accumulators: several threads take a row, if they do nothing else.
+    """
     groups: list[list[Stm]] = []
     joins = False
     for s in stms:
         if _is_free(s):
             continue
-        if _is_wide(s) or not joins:
+        after_sum = isinstance(s.exp, UpdateAcc) and joins and any(isinstance(t.exp, Sweep) for t in groups[-1])
+        if _is_wide(s) or not joins or after_sum:
             groups.append([s])
         else:
             groups[-1].append(s)
