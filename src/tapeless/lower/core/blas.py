@@ -5,6 +5,7 @@ BLAS sees a row-major matrix as its transpose.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tapeless.ir.types import Atom, DType, Type, Var, const, i64
@@ -16,14 +17,25 @@ PREFIX = {DType.f32: "s", DType.f64: "d", DType.c64: "c", DType.c128: "z"}
 NO, YES, UPPER, LOWER, LEFT, RIGHT = (i64(ord(letter)) for letter in "NTULLR")
 
 
-def checked(lo: Lowerer, name: str, args: tuple[Atom | Pointer, ...], message: str) -> None:
-    """A LAPACK routine; `message` when its info is not 0: it failed, or did not like a number."""
+def checked(
+    lo: Lowerer,
+    name: str,
+    args: tuple[Atom | Pointer, ...],
+    message: str,
+    excused: Callable[[Atom], Atom] | None = None,
+) -> None:
+    """A LAPACK routine; `message` when its info is not 0: it failed, or did not like a number. Unless that is `excused`."""
     code = lo.code
     lo.note_blas()
     info = Var("info", Type(DType.i64))
     code.emit(Call(name, args, info))
-    if message:
-        code.check(code.compare("eq", info, ZERO), "LinAlgError", message)
+    if not message:
+        return
+    good = code.compare("eq", info, ZERO)
+    if excused is None:
+        code.check(good, "LinAlgError", message)
+    else:
+        code.branch(good, lambda: None, lambda: code.check(excused(info), "LinAlgError", message))
 
 
 def transposed(loc: Loc) -> Loc:

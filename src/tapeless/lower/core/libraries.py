@@ -235,7 +235,13 @@ def _factorise(lo: Lowerer, a: Loc, message: str) -> tuple[Loc, Loc, Atom]:
     pivots = temporary(lo, DType.i32, (n,), "pivots")
     code.copy(a, lu)
     ld = code.let("max", DType.i64, n, ONE, label="ld")
-    checked(lo, f"{PREFIX[a.dtype]}getrf", (n, n, pointer(lu), ld, pointer(pivots)), message)
+
+    def is_nan(info: Atom) -> Atom:
+        """cuSOLVER finds a matrix singular at a NaN, and LAPACK does not."""
+        return code.let("isnan", DType.bool, code.load(lu, [code.sub(info, ONE), code.sub(info, ONE)]))
+
+    args = (n, n, pointer(lu), ld, pointer(pivots))
+    checked(lo, f"{PREFIX[a.dtype]}getrf", args, message, is_nan if lo.launches else None)
     return lu, pivots, ld
 
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from tapeless.ir.core import Atom, Library, Reshape, Sweep, Transpose, Var
+from tapeless.ir.core import At, Atom, Index, Library, Range, Reshape, Sweep, Transpose, Var
+from tapeless.ir.operands import operands
 from tapeless.ir.types import Const, i64
 from tapeless.lower.core.blas import PREFIX, gemm_of_rows
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.fourier import transform
-from tapeless.lower.core.lowerer import Lowerer
+from tapeless.lower.core.lowerer import Lowerer, view
 
 TINY = 512  # multiplications of an element that a thread does by itself
 
@@ -96,7 +97,7 @@ def _product(exp: Sweep) -> tuple[Var, Var] | None:
         return None
     if not isinstance(last.exp, Library) or last.exp.name != "matmul":
         return None
-    if not all(isinstance(stm.exp, (Transpose, Reshape)) for stm in before):
+    if not all(isinstance(stm.exp, (Transpose, Reshape, Index)) for stm in before):
         return None
     x, y = last.exp.args
     if not isinstance(x, Var) or not isinstance(y, Var) or len(x.type.shape) + len(y.type.shape) < 3:
@@ -121,6 +122,12 @@ def _rows(lo: Lowerer, exp: Sweep, factor: Var) -> Loc | None:
                 return None
             whole = (loc.shape[0], *map(lo.dim, shape))
             return replace(loc, shape=whole, strides=lo.code.row_major(whole))
+        case Index(array=array, axes=axes) if not any(isinstance(axis, At) and axis.check for axis in axes):
+            loc = _rows(lo, exp, array)
+            own = {*made, *exp.lam.params}
+            if loc is None or any(a in own for a in operands(Index(array, axes)) if a != array):
+                return None
+            return view(lo, loc, (Range(ZERO, exp.width, ONE), *axes))
     if factor in arrays:
         return lo.loc(arrays[factor])
     if factor in exp.lam.params or factor not in lo.arrays:
