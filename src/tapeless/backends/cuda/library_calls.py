@@ -74,7 +74,7 @@ def _operand(code: DeviceHost, what: str, arg: Atom | Pointer) -> str:
         value = code.value(arg)[0]
         return f"i32 {value if isinstance(arg, Const) else w.let(f'trunc i64 {value} to i32')}"
     dtype: DType = arg.type.dtype
-    slot = w.alloca(f"[2 x {MEMORY[dtype]}]", "argument")
+    slot = w.alloca(f"[2 x {MEMORY[dtype]}]", "argument", 16)  # as CUDA has complex numbers
     parts = code.value(arg)
     code.store_value(
         dtype, parts, tuple(slot if k == 0 else w.gep(MEMORY[dtype], slot, "1") for k in range(len(parts)))

@@ -6,6 +6,7 @@ row-major matrix as its transpose; each routine below says how it uses that.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.core.ranking import lower_ranked
 from tapeless.lower.core.sorting import lower_sort
 from tapeless.lower.core.triangles import cholesky_adjoint, solve_triangle
+from tapeless.lower.ir.loopir import Atomic, Pointer
 
 SMALL = 4096  # multiplications up to which a product is made by loops
 NEAR = 1 << 19  # elements of a matrix up to which a product with a vector is made by loops
@@ -235,14 +237,28 @@ def _factorise(lo: Lowerer, a: Loc, message: str) -> tuple[Loc, Loc, Atom]:
     pivots = temporary(lo, DType.i32, (n,), "pivots")
     code.copy(a, lu)
     ld = code.let("max", DType.i64, n, ONE, label="ld")
-
-    def is_nan(info: Atom) -> Atom:
-        """cuSOLVER finds a matrix singular at a NaN, and LAPACK does not."""
-        return code.let("isnan", DType.bool, code.load(lu, [code.sub(info, ONE), code.sub(info, ONE)]))
-
     args = (n, n, pointer(lu), ld, pointer(pivots))
-    checked(lo, f"{PREFIX[a.dtype]}getrf", args, message, is_nan if lo.launches else None)
+    if lo.launches:
+        _factorise_on_grid(lo, lu, args, message)
+    else:
+        checked(lo, f"{PREFIX[a.dtype]}getrf", args, message)
     return lu, pivots, ld
+
+
+def _factorise_on_grid(lo: Lowerer, lu: Loc, args: tuple[Atom | Pointer, ...], message: str) -> None:
+    """cuSOLVER makes numbers of NaN, or finds the matrix singular: all factors are NaN if there is one."""
+    code = lo.code
+    count = temporary(lo, DType.i64, (ONE,), "nans")
+    code.store(count, [ZERO], ZERO)
+
+    def look(at: list[Atom]) -> None:
+        number = code.let("isnan", DType.bool, code.load(lu, at))
+        code.branch(number, lambda: code.emit(Atomic("add", count.buffer, ZERO, ONE)))
+
+    code.spread(lu.shape, look)
+    some = code.compare("gt", code.load(count, [ZERO]), ZERO)
+    checked(lo, f"{PREFIX[lu.dtype]}getrf", args, message, lambda info: some)
+    code.branch(some, lambda: code.fill(lu, const(math.nan, lu.dtype)))
 
 
 def _solve(lo: Lowerer, var: Var, exp: Library) -> None:
