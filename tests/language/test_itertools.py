@@ -101,3 +101,64 @@ def test_refused():
     ):
         with pytest.raises(tp.CompileError, match=reason):
             tp.function(f)(*args)
+
+
+# -- all elements of an array
+
+
+def by_indices(x):
+    total = 0.0
+    for i, j in np.ndindex(*x.shape):
+        total += x[i, j] * (i + 2 * j)
+    return total
+
+
+def by_tuples(x):
+    out = np.zeros(x.shape)
+    for at in np.ndindex(x.shape):
+        out[at] = x[at] ** 2 + at[0]
+    return out
+
+
+def with_elements(x):
+    out = np.zeros(x.shape)
+    for (i, j), e in np.ndenumerate(x):
+        out[i, j] = e * e + i
+    return out
+
+
+def with_elements_by_tuples(x):
+    best, where = -np.inf, 0
+    for at, e in np.ndenumerate(x):
+        if e > best:
+            best, where = e, at[-1]
+    return best, where
+
+
+def of_one_axis(x):
+    total = 0.0
+    for (i,) in np.ndindex(x.shape[0]):
+        total += x[i, 0] * i
+    return total
+
+
+@pytest.mark.parametrize(
+    "f", [by_indices, by_tuples, with_elements, with_elements_by_tuples, of_one_axis], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("shape", [(3, 4), (1, 5), (0, 3), (2, 1)])
+def test_elements_of_arrays(f, shape):
+    x = np.random.default_rng(1).normal(size=shape)
+    (same if x.size else same_values)(f, x)
+    if f in (by_indices, by_tuples, with_elements) and x.size:
+        tp.check_grads(f, (x,))
+
+
+def test_three_axes_and_none():
+    def volume(x):
+        return [x[i, j, k] * i - j + k for i, j, k in np.ndindex(2, 3, 2)]
+
+    same(volume, np.arange(12.0).reshape(2, 3, 2))
+    with pytest.raises(tp.CompileError, match="no axes to go along"):
+        tp.function(lambda x: [x for _ in np.ndindex()])(1.0)
+    with pytest.raises(ValueError, match="negative dimensions"):
+        tp.function(lambda x, n: sum(x * i for i, j in np.ndindex(n, 2)))(1.0, -1)

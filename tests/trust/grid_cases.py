@@ -965,7 +965,8 @@ LEFT_OUT = {
         "dataclasses.replace", "filter", "format", "functools.partial", "functools.reduce", "map", "operator.attrgetter", "operator.itemgetter",
         "repr", "sorted", "str",
     ),
-    "of known items: tests/language/test_itertools.py": (
+    "loops: tests/language/test_itertools.py": (
+        "np.ndindex", "np.ndenumerate",
         *(f"itertools.{n}" for n in "chain combinations combinations_with_replacement pairwise permutations product".split()),
     ),
     "of arrays alone: tests/prelude/test_diagonals.py": ("np.diagonal",),

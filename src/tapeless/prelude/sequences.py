@@ -109,3 +109,33 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
     for k in places(axes, a.ndim):
         a = np.roll(a, -(a.shape[k] // 2), axis=k)
     return a
+
+
+@stands_for("np.ndindex")
+def ndindex(*shape: Any) -> Any:
+    if len(shape) == 1 and isinstance(shape[0], tuple):
+        shape = shape[0]
+    return zip(*_indices(shape), strict=True)
+
+
+@stands_for("np.ndenumerate")
+def ndenumerate(arr: Any) -> Any:
+    arr = np.asarray(arr)
+    return zip(zip(*_indices(arr.shape), strict=True), arr.ravel(), strict=True)
+
+
+def _indices(shape: Any) -> Any:
+    """Of all elements, along each axis."""
+    if len(shape) == 0:
+        refuse("there are no axes to go along", "leave the loop out.")
+    left = 1
+    for n in shape:
+        if n < 0:
+            raise ValueError("negative dimensions are not allowed")
+        left *= n
+    at = np.arange(left)
+    found = []
+    for n in shape:
+        left //= max(n, 1)
+        found.append((at // max(left, 1) % max(n, 1)).tolist())
+    return found
