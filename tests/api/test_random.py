@@ -28,10 +28,8 @@ def everything(key):
     return (
         tp.random.uniform(a),
         tp.random.uniform(a, (2, 3), -1.0, 1.0),
-        tp.random.normal(b, (5,)),
         tp.random.integers(c, (6,), -3, 4),
         tp.random.bernoulli(d, 0.25, (8,)),
-        tp.random.exponential(d, 3),
         tp.random.permutation(a, 6),
         tp.random.permutation(b, np.arange(4.0)),
         tp.random.choice(c, 5, (4,)),
@@ -46,6 +44,13 @@ def test_compiled_numbers_are_those_of_plain_python():
     agree(everything, KEY)
     for mine, plain in zip(tp.function(everything)(KEY), everything(KEY), strict=True):
         np.testing.assert_array_equal(mine, plain)
+
+
+@pytest.mark.parametrize("draw", [tp.random.normal, tp.random.exponential])
+def test_numbers_through_a_logarithm_are_those_of_plain_python_but_for_its_last_digits(draw):
+    """NumPy's logarithm is not that of the C library on every processor."""
+    mine, plain = tp.function(lambda key: draw(key, (1000,)))(KEY), draw(KEY, (1000,))
+    np.testing.assert_allclose(mine, plain, rtol=4 * np.finfo(float).eps, atol=4 * np.finfo(float).eps)
 
 
 def test_threads_do_not_matter():

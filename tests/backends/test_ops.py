@@ -29,6 +29,7 @@ LOOSE = {
 }
 ROUNDED = {"expit", "logit", "logaddexp", "xlogy", "deg2rad", "rad2deg", "rsqrt", "reciprocal", "polygamma", "loose_tanh",
            "sech2", "sinc", "direction"}  # fmt: skip
+SUMS = {"logaddexp"}  # of an operand and something: rounded as the operand is, also where the two nearly cancel
 # LLVM's own minimum and maximum of integers and the like: nothing to round.
 CASES = [
     (name, d)
@@ -93,6 +94,10 @@ def test_row(name, dtype):
     if result.is_complex:
         compare_complex(columns, got, want, tolerance * 8)
     else:
+        if name in SUMS:
+            largest = np.max(np.abs(columns), axis=0)
+            rounded = np.abs(got - want) <= largest * np.finfo(result.numpy).eps
+            got = np.where(rounded & np.isfinite(largest), want, got)
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * 1e-3)
 
 
