@@ -114,9 +114,12 @@ def _settled(stms: tuple[Stm, ...], needed: set[Var], tests: frozenset[int], inv
 
 
 def _sketch(stms: tuple[Stm, ...], needed: set[Var], tests: frozenset[int], invoked: Invoked) -> tuple[Stm, ...]:
-    """What allocates, and what computes the variables that are needed: those that the rest depends on are added."""
+    """What allocates, and what computes the variables that are needed: those that the rest depends on are added.
+
+    Backwards, so that what stands before a use is found the first time; what a loop hands on takes another time.
+    """
     found: list[Stm] = []
-    for stm in stms:
+    for stm in reversed(stms):
         uses: tuple[Atom, ...]
         match stm:
             case Alloc(size=size):
@@ -133,8 +136,8 @@ def _sketch(stms: tuple[Stm, ...], needed: set[Var], tests: frozenset[int], invo
                 uses = ()
             case For() if body := _sketch(stm.body, needed, tests, invoked):
                 stm, uses = replace(stm, body=body), (stm.lo, stm.hi)
-            case While() if any(parts := [_sketch(part, needed, tests, invoked) for part in (stm.test, stm.body)]):
-                stm, uses = replace(stm, test=parts[0], body=parts[1]), ()
+            case While() if any(parts := [_sketch(part, needed, tests, invoked) for part in (stm.body, stm.test)]):
+                stm, uses = replace(stm, test=parts[1], body=parts[0]), ()
             case If() if any(parts := [_sketch(part, needed, tests, invoked) for part in (stm.then, stm.orelse)]):
                 stm, uses = replace(stm, then=parts[0], orelse=parts[1]), (stm.cond,)
             case Launch(kernel) if block := _sketch(kernel.block, needed, tests, invoked):
@@ -146,7 +149,7 @@ def _sketch(stms: tuple[Stm, ...], needed: set[Var], tests: frozenset[int], invo
                 continue
         needed.update(a for a in uses if isinstance(a, Var))
         found.append(stm)
-    return tuple(found)
+    return tuple(reversed(found))
 
 
 def footprint(outline: Outline, values: Mapping[Var, Any], threads: int = 1) -> Footprint:

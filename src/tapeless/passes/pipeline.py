@@ -137,7 +137,8 @@ STABLE_LOGS = Pass("stable logs", stable_logs, about=frozenset({"log", "log1p"})
 DATA_SUMS = Followed(
     Pass("data sums", sum_data_first, about=frozenset({For}), reports=True), (TIDY, CLOSED_LOOPS, TIDY)
 )
-COUNTERS = Repeated("counters", (Pass("counters", count_at_once, DEVICES, about=frozenset({For})), _SIMPLIFY, CHECKS))
+_COUNTING = Pass("counters", count_at_once, about=frozenset({For})), _SIMPLIFY, CHECKS
+COUNTERS = Repeated("counters", tuple(replace(step, targets=DEVICES) for step in _COUNTING))
 SCALES = Followed(Pass("scales", lift_scales, about=HANDING_ON), (_SELECT,))
 SIZES = Pass("sizes", equal_sizes, about=frozenset({Check}))
 FUSE = Pass("fuse", fuse, about=SWEPT)

@@ -32,7 +32,7 @@ Monomial = tuple[int, ...]  # numbers of symbols, ascending; older symbols have 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 LARGEST = LARGEST_SIZE  # Note [Machine integers]
 DEGREE, TERMS = 3, 10  # of a form; beyond that a variable stays a symbol
-DEPTH, STEPS = 9, 160  # of a proof
+DEPTH, STEPS = 9, 100  # of a proof
 BOUNDS = 12  # tried for one symbol in one direction
 KNOWN = 6  # kept of them in one scope
 
@@ -59,9 +59,9 @@ def tightened(form: Form) -> Form:
 
 
 class Facts:
-    """What is known in one scope, on top of what is known around it."""
+    """What is known in one scope, on top of what is known around it: nothing is learned there while this one is in use."""
 
-    __slots__ = ("cases", "failed", "hidden", "high", "learned", "level", "low", "lower", "parent", "proved", "upper")
+    __slots__ = ("cases", "failed", "hidden", "high", "known", "level", "low", "lower", "parent", "proved", "upper")
 
     def __init__(self, parent: Facts | None = None, hidden: bool = False) -> None:
         self.parent = parent
@@ -69,37 +69,34 @@ class Facts:
         self.hidden = hidden  # its variables are not in scope in scopes below: the test of a `while`
         self.lower: dict[Monomial, list[Bound]] = {}
         self.upper: dict[Monomial, list[Bound]] = {}
-        self.low: dict[Monomial, int] = {}
-        self.high: dict[Monomial, int] = {}
-        self.cases: dict[int, tuple[Case, ...]] = {}
+        # What is asked for all the time, of all scopes around too.
+        self.low: dict[Monomial, int] = parent.low.copy() if parent else {}
+        self.high: dict[Monomial, int] = parent.high.copy() if parent else {}
+        self.cases: dict[int, tuple[Case, ...]] = parent.cases.copy() if parent else {}
         self.proved: set[Form] = set()
-        self.failed: dict[Form, int] = {}  # with what was known then
-        self.learned = 0  # facts
+        self.failed: dict[Form, int] = {}  # with how many facts were known then
+        self.known: int = parent.known if parent else 0
 
     # -- intervals
 
     def low_of(self, m: Monomial) -> int:
-        found = LEAST if len(m) == 1 else self._product(m)[0]
-        facts: Facts | None = self
-        while facts is not None:
-            if m in facts.low:
-                return max(found, facts.low[m])
-            facts = facts.parent
-        return found
+        found = self.low.get(m)
+        if len(m) == 1:
+            return LEAST if found is None else found
+        product = self._product(m)[0]  # may be out of the range of 64 bits
+        return product if found is None else max(product, found)
 
     def high_of(self, m: Monomial) -> int:
-        found = GREATEST if len(m) == 1 else self._product(m)[1]
-        facts: Facts | None = self
-        while facts is not None:
-            if m in facts.high:
-                return min(found, facts.high[m])
-            facts = facts.parent
-        return found
+        found = self.high.get(m)
+        if len(m) == 1:
+            return GREATEST if found is None else found
+        product = self._product(m)[1]
+        return product if found is None else min(product, found)
 
     def _product(self, m: Monomial) -> tuple[int, int]:
         low = high = 1
         for s in m:
-            a, b = self.low_of((s,)), self.high_of((s,))
+            a, b = self.low.get((s,), LEAST), self.high.get((s,), GREATEST)
             corners = (low * a, low * b, high * a, high * b)
             low, high = min(corners), max(corners)
         if len(m) == 2 and m[0] == m[1]:
@@ -146,7 +143,7 @@ class Facts:
 
     def _note(self, form: Form) -> None:
         """The bound on each monomial that form >= 0 means."""
-        self.learned += 1
+        self.known += 1
         top = self.maximum(form)
         for m, a in form.terms.items():
             if a > 0:
@@ -190,30 +187,20 @@ class Facts:
             yield 1, number(limit)
 
     def cases_of(self, s: int) -> tuple[Case, ...]:
-        facts: Facts | None = self
-        while facts is not None:
-            if s in facts.cases:
-                return facts.cases[s]
-            facts = facts.parent
-        return ()
+        return self.cases.get(s, ())
 
     def prove(self, form: Form, steps: int = STEPS) -> bool:
         """Is form >= 0 known? Note [Proving]. False means nothing."""
         if self.minimum(form) >= 0 or form in self.proved:
             return True
-        known = self._known()
-        if self.failed.get(form) == known:
+        if self.failed.get(form) == self.known:
             return False
         if Proof(steps).holds(self, form, DEPTH, set()):
             self.proved.add(form)
             return True
         if steps == STEPS:
-            self.failed[form] = known
+            self.failed[form] = self.known
         return False
-
-    def _known(self) -> int:
-        """How many facts have been learned so far, here and around."""
-        return self.learned + (self.parent._known() if self.parent else 0)
 
     def knows(self, facts: Facts) -> bool:
         """Is this scope that one or inside it?"""
