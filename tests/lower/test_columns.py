@@ -59,3 +59,28 @@ def test_threads_have_columns_of_their_own():
     found = tp.function(several, threads=2)(a)
     for one, wanted in zip(found, several(a), strict=True):
         np.testing.assert_allclose(one, wanted, rtol=1e-12)
+
+
+def total(a):
+    return np.sum(np.tanh(np.mean(a, axis=0)) + a[0]), np.max(np.sum(a, axis=0) * a[1])
+
+
+def affine(a):
+    """An operator that does not commute, over what columns give."""
+    return tp.reduce(lambda p, q: (q[0] * p[0], q[0] * p[1] + q[1]), (1.0, 0.0), (np.min(a, axis=0), np.sum(a, axis=0)))
+
+
+@pytest.mark.parametrize("function", [total, affine])
+@pytest.mark.parametrize("shape", [(2, 1), (5, 3), (3, 1030), (200, 400)])
+def test_what_columns_give_is_reduced_on_the_way(function, shape):
+    a = np.random.default_rng(0).normal(size=shape)
+    for threads in (1, 2):
+        np.testing.assert_allclose(tp.function(function, threads=threads)(a), function(a), rtol=1e-12)
+
+
+def test_one_pass_for_what_stands_between_reductions():
+    def chain(a):
+        return np.sqrt(np.abs(np.tanh(np.sum(a, axis=0) * 2.0) + 1.0)) * a[0]
+
+    text = tp.function(chain).ir(np.ones((3, 4)), stage="loops")
+    assert text.count("{simd}") == 3  # neutral elements, the sum, all the rest

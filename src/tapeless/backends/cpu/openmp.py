@@ -24,6 +24,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from tapeless.backends.cpu.iterations import EACH
 from tapeless.backends.llvm import flushing, host, optimize
 
 LOADED = re.compile(r"/\S*/lib(?:gomp|omp|iomp5)\b[^/\s]*\.so[^/\s]*$", re.MULTILINE)
@@ -62,12 +63,12 @@ work:
   %caller = icmp eq i32 %me, 0
   br i1 %caller, label %own, label %member
 own:
-  call void %fn(ptr %ctx, i64 %t0, i64 %t1)
+  call void @each(ptr %fn, ptr %ctx, i64 %t0, i64 %t1)
   ret void
 member:
   SAVE
   RESET
-  call void %fn(ptr %ctx, i64 %t0, i64 %t1)
+  call void @each(ptr %fn, ptr %ctx, i64 %t0, i64 %t1)
   RESTORE
   ret void
 done:
@@ -166,7 +167,7 @@ def address(file: str) -> int:
     target, library, team = host.host(), ctypes.CDLL(file), TEAM
     for name in ("SAVE", "RESET", "RESTORE", "DECLARED"):
         team = team.replace(name, getattr(flushing, name)[platform.machine()])
-    text = f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{team}'
+    text = f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{EACH}{team}'
     jit = llvm.create_lljit_compiler(host.machine())
     builder = llvm.JITLibraryBuilder().add_object_img(host.machine(opt=0).emit_object(optimize.parse(text)))
     builder.add_current_process().export_symbol("team")

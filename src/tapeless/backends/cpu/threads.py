@@ -1,4 +1,4 @@
-"""The parallel runtime: `rt_parallel(fn, ctx, count, threads)` calls fn(ctx, t0, t1) on up to `threads` threads.
+"""The parallel runtime: `rt_parallel(fn, ctx, count, threads)` calls fn(ctx, t) for 0 <= t < count on up to `threads` threads.
 
 Gives `address()` of it. It is written in LLVM IR and holds no Python. The threads are started once and wait for work.
 
@@ -31,6 +31,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tapeless.backends.cpu import interrupts, openmp
+from tapeless.backends.cpu.iterations import EACH
 from tapeless.backends.llvm import flushing, host, optimize
 from tapeless.lower.core.schedule import MOST_THREADS
 
@@ -70,14 +71,7 @@ define internal void @run(ptr %job, i64 %range) nounwind {
   %stop = mul i64 %next, %each
   %t0 = add i64 %start, %before0
   %t1 = add i64 %stop, %before1
-  %err = load ptr, ptr %ctx            ; Note [Regions]: the error record comes first
-  %code = load atomic i64, ptr %err monotonic, align 8
-  %sound = icmp eq i64 %code, 0
-  br i1 %sound, label %work, label %done
-work:
-  call void %fn(ptr %ctx, i64 %t0, i64 %t1)
-  ret void
-done:
+  call void @each(ptr %fn, ptr %ctx, i64 %t0, i64 %t1)
   ret void
 }
 
@@ -220,7 +214,7 @@ ask:
   %won = extractvalue { i32, i1 } %attempt, 1
   br i1 %won, label %open, label %alone
 alone:
-  call void %fn(ptr %ctx, i64 0, i64 %count)
+  call void @each(ptr %fn, ptr %ctx, i64 0, i64 %count)
   ret void
 open:
   %others = sub i64 %used, 1
@@ -299,7 +293,7 @@ def _text() -> str:
     numbers = {"FUTEX": FUTEX[machine], "WAIT": WAIT, "WAKE": WAKE, "SPINS": SPINS, "SHARES": SHARES}
     for name, number in (numbers | {"MOST_THREADS": MOST_THREADS, "PERIOD": 1000 * interrupts.PERIOD}).items():
         text = text.replace(name, str(number))
-    return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{text}'
+    return f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{EACH}{text}'
 
 
 @functools.cache

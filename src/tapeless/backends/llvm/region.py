@@ -1,22 +1,21 @@
-"""Kernels on threads: each becomes a function, which the parallel runtime calls with ranges of iterations.
+"""Kernels on threads: each becomes a function of one iteration, which the parallel runtime calls.
 
 `write` takes a launch and the code around it. What is handed over travels in a context (handover.py): the error record,
 the first index, then scalars and pointers.
 
 Note [Regions]
 There is one level of regions: a `threads` loop inside another runs in its thread, one iteration after the other.
-`rt_parallel(fn, ctx, count, threads)` calls fn(ctx, t0, t1) for ranges that make up 0 <= t < count; without threads to
-share the work, the function is called for the whole range at once. A failing check leaves the range; the runtime finds
-the error record in the first word of the context, and begins no other range.
+`rt_parallel(fn, ctx, count, threads)` calls fn(ctx, t) for 0 <= t < count: an iteration is a chunk of a sweep, so there are
+few. A failing check leaves its iteration; the runtime finds the error record in the first word of the context, and
+begins no other one.
 """
 
 from __future__ import annotations
 
 from tapeless.backends.llvm import errors, stopping
 from tapeless.backends.llvm.code import Code, emits
-from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.handover import Context
-from tapeless.backends.llvm.writer import REGISTER, Bounds, Writer
+from tapeless.backends.llvm.writer import REGISTER, Writer
 from tapeless.ir.types import DType, Var
 from tapeless.lower.ir.loopir import Buffer, For, Launch
 
@@ -48,21 +47,17 @@ def _count(w: Writer, lo: str, hi: str, step: int) -> str:
 
 def _write_function(code: Code, name: str, stm: For, first: str) -> str:
     w = code.w
-
-    def iteration(t: str) -> None:
-        offset = t if stm.step == 1 else w.let(f"mul nsw i64 {t}, {stm.step}")
-        index = w.let(f"add nsw i64 {first}, {offset}", stm.var.name)
-        if stm.var.type.dtype is not DType.i64:
-            index = w.let(f"trunc i64 {index} to {REGISTER[stm.var.type.dtype]}")
-        code.values[stm.var] = (index,)
-        code.block(stm.body)
-
     code.start()
-    stopping.begin(code, (stm,))
-    independent = None if id(stm) in code.shared.pieces.cut else stm.body
-    counted(code, Bounds("i64", "%t0", "%t1"), "t", iteration, independent, stm.vectorize, code.shared.mark(stm))
+    stopping.begin(code, stm.body)
+    index = "%t" if stm.step == 1 else w.let(f"mul nsw i64 %t, {stm.step}")
+    if first != "0":
+        index = w.let(f"add nsw i64 {first}, {index}", stm.var.name)
+    if stm.var.type.dtype is not DType.i64:
+        index = w.let(f"trunc i64 {index} to {REGISTER[stm.var.type.dtype]}")
+    code.values[stm.var] = (index,)
+    code.block(stm.body)
     stopping.finish(code)
-    params = "ptr noalias readonly %context, i64 %t0, i64 %t1"
+    params = "ptr noalias readonly %context, i64 %t"
     return w.module.function(name, params, code.shared.attributes("noinline "), w.body())
 
 

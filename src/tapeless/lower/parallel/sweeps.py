@@ -60,8 +60,8 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
     def elements(start: Atom, stop: Atom, totals: list[Total], first: Sequence[Stm], each: Lambda) -> None:
         for stm in first:
             lo.stm(stm)
-        if not totals and not exp.scans and reduces_columns(lo, exp, each, outs):
-            run_by_columns(lo, exp, each, start, stop, outs)
+        if not exp.scans and reduces_columns(lo, exp, each, outs):
+            run_by_columns(lo, exp, each, start, stop, totals, outs)
             return
         running = [start_total(lo, r, [None] * len(r.neutral)) for r in exp.scans]
         _loop(lo, exp, each, start, stop, totals, running, outs, scanned)
