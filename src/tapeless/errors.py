@@ -38,7 +38,10 @@ CODES: dict[str, tuple[str, str]] = {
     "TP116": ("a program that grows too large when it is compiled", "loop over an array: the body is compiled once."),
     "TP120": ("the truth value of an array", "use np.any(...) or np.all(...)."),
     "TP130": ("arguments of a call that cannot be used together", ""),
-    "TP201": ("sizes that do not fit together", "make the sizes equal, or 1 to repeat."),
+    "TP201": (
+        "sizes that do not fit together",
+        "make the sizes equal; of a part that turns out to have one element, take that: x[2] for x[2:].",
+    ),
     "TP202": ("numbers of dimensions that do not fit", "add axes with np.newaxis, or index some away."),
     "TP203": ("a constant index out of range", "use an index between -size and size - 1."),
     "TP204": (
