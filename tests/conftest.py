@@ -23,8 +23,9 @@ IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 if not IS_WORKER:
     CACHE_DIR = os.environ["TAPELESS_CACHE_DIR"] = tempfile.mkdtemp(prefix="tapeless-tests-")
 
-# The first example of a program compiles it and takes far longer than the others.
-settings.register_profile("tapeless", deadline=None)
+# The first example of a program compiles it and takes far longer than the others. What a change is judged by is the same
+# each time; `make fuzz`, which sets the number of examples, draws new ones.
+settings.register_profile("tapeless", deadline=None, derandomize="TAPELESS_FUZZ_EXAMPLES" not in os.environ)
 settings.load_profile("tapeless")
 
 

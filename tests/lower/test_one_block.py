@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.frontend.entry import trace
+from tapeless.ir.target import Target
 from tapeless.ir.types import F64, I64, Const, DType, Var, i64
 from tapeless.lower.device_blocks import STRIP
 from tapeless.lower.ir.interp import run_program
 from tapeless.lower.ir.loopir import Barrier, Buffer, For, Launch, Let, Load, Program, Space, Store, Tag
 from tapeless.lower.ir.verify import LoopIRError
 from tapeless.lower.ir.walk import walk
-from tapeless.lower.lowering import Lowered
+from tapeless.lower.lowering import Lowered, lower
+from tapeless.passes.check.consumption import check_in_place
+from tapeless.passes.pipeline import finished
 from tapeless.testing.compare import Raised, Returned
 from tapeless.testing.stages import by_python, on_device
 
@@ -149,9 +153,11 @@ def test_a_wrong_index_is_an_error(f: Any) -> None:
     assert isinstance(outcome, Raised) and isinstance(outcome.error, IndexError)
 
 
-@pytest.mark.thorough
 def test_large_arrays_are_left_to_kernels_of_their_own() -> None:
-    assert not blocks_of(run(lambda n: spring(np.ones(100_000), n)[1], (1,)))
+    """The interpreter would take its time over so many elements."""
+    for count, small in ((100, True), (100_000, False)):
+        core = finished(trace(lambda n, count=count: spring(np.ones(count), n)[1], [1]).core, target=Target.ptx)
+        assert bool(blocks_of(lower(check_in_place(core)[0], target=Target.ptx))) == small
 
 
 def test_long_loops_run_in_strips() -> None:

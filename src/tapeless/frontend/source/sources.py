@@ -41,6 +41,7 @@ class Source:
     written: ast.Module | None = None  # the tree as it was parsed, where it was changed
     digest: str = ""  # of the text of a whole file, for telling whether it is still the same
     checked: set[types.CodeType] = field(default_factory=set)  # what was found to be compiled from it
+    over: dict[int, list[ast.FunctionDef | ast.Lambda]] = field(default_factory=dict)  # what `functions` has found
 
     def span(self, node: ast.AST) -> Span:
         """Kept in the node, as by `by_node`."""
@@ -82,6 +83,11 @@ class Source:
 
     def functions(self, line: int) -> list[ast.FunctionDef | ast.Lambda]:
         """Those that reach over a line of the file."""
+        if line not in self.over:
+            self.over[line] = self._functions(line)
+        return self.over[line]
+
+    def _functions(self, line: int) -> list[ast.FunctionDef | ast.Lambda]:
         found: list[ast.FunctionDef | ast.Lambda] = []
         pending: list[ast.AST] = [self.tree]
         while pending:
