@@ -505,15 +505,6 @@ def lengths_that_differ(x):
     return sum(a)
 
 
-def goes_over_it(x):
-    a = [x, 1.0]
-    for v in a:
-        a.append(v)
-        if len(a) > 4:
-            break
-    return sum(a)
-
-
 def changes_what_comes(x):
     a = [x, 1.0, 2.0]
     s = 0.0
@@ -528,13 +519,6 @@ def holds_itself(x):
     a = [x]
     a.append(a)
     return x
-
-
-def in_a_while(x):
-    a = [x]
-    while a[-1] > 1e-3:
-        a.append(a[-1] / 2)
-    return sum(a)
 
 
 def in_a_mapped_function(a):
@@ -614,10 +598,8 @@ def position_at_run_time(x, n):
         (change_of_one_of_two, (1.0,), "not known at compile time which list"),
         (read_after_one_of_two_changed, (1.0,), "changed since"),
         (lengths_that_differ, (1.0,), "on one path"),
-        (goes_over_it, (1.0,), "meanwhile"),
         (changes_what_comes, (1.0,), "meanwhile"),
         (holds_itself, (1.0,), "itself"),
-        (in_a_while, (1.0,), "number of iterations"),
         (in_a_mapped_function, (X,), "surroundings"),
         (the_same_array_again, (3,), "put into a list"),
         (the_array_of_before, (3,), "put into a list"),

@@ -81,7 +81,6 @@ FOLLOWED = {
     "frozenset": (lambda x: x in frozenset((1, 2)), lambda x: x in (1, 2), 2),
     "functools.*": (lambda x: functools.lru_cache(lambda t: t * 2)(x), lambda x: remembered(x), 2.0),
     "itertools.*": (lambda x: sum(itertools.accumulate((x, 2.0))), lambda x: running((x, 2.0)), 2.0),
-    "collections.deque": (lambda x: collections.deque([x, 2.0]).pop(), lambda x: [x, 2.0].pop(), 1.0),
     "collections.defaultdict": (lambda x: collections.defaultdict(float, a=x)["a"], lambda x: {"a": x}["a"], 1.0),
     "collections.Counter": (lambda k: collections.Counter(k)[2], lambda k: np.bincount(k)[2], np.array([1, 2, 2])),
     "heapq.*": (lambda x: heapq.nsmallest(2, x)[1], lambda x: sorted(x)[1], X),

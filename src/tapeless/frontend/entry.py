@@ -47,6 +47,7 @@ from tapeless.frontend.python import (  # noqa: F401  (likewise)
     iterators,
     loop_statements,
     pymath,
+    queues,
     sequence_functions,
     statements,
     totals,

@@ -25,6 +25,7 @@ from tapeless.frontend.state.values import (
     Borrowed,
     Box,
     Cell,
+    Columns,
     Grown,
     RangeValue,
     Reshaped,
@@ -33,6 +34,7 @@ from tapeless.frontend.state.values import (
     Static,
     Step,
     Value,
+    is_deque,
 )
 from tapeless.ir.core import At, Range
 from tapeless.ir.types import Atom, Const, Dim
@@ -142,12 +144,16 @@ class Listed:
     python: bool
     form: str = ""
     number: int = 0
+    columns: Columns = ()  # of tuples of several types
 
     def of(self, array: Any) -> list[Any]:
         if array.ndim == 1:
             return array.tolist() if self.python else list(array)
         if not self.form:
             return [row.copy() for row in array]
+        if self.columns:
+            types = [d.numpy.type(0).item().__class__ if weak else d.numpy.type for d, weak in self.columns]
+            return [tuple(type(x) for type, x in zip(types, row, strict=True)) for row in array]
         kind = tuple if self.form == "tuple" else list
         return [kind(row) for row in (array.tolist() if self.python else array)]
 
@@ -181,6 +187,8 @@ class _Maker:
     def output(self, value: Value) -> Output:
         if isinstance(value, (Sequence_, Grown)) and value.ref is not None and value.ref.lazy:
             self.ctx.fail("TP109", "a map, filter or generator cannot be returned", "return list(...) of it.")
+        if is_deque(value):
+            self.ctx.fail("TP109", "a deque cannot be returned from a compiled function", "return list(...) of it.")
         match value:
             case Scalar(atom=atom, weak=is_weak):
                 return Leaf(self._number(atom), is_weak)
@@ -193,11 +201,10 @@ class _Maker:
                 return Known(known)
             case Grown(length=Scalar(atom=Const()), array=Array(), ref=box):
                 return self.output(Sequence_(tuple(items_of(self.ctx, "return", value)), "list", ref=box))
-            case Grown(array=Array(), ref=box, weak=is_weak, form=form) if form != "mixed":
+            case Grown(array=Array(), ref=box, weak=is_weak, form=form, columns=columns) if form != "mixed" or columns:
                 leaf = Leaf(self._number(read(self.ctx, grown_rows(self.ctx, value))))
-                return Listed(
-                    leaf, is_weak, form, 0 if box is None else self.boxes.setdefault(box, 1 + len(self.boxes))
-                )
+                number = 0 if box is None else self.boxes.setdefault(box, 1 + len(self.boxes))
+                return Listed(leaf, is_weak, form, number, columns if form == "mixed" else ())
             case RangeValue():
                 self.ctx.fail("TP109", "a range cannot be returned", "return an array: np.arange.")
             case _:

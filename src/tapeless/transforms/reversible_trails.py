@@ -17,7 +17,7 @@ from tapeless.ad.recovery.trails import MIX, NEIGHBOUR, STRIDE
 from tapeless.frontend.data.arrays import read
 from tapeless.frontend.data.indexing import get_item, set_item
 from tapeless.frontend.data.leaves import number_of, type_of
-from tapeless.frontend.python.expressions import conditional
+from tapeless.frontend.python.choices import conditional
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.handlers import call_numpy, operator
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak

@@ -102,6 +102,8 @@ def lazy_if(ctx: Context, cond: Atom, then: Callable[[], Atom], orelse: Callable
         a = then()
     with ctx.b.region() as second:
         c = orelse()
+    if isinstance(a, Const) and a == c and not first and not second:
+        return a
     var = Var("t", type)
     ctx.b.bind([var], If(cond, Body(tuple(first), (a,)), Body(tuple(second), (c,))))
     return var

@@ -87,9 +87,10 @@ def grown_rows(ctx: Context, grown: Grown) -> Array:
             "put its first item in before the loop.",
         )
     size = ctx.atom_dim(grown.length.atom)
-    if size == ctx.canon(array.type.shape[0]):
+    if grown.first is None and size == ctx.canon(array.type.shape[0]):
         return array
-    axes = (Range(i64(0), size, i64(1)), *full_axes(array.type.shape[1:]))
+    first = i64(0) if grown.first is None else grown.first.atom
+    axes = (Range(first, size, i64(1)), *full_axes(array.type.shape[1:]))
     step = Strided(axes, tuple(range(array.type.rank)))
     return Array(array.cell, Type(array.type.dtype, (size, *array.type.shape[1:])), (step,))
 
@@ -107,6 +108,11 @@ def grown_item(ctx: Context, grown: Grown, found: Value) -> Value:
         rows_.seen = True  # Note [Lists of lists]
         length = Scalar(ctx.size_atom(found.type.shape[0]), True)
         return Grown(found, length, grown.weak, table=grown.ref)
+    if grown.form == "mixed" and grown.columns:
+        kinds = enumerate(grown.columns)
+        items = [(row_view(ctx, found, i64(k)), dtype, weak) for k, (dtype, weak) in kinds]
+        parts = [Scalar(atoms.convert(ctx, n.atom, d), weak) for n, d, weak in items if isinstance(n, Scalar)]
+        return Sequence_(tuple(parts))
     if grown.form in ("tuple", "list") and isinstance(size := ctx.canon(found.type.shape[0]), int):
         numbers = [row_view(ctx, found, i64(k)) for k in range(size)]
         return Sequence_(tuple(Scalar(n.atom, grown.weak) for n in numbers if isinstance(n, Scalar)), grown.form)

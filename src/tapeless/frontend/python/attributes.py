@@ -19,7 +19,7 @@ from tapeless.frontend.data.classes import (
 )
 from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.numpy.methods import ARRAY_METHODS, REFUSED
-from tapeless.frontend.python.list_methods import OF_DICTS, OF_LISTS
+from tapeless.frontend.python.list_methods import OF_DEQUES, OF_DICTS, OF_LISTS
 from tapeless.frontend.python.records import replaced
 from tapeless.frontend.python.string_methods import METHODS as STRING_METHODS
 from tapeless.frontend.source.origins import Origin
@@ -27,7 +27,18 @@ from tapeless.frontend.state.context import Context, object_text
 from tapeless.frontend.state.handlers import BOUND, call_numpy, find_handler
 from tapeless.frontend.state.refusals import refuse_attribute, refuse_name
 from tapeless.frontend.state.surroundings import Instance, from_python
-from tapeless.frontend.state.values import Array, Builtin, Grown, Method, Scalar, Sequence_, Static, Value, weak
+from tapeless.frontend.state.values import (
+    Array,
+    Builtin,
+    Grown,
+    Method,
+    Scalar,
+    Sequence_,
+    Static,
+    Value,
+    is_deque,
+    weak,
+)
 
 
 def attribute(ctx: Context, base: Value, name: str) -> Value:
@@ -53,7 +64,7 @@ def attribute(ctx: Context, base: Value, name: str) -> Value:
             return Builtin(name, lambda ctx, args, keywords: Sequence_(base.items, "dict", base.keys))
         case Sequence_(kind="dict") if name in OF_DICTS:
             return Method(base, name)
-        case Sequence_(kind="list") | Grown() if name in OF_LISTS:
+        case Sequence_(kind="list") | Grown() if name in (OF_DEQUES if is_deque(base) else OF_LISTS):
             return Method(base, name)
         case Sequence_(kind="tuple", ref=None) if name in ("index", "count"):
             return Method(base, name)

@@ -6,6 +6,7 @@ Results are Python numbers where Python gives them.
 
 from __future__ import annotations
 
+import collections
 import types
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,6 +42,7 @@ from tapeless.frontend.state.values import (
     Text,
     Value,
     Zipped,
+    is_deque,
     weak,
 )
 from tapeless.ir.types import Atom, Const, DType, const, i64
@@ -280,6 +282,8 @@ def python_type(ctx: Context, value: Value) -> type:
             return found
         case Array():
             return np.ndarray
+        case Sequence_() | Grown() if is_deque(value):
+            return collections.deque
         case Sequence_():
             return value.cls or CONTAINERS[value.kind]
         case Grown():

@@ -19,6 +19,7 @@ from tapeless.frontend.python.merge import FALSE, TRUE, is_none, is_plain, shown
 from tapeless.frontend.python.references import boxes_in, either, with_box
 from tapeless.frontend.state.context import Context, new_box, type_text
 from tapeless.frontend.state.values import (
+    LISTS,
     Array,
     Box,
     Cell,
@@ -60,7 +61,9 @@ class Carried:
     fresh: dict[Key, Value] = field(default_factory=dict)  # first bound inside: shape of the value, as seen in a trial
     stale: dict[Cell, str] = field(default_factory=dict)  # what an iteration leaves unreadable for the next one
     may_be: dict[Place, set[Cell]] = field(default_factory=dict)  # Note [Arrays of the next iteration]
-    moved: set[Place] = field(default_factory=set)  # arrays of arguments, in tuples and objects, that become others
+    moved: set[Place] = field(
+        default_factory=set
+    )  # arrays of arguments and lists, in tuples and objects, that become others
     scattered: set[Place] = field(default_factory=set)  # arrays that an iteration leaves so: Note [Memory order]
     exchanged: tuple[Key, ...] = ()  # names that hand their arrays around: Note [Exchanged arrays]
     readonly: dict[Place, str] = field(default_factory=dict)  # arrays that an iteration leaves so
@@ -154,7 +157,8 @@ class Shape:
             case Array(cell=cell):
                 place = (self.key, self.count)
                 self.count += 1
-                if value is not self.value and cell.argument and place not in self.attempt.carried.moved:
+                own = cell.argument or self.key[0] == LISTS
+                if value is not self.value and own and place not in self.attempt.carried.moved:
                     self.leaves.append(None)  # until it is seen to be another one
                     self.weak.append(False)
                     return value

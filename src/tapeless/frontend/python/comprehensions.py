@@ -16,9 +16,10 @@ from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms
 from tapeless.frontend.data.constants import ConstantSet
 from tapeless.frontend.data.iterables import items_of, iteration
-from tapeless.frontend.data.python_operators import static_key, truth_of
+from tapeless.frontend.data.python_operators import static_key
 from tapeless.frontend.python.assignment import assign
 from tapeless.frontend.python.carried import known_sizes
+from tapeless.frontend.python.choices import truth
 from tapeless.frontend.python.growth import ANYWHERE, Growth, start
 from tapeless.frontend.python.loop_statements import run_for
 from tapeless.frontend.python.references import OVER, boxes_in, current, either, new_dict, new_list
@@ -96,7 +97,7 @@ def unrolled(ctx: Context, generators: Sequence[ast.comprehension], act: Callabl
 
 
 def _holds(ctx: Context, test: ast.expr) -> bool:
-    cond = truth_of(ctx, evaluate(ctx, test))
+    cond = truth(ctx, test)
     if not isinstance(cond, Const):
         raise Unknown
     return bool(cond.value)

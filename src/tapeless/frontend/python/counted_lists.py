@@ -20,6 +20,7 @@ from tapeless.frontend.python.carried import known_sizes
 from tapeless.frontend.python.flow import Flow
 from tapeless.frontend.python.growth import ANYWHERE, Growth, Uncounted, start
 from tapeless.frontend.python.references import contents, set_contents
+from tapeless.frontend.python.worklists import with_room
 from tapeless.frontend.state.code_copies import Before
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Box, Grown, Sequence_, weak
@@ -31,13 +32,17 @@ from tapeless.ir.walk import all_stms, in_regions, with_stms
 def with_counted_lists(ctx: Context, run: Callable[[], Flow]) -> Flow:
     """Note [Counted lists]"""
     boxes: dict[Box, CompileError] = {}
+    looks = False  # at the items
     before = Before(ctx)
     ctx.starts.append(before.state)
     try:
         while True:
             try:
                 with ctx.part() as stms:
-                    result = _counted(ctx, list(boxes), run) if boxes else run()
+                    if looks:
+                        result = with_room(ctx, list(boxes), run, _silent)
+                    else:
+                        result = _counted(ctx, list(boxes), run) if boxes else run()
                 ctx.b.stms.extend(stms)
                 return result
             except Uncounted as found:
@@ -46,9 +51,11 @@ def with_counted_lists(ctx: Context, run: Callable[[], Flow]) -> Flow:
                     raise
                 boxes[found.box] = found.problem
             except CompileError as problem:
-                if boxes and problem.code != "TP116":
-                    raise next(iter(boxes.values())) from problem
-                raise
+                if not boxes or problem.code == "TP116":
+                    raise
+                if looks:
+                    raise
+                looks = True
             before.restore(ctx)
     except Uncounted as found:
         if len(ctx.starts) == 1 or ctx.in_parallel:

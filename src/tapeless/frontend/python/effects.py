@@ -7,7 +7,7 @@ import builtins
 
 import numpy as np
 
-from tapeless.frontend.data.python_operators import truth_of
+from tapeless.frontend.python.choices import truth
 from tapeless.frontend.python.flow import NEXT, Flow, branch, flow
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.python.texts import message_of
@@ -19,7 +19,7 @@ from tapeless.ir.types import Atom, Const, DType
 
 @statement(ast.Assert)
 def run_assert(ctx: Context, s: ast.Assert) -> None:
-    cond = truth_of(ctx, evaluate(ctx, s.test))
+    cond = truth(ctx, s.test)
     if s.msg is None:
         ctx.check(cond, "AssertionError", "")
         return

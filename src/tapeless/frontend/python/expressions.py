@@ -19,11 +19,11 @@ from tapeless.frontend.data.iterables import of_unknown_length
 from tapeless.frontend.data.python_operators import BINARY, NUMERIC, binary_values, compare_values, static_key, truth_of
 from tapeless.frontend.numpy.indexed_objects import rule_of
 from tapeless.frontend.python.attributes import attribute
+from tapeless.frontend.python.choices import conditional, truth
 from tapeless.frontend.python.growth import item, rows
 from tapeless.frontend.python.list_methods import number_at, pairs_of
 from tapeless.frontend.python.made_lists import joined as joined_lists
 from tapeless.frontend.python.made_lists import repeated, spread, table_of
-from tapeless.frontend.python.merge import Arm, Join
 from tapeless.frontend.python.references import current, evaluated, is_certain, new_dict, new_list
 from tapeless.frontend.python.rules import elements, evaluate, expression, simple, spread_items
 from tapeless.frontend.python.texts import joined_texts
@@ -44,14 +44,13 @@ from tapeless.frontend.state.values import (
     Scalar,
     Sequence_,
     SliceValue,
-    State,
     Static,
     Value,
     Zipped,
+    is_deque,
     weak,
 )
-from tapeless.ir.core import Body
-from tapeless.ir.types import Atom, Const
+from tapeless.ir.types import Const, DType
 
 
 @expression(ast.Constant)
@@ -127,10 +126,17 @@ def _operator(ctx: Context, node: ast.BinOp) -> tuple[Value, bool]:
     since = len(ctx.changed)
     (left, left_is_new), (right, right_is_new) = _operand(ctx, node.left), _operand(ctx, node.right)
     a, b = current(ctx, [left, right], since)
+    _refuse_deques(ctx, a, b)
     name = type(node.op).__name__
     if isinstance(a, NUMERIC) and isinstance(b, NUMERIC):
         return binary_values(ctx, name, a, b, (left_is_new, right_is_new)), name not in BINARY
     return _of_others(ctx, node.op, a, b), False
+
+
+def _refuse_deques(ctx: Context, *values: Value) -> None:
+    """What is done with them in another way than with lists."""
+    if any(map(is_deque, values)):
+        ctx.fail("TP104", "this is not done with a deque in compiled code", "make a list of it: list(...).")
 
 
 def _of_others(ctx: Context, op: ast.operator, a: Value, b: Value) -> Value:
@@ -173,7 +179,7 @@ def _is_dict(value: Value) -> bool:
 def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return Scalar(atoms.logical_not(ctx, truth_of(ctx, evaluate(ctx, operand))), True)
+            return Scalar(atoms.logical_not(ctx, truth(ctx, operand)), True)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if not isinstance(value, bool):
             return _constant_of(ctx, -value)  # the lowest integer has no positive counterpart
     name = type(node.op).__name__
@@ -224,6 +230,10 @@ def _is_none(ctx: Context, node: ast.Compare) -> Value | None:
 
 def compared_values(ctx: Context, op: ast.cmpop, a: Value, b: Value) -> Value:
     """What compares by identity, or with constants, and then numbers."""
+    if isinstance(a, Never) or isinstance(b, Never):
+        return Never(None)
+    if not isinstance(op, (ast.Is, ast.IsNot)):
+        _refuse_deques(ctx, a, b if not isinstance(op, (ast.In, ast.NotIn)) else a)
     match op, a, b:
         case ast.Is() | ast.IsNot(), Sequence_() | Grown(), Sequence_() | Grown() if is_certain(a) and is_certain(b):
             return weak((a.ref is b.ref) == isinstance(op, ast.Is))
@@ -251,67 +261,6 @@ def _chain(ctx: Context, a: Value, ops: list[ast.cmpop], rights: list[ast.expr])
         return first
     cond = truth_of(ctx, first)
     return conditional(ctx, cond, lambda: _chain(ctx, b, ops[1:], rights[1:]), lambda: weak(False))
-
-
-@expression(ast.BoolOp)
-def _bool_op(ctx: Context, whole: ast.BoolOp) -> Value:
-    """`and` and `or` evaluate the right side only when the left one does not decide."""
-    is_and = isinstance(whole.op, ast.And)
-    first = evaluate(ctx, whole.values[0])
-    for node in whole.values[1:]:
-        cond = truth_of(ctx, first)
-        if isinstance(cond, Const):
-            if bool(cond.value) != is_and:
-                return first
-            first = evaluate(ctx, node)
-            continue
-        left = first
-
-        def right(node: ast.expr = node) -> Value:
-            return evaluate(ctx, node)
-
-        def keep(left: Value = left) -> Value:
-            return left
-
-        first = conditional(ctx, cond, right, keep) if is_and else conditional(ctx, cond, keep, right)
-    return first
-
-
-@expression(ast.IfExp)
-def _if_else(ctx: Context, node: ast.IfExp) -> Value:
-    cond = truth_of(ctx, evaluate(ctx, node.test))
-    return conditional(ctx, cond, lambda: evaluate(ctx, node.body), lambda: evaluate(ctx, node.orelse))
-
-
-def conditional(ctx: Context, cond: Atom, then: Any, orelse: Any) -> Value:
-    """`a if c else b`: only the chosen side is evaluated."""
-    if isinstance(cond, Const):
-        result: Value = then() if cond.value else orelse()
-        return result
-    before: State = ctx.state
-    arms: list[Arm] = []
-    key = ctx.key(f"<value{ctx.number()}>")
-    for make in (then, orelse):
-        ctx.state = before.copy()
-        with ctx.part() as stms:
-            ctx.state.names[key] = found = make()
-        arms.append(Arm(stms, ctx.state, isinstance(found, Never)))
-    ctx.state = before
-    if all(arm.diverges for arm in arms):
-        ctx.b.if_(cond, Body(tuple(arms[0].stms), ()), Body(tuple(arms[1].stms), ()), [])
-        return Never(None)
-    join = Join(ctx, before, (arms[0], arms[1]))
-    join.run()
-    ctx.b.if_(
-        cond,
-        Body(tuple(arms[0].stms), tuple(arms[0].results)),
-        Body(tuple(arms[1].stms), tuple(arms[1].results)),
-        join.vars,
-    )
-    value = ctx.state.names.pop(key)
-    if isinstance(value, Conflict):
-        ctx.fail("TP104", value.reason, value.hint)
-    return value
 
 
 # -- containers
@@ -343,6 +292,8 @@ def _slice(ctx: Context, node: ast.Slice) -> Value:
 @expression(ast.Subscript)
 def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     base, index = evaluated(ctx, lambda: [evaluate(ctx, node.value), evaluate(ctx, node.slice)])
+    if isinstance(index, SliceValue):
+        _refuse_deques(ctx, base)
     return Never(None) if isinstance(base, Never) else subscript(ctx, base, index)
 
 
@@ -422,6 +373,9 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
         case Scalar():
             if (found := number_at(ctx, items, index)) is not None:
                 return found
+            if not items and not isinstance(index.atom, Const):
+                ctx.check(Const(False, DType.bool), "IndexError", f"{base.kind} index out of range")
+                return Never(None)
             if (table := table_of(ctx, base)) is not None:
                 return item(ctx, table, index)
             ctx.fail(

@@ -15,7 +15,8 @@ from tapeless.frontend.state.values import Scalar
 from tapeless.ir.core import Body
 from tapeless.ir.types import Atom, i64
 
-CODES = {"next": 0, "break": 1, "continue": 2, "return": 3}
+FULL = "full"  # there is no room for an iteration: Note [Worklists]
+CODES = {"next": 0, "break": 1, "continue": 2, "return": 3, FULL: 4}
 FLOW, RETURN = "<flow>", "<return>"
 
 

@@ -18,8 +18,8 @@ before the loop on. A `Grown` list of constant length is taken apart into its it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms, scalars
@@ -34,6 +34,7 @@ from tapeless.frontend.state.values import (
     Array,
     Box,
     Cell,
+    Columns,
     Grown,
     Length,
     RangeValue,
@@ -61,17 +62,29 @@ class Growth:
     weak: bool = True
     shape: tuple[Dim, ...] = ()
     form: str = ""
+    columns: Columns = ()
     count: int = 1  # items of an iteration, at most
     exact: bool = True
     seen: int = 0  # in this trial
     mixed: bool = False  # items are of several types, which become one
-    kept: set[Cell] = field(default_factory=set)  # arrays that were put in
+    shifts: bool = False  # items are taken from the front, too
     box: Box | None = None  # of the list
+
+    @property
+    def known(self) -> tuple[Any, ...]:
+        """Of the list, wherever it gets longer."""
+        return self.dtype, self.weak, self.form, self.columns, self.shifts
 
     def learn(self, ctx: Context, value: Value) -> bool:
         """Whether an item fits; otherwise what is known of items has grown."""
         inner = grown_rows(ctx, value) if isinstance(value, Grown) else None
         form = self._form(value) if inner is None else "list" if inner.type.rank == 1 else "mixed"
+        known = self.columns
+        if (joined := self._joined(ctx, value)) is not None:
+            self.columns = joined
+            form = "tuple" if len(set(joined)) == 1 else "mixed"
+            if self.dtype is not None:
+                self.form = form
         if self.dtype is not None and form != self.form:
             ctx.fail("TP104", "a list that gets longer in this loop has items of different types", ALLOCATE)
         if isinstance(value, Grown) and inner is not None:
@@ -81,7 +94,7 @@ class Growth:
             weak = all(v.weak for v in numbers)
             value = as_numeric(ctx, value, "append")
             assert isinstance(value, Array)
-            return self._fits(ctx, value.type.shape, value.type.dtype, weak, form)
+            return self._fits(ctx, value.type.shape, value.type.dtype, weak, form) and self.columns == known
         if not isinstance(value, (Scalar, Array)):
             ctx.fail(
                 "TP104",
@@ -91,6 +104,17 @@ class Growth:
         shape = value.type.shape if isinstance(value, Array) else ()
         dtype = value.type.dtype if isinstance(value, Array) else value.dtype
         return self._fits(ctx, shape, dtype, isinstance(value, Scalar) and value.weak, form)
+
+    def _joined(self, ctx: Context, value: Value) -> Columns | None:
+        """The types of the numbers of all tuples, with those of this one."""
+        if not (isinstance(value, Sequence_) and value.kind == "tuple" and value.items):
+            return None
+        new = tuple((v.dtype, v.weak) for v in value.items if isinstance(v, Scalar))
+        old = self.columns if self.dtype is not None else new
+        if len(new) < len(value.items) or len(old) != len(new) or any(d.is_complex for d, _ in {*old, *new}):
+            return None
+        pairs = zip(old, new, strict=True)
+        return tuple(scalars.join(ctx, *(Scalar(zero_of(d), weak) for d, weak in pair)) for pair in pairs)
 
     def _form(self, value: Value) -> str:
         """Of a short list or tuple of numbers."""
@@ -124,7 +148,7 @@ def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, know
             growth.learn(ctx, item)
     elif old.array is not None:
         growth.dtype, growth.weak = old.array.type.dtype, old.weak
-        growth.shape, growth.form = old.array.type.shape[1:], old.form
+        growth.shape, growth.form, growth.columns = old.array.type.shape[1:], old.form, old.columns
     first: Atom = i64(len(old.items)) if isinstance(old, Sequence_) else old.length.atom
     if growth.dtype is None:
         return Grown(None, Scalar(first, True), ref=old.ref)
@@ -142,7 +166,17 @@ def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, know
     type = Type(growth.dtype, (size, *growth.shape))
     array = ctx.new_cell(ctx.b.let(type, Full(type.shape, zero_of(growth.dtype)), "items"))
     array.cell.rows = Rows() if growth.form == "list" else None
-    made = Grown(array, Scalar(first, True), growth.weak, form=growth.form, mixed=growth.mixed, ref=old.ref)
+    before = Scalar(i64(0), True) if growth.shifts else None
+    made = Grown(
+        array,
+        Scalar(first, True),
+        growth.weak,
+        before,
+        form=growth.form,
+        columns=growth.columns,
+        mixed=growth.mixed,
+        ref=old.ref,
+    )
     if isinstance(old, Sequence_):
         for k, item in enumerate(old.items):
             _store(ctx, made, i64(k), item)
@@ -193,9 +227,19 @@ def _before(ctx: Context, length: Length, known: set[Var]) -> Atom | None:
     return atoms.apply(ctx, length.op, *found) if length.op and len(found) == len(args) else None
 
 
+def end_of(ctx: Context, grown: Grown) -> Atom:
+    """The row of the array where the next item goes."""
+    length = grown.length.atom
+    return length if grown.first is None else atoms.apply(ctx, "add", grown.first.atom, length)
+
+
 def _store(ctx: Context, grown: Grown, at: Atom, item: Value) -> None:
     """A row takes a number, or what an array holds now."""
     assert grown.array is not None
+    if grown.columns and isinstance(item, Sequence_):
+        numbers = [v for v in item.items if isinstance(v, Scalar)]
+        dtype = grown.array.type.dtype
+        item = replace(item, items=tuple(Scalar(scalars.exactly(ctx, v.atom, dtype)) for v in numbers))
     number = rows(ctx, item) if isinstance(item, Grown) else as_numeric(ctx, item, "append")
     if isinstance(number, Scalar):
         atom = scalars.exactly(ctx, number.atom, grown.array.type.dtype)
@@ -215,7 +259,6 @@ def _keep(ctx: Context, growth: Growth, item: Value, into: Cell | None) -> None:
         into.rows.own = into.rows.own and box is not None and not is_referred_to(ctx, box, growth.box)
     if isinstance(item, Array):
         for cell in item.cell.possible:
-            growth.kept.add(cell)
             if not cell.readonly:
                 cell.readonly = KEPT.format(cell.name)
                 ctx.made_readonly.append(cell)
@@ -251,6 +294,9 @@ def append(ctx: Context, grown: Grown, item: Value) -> None:
     if growth.depth not in (ANYWHERE, ctx.loops):
         reason = "a list gets longer in a loop inside of the loop before which it was made"
         uncounted(ctx, grown.ref, reason)
+    tried = ctx.worklists
+    if tried is not None and grown.ref in tried.boxes and tried.depth != ctx.loops:
+        uncounted(ctx, grown.ref, "a list gets longer in a loop of a function that is called in the loop around it")
     fits = growth.learn(ctx, item)
     _keep(ctx, growth, item, None if grown.array is None else grown.array.cell)
     growth.seen += 1
@@ -260,7 +306,7 @@ def append(ctx: Context, grown: Grown, item: Value) -> None:
     if grown.array is not None:
         if not fits or growth.count > known:
             raise Unfit
-        _store(ctx, grown, grown.length.atom, item)
+        _store(ctx, grown, end_of(ctx, grown), item)
     length = Scalar(atoms.apply(ctx, "add", grown.length.atom, i64(1)), True)
     added = grown.added + 1 if growth.exact else 0
     change(ctx, ".append", grown, replace(grown, length=length, added=added, mixed=growth.mixed))
@@ -273,7 +319,7 @@ class Unfit(Exception):
 def _append_once(ctx: Context, grown: Grown, item: Value) -> None:
     """After the loop: a longer array."""
     assert grown.array is not None
-    own = Growth(ctx.loops, grown.array.type.dtype, grown.weak, grown.array.type.shape[1:], grown.form)
+    own = Growth(ctx.loops, grown.array.type.dtype, grown.weak, grown.array.type.shape[1:], grown.form, grown.columns)
     if not own.learn(ctx, item):
         ctx.fail("TP104", "this list has items of one type, and another one is appended", ALLOCATE)
     made = start(ctx, own, grown, i64(1), set(ctx.sizes))
@@ -303,7 +349,7 @@ def item(ctx: Context, grown: Grown, index: Value) -> Value:
         part = make_array(ctx, get_item(ctx, grown_rows(ctx, grown), index))
         assert isinstance(part, Array)
         length = Scalar(ctx.size_atom(part.type.shape[0]), True)
-        return Grown(part, length, grown.weak, form=grown.form, ref=new_box(ctx))
+        return Grown(part, length, grown.weak, form=grown.form, columns=grown.columns, ref=new_box(ctx))
     if not isinstance(index, Scalar):
         ctx.fail(
             "TP104", f"a list of this kind is indexed by integers, not by {type_text(index)}", "use np.array(...)[...]."
@@ -348,7 +394,7 @@ def converted(ctx: Context, grown: Grown, kind: tuple[DType, bool]) -> Grown:
     assert array is not None
     if dtype is array.type.dtype:
         return replace(grown, weak=weak)
-    found = grown_rows(ctx, grown)
+    found = array if grown.ref in ctx.growing else grown_rows(ctx, grown)  # room stays
     new = ctx.new_cell(cast(ctx, read(ctx, found), dtype, scalars.exactly))
     new.cell.rows = array.cell.rows
     ctx.state.stale[array.cell] = (

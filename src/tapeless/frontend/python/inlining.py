@@ -20,7 +20,7 @@ from tapeless.frontend.data.arrays import any_turned
 from tapeless.frontend.numpy.methods import call_method
 from tapeless.frontend.numpy.small_functions import FOLDER, inside
 from tapeless.frontend.python.comprehensions import list_of, reduced
-from tapeless.frontend.python.flow import RETURN
+from tapeless.frontend.python.flow import FULL, RETURN
 from tapeless.frontend.python.growth import rows
 from tapeless.frontend.python.list_methods import container_method
 from tapeless.frontend.python.records import construct
@@ -29,6 +29,7 @@ from tapeless.frontend.python.rules import elements, evaluate, expression, state
 from tapeless.frontend.python.shared_functions import shared_call
 from tapeless.frontend.python.statements import run_block
 from tapeless.frontend.python.string_methods import string_method
+from tapeless.frontend.python.worklists import leave_call
 from tapeless.frontend.source import sources
 from tapeless.frontend.source.fence import check_function
 from tapeless.frontend.source.liveness import Liveness, analyse, assigned
@@ -303,9 +304,12 @@ def run_function(ctx: Context, node: ast.FunctionDef | ast.Lambda) -> Value:
         return result
     end = ast.Return(value=None)
     ast.copy_location(end, node.body[-1])
-    if run_block(ctx, [*node.body, end]).diverges:
+    left = run_block(ctx, [*node.body, end])
+    if left.diverges:
         return Never(None)
     value = ctx.state.names.pop(ctx.key(RETURN), Static(None))
+    if FULL in left.kinds:
+        leave_call(ctx, left, value)
     if isinstance(value, MaybeUndefined):
         value = value.value
     if isinstance(value, Conflict):

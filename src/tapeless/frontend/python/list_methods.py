@@ -14,20 +14,21 @@ from typing import Any, TypeGuard
 from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import as_numeric, make_array
 from tapeless.frontend.data.indexing import get_item
-from tapeless.frontend.data.iterables import grown_rows, items_of
+from tapeless.frontend.data.iterables import grown_rows, items_of, of_unknown_length
 from tapeless.frontend.data.python_operators import compare_values, static_key
 from tapeless.frontend.python import growth
-from tapeless.frontend.python.made_lists import put_in_order
+from tapeless.frontend.python.made_lists import joined, put_between, put_in_order, taken_out
 from tapeless.frontend.python.references import change, new_dict, new_list, own_box, view_of
 from tapeless.frontend.python.tables import moves_rows
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
-from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, SliceValue, Static, Value, weak
+from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, SliceValue, Static, Value, is_deque, weak
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Const, i64
 
 Method_ = Callable[..., Value]
 OF_LISTS: Rules[str, Method_] = Rules()
+OF_DEQUES: Rules[str, Method_] = Rules()
 OF_DICTS: Rules[str, Method_] = Rules()
 NONE = Static(None)
 FEW = 8  # items of which each is chosen when one is written
@@ -37,7 +38,7 @@ def container_method(
     ctx: Context, receiver: Sequence_ | Grown, name: str, args: list[Value], keywords: dict[str, Value]
 ) -> Value:
     of_dict = isinstance(receiver, Sequence_) and receiver.kind == "dict"
-    method = (OF_DICTS if of_dict else OF_LISTS)[name]
+    method = (OF_DICTS if of_dict else OF_DEQUES if is_deque(receiver) else OF_LISTS)[name]
     if keywords and name not in ("update", "sort"):
         ctx.fail("TP112", f".{name} of a list or dict takes no arguments by name here", "give them by their position.")
     try:
@@ -66,12 +67,18 @@ def append(ctx: Context, value: Sequence_ | Grown, item: Value, /) -> Value:
     if isinstance(value, Grown):
         growth.append(ctx, value, item)
     else:
+        ctx.appended[value.ref] = item
         change(ctx, ".append", value, replace(value, items=(*value.items, item)))
     return NONE
 
 
 @OF_LISTS.of("extend")
 def extend(ctx: Context, value: Sequence_ | Grown, iterable: Value, /, what: str = ".extend") -> Value:
+    if of_unknown_length(ctx, iterable) and value.ref not in ctx.growing:
+        longer = joined(ctx, [value, iterable])
+        if longer is not None:
+            change(ctx, what, value, replace(longer, ref=value.ref))
+            return NONE
     more = items_of(ctx, what, iterable)
     if isinstance(value, Sequence_):
         change(ctx, what, value, replace(value, items=(*value.items, *more)))
@@ -94,6 +101,11 @@ def _known_length(ctx: Context, what: str, value: Sequence_ | Grown) -> Sequence
 
 @OF_LISTS.of("insert")
 def _insert(ctx: Context, value: Sequence_ | Grown, index: Value, item: Value, /) -> Value:
+    if isinstance(value, Grown) and isinstance(index, Scalar):
+        put_between(ctx, value, index, item)
+        return NONE
+    if isinstance(value, Sequence_) and not value.items:
+        return append(ctx, value, item)
     found = _known_length(ctx, ".insert", value)
     items = list(found.items)
     items.insert(integer_index(ctx, ".insert", index), item)
@@ -103,6 +115,8 @@ def _insert(ctx: Context, value: Sequence_ | Grown, index: Value, item: Value, /
 
 @OF_LISTS.of("pop")
 def _pop(ctx: Context, value: Sequence_ | Grown, index: Value = weak(-1), /) -> Value:  # noqa: B008
+    if isinstance(value, Grown) and value.array is not None and index != weak(-1) and isinstance(index, Scalar):
+        return taken_out(ctx, value, index)
     if isinstance(value, Grown) and (index != weak(-1) or value.array is None):
         value = _known_length(ctx, ".pop", value)
     if isinstance(value, Grown):
@@ -194,6 +208,27 @@ def _equalities(ctx: Context, what: str, value: Sequence_ | Grown, item: Value) 
             ctx.fail("TP104", f"{what} compares with items that are not known at compile time", "use an array.")
         found.append(bool(equal.atom.value))
     return found
+
+
+# -- deques
+
+for _name in ("append", "extend", "insert", "clear", "reverse", "copy", "index", "count", "remove"):
+    OF_DEQUES.of(_name)(OF_LISTS[_name])
+
+
+@OF_DEQUES.of("pop")
+def _pop_right(ctx: Context, value: Sequence_ | Grown, /) -> Value:
+    return _pop(ctx, value)
+
+
+@OF_DEQUES.of("popleft")
+def _pop_left(ctx: Context, value: Sequence_ | Grown, /) -> Value:
+    return _pop(ctx, value, weak(0))
+
+
+@OF_DEQUES.of("appendleft")
+def _append_left(ctx: Context, value: Sequence_ | Grown, item: Value, /) -> Value:
+    return _insert(ctx, value, weak(0), item)
 
 
 # -- dicts

@@ -15,8 +15,8 @@ from typing import NoReturn
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data import atoms
 from tapeless.frontend.python.carried import Carried, Retry, Slot, known_sizes
-from tapeless.frontend.python.growth import Growth, converted, gathered, start, uncounted
-from tapeless.frontend.python.references import boxes_in, contents, set_contents, settle
+from tapeless.frontend.python.growth import Growth, Uncounted, converted, gathered, start, uncounted
+from tapeless.frontend.python.references import boxes_in, contents, refuse_kept, set_contents, settle
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.values import (
     LISTS,
@@ -51,13 +51,14 @@ class ListsOfLoop:
     may_unroll: bool
     made: dict[Key, Grown] = field(default_factory=dict)
     since: int = 0
+    depth: int = 0
 
     @contextmanager
     def open(self) -> Iterator[None]:
         ctx = self.ctx
         growing, self.since = ctx.growing, len(ctx.lengthened)
         ctx.growing = dict(growing)
-        ctx.loops += 1
+        self.depth = ctx.loops = ctx.loops + 1
         try:
             yield
         finally:
@@ -121,6 +122,7 @@ class ListsOfLoop:
     # -- at the end of the body
 
     def leave(self, end: State, entry: State, lengths: Mapping[Key, Slot]) -> None:
+        self._leave_kept(end, entry)
         self._leave_numbers(end)
         for key, made in self.made.items():
             self._leave_growing(key, made, end, entry, lengths)
@@ -145,6 +147,18 @@ class ListsOfLoop:
                     self._grow(key)
                 raise Retry
 
+    def _leave_kept(self, end: State, entry: State) -> None:
+        """What has been put into a list in this iteration may have been changed in it before, and is again in the next one."""
+        for cell, var in entry.cells.items():
+            if cell.readonly and end.cells.get(cell) is not var:
+                self.ctx.fail("TP105", cell.readonly, "append a copy of it: .copy().")
+        for box in self.ctx.kept_lists:
+            now, was = end.names.get(box.key), entry.names.get(box.key)
+            if was is None or now is None or contents(self.before, box.key) is None:  # made in the body
+                continue
+            if now is not was or any(end.cells.get(cell) is not entry.cells.get(cell) for cell in cells_of(now)):
+                refuse_kept(self.ctx, "this loop", now.kind if isinstance(now, Sequence_) else "list")
+
     def _leave_numbers(self, end: State) -> None:
         """Lists into which numbers of another type are put have these from before the loop on."""
         for key, now in end.names.items():
@@ -157,6 +171,10 @@ class ListsOfLoop:
             if key in self.made:
                 growth = self.carried.growing[key]
                 growth.dtype, growth.weak = kind
+            elif now.ref in self.ctx.growing:  # with room for all that loops append: begins again
+                outer = self.ctx.growing[now.ref]
+                outer.dtype, outer.weak = kind
+                self._refuse("its items become numbers of another type")
             else:
                 self.carried.lists.setdefault(key, old)
                 self.carried.kinds[key] = kind
@@ -178,9 +196,6 @@ class ListsOfLoop:
             raise Retry
         if not isinstance(now, Grown) or now.array is None or now.array.cell is not made.array.cell:
             self._refuse(f"it is {type_text(now)} after an iteration")
-        for cell in growth.kept:
-            if cell in entry.cells and end.cells.get(cell) is not entry.cells[cell]:
-                self.ctx.fail("TP105", cell.readonly, "append a copy of it: .copy().")
         if key in lengths:
             lengths[key].result = now.length.atom
         elif now.added != growth.count:
@@ -200,7 +215,10 @@ class ListsOfLoop:
         old = self.carried.lists[key]
         if not (isinstance(old, Grown) or (isinstance(old, Sequence_) and old.kind == "list")):
             self._refuse("it is a dict")
-        self.carried.growing[key] = Growth(self.ctx.loops, exact=self.counted)
+        self.carried.growing[key] = growth = Growth(self.depth, exact=self.counted)
+        if old.ref in self.ctx.appended:
+            with self.ctx.part():
+                growth.learn(self.ctx, self.ctx.appended[old.ref])
 
     def _refuse(self, why: str) -> NoReturn:
         self.ctx.fail(
@@ -218,9 +236,8 @@ class ListsOfLoop:
                 growth.exact = False
                 return
         known: dict[Key, Box] = {b.key: b for b in boxes_in(self.before)}
-        grown = [
-            b.key for b in self.ctx.lengthened[self.since :] if b.key in known and b.key not in self.carried.growing
-        ]
+        fixed = self.carried.growing.keys() | {b.key for b in self.ctx.growing if b is not None}
+        grown = [b.key for b in self.ctx.lengthened[self.since :] if b.key in known and b.key not in fixed]
         if not grown:
             raise problem
         for key in dict.fromkeys(grown):
@@ -229,8 +246,10 @@ class ListsOfLoop:
             self.carried.lists[key] = old
             if self.may_unroll:
                 raise Lengthens from problem
-            if self.most is None or not (isinstance(old, Grown) or (isinstance(old, Sequence_) and old.kind == "list")):
+            if not (isinstance(old, Grown) or (isinstance(old, Sequence_) and old.kind == "list")):
                 raise problem
+            if self.most is None:
+                raise Uncounted(known[key], problem) from None
             self._grow(key)
 
     # -- after the loop

@@ -13,25 +13,28 @@ from tapeless.frontend.data import atoms
 from tapeless.frontend.data.constants import constant
 from tapeless.frontend.data.iterables import anonymous, constants_in, items_of, iteration
 from tapeless.frontend.data.leaves import number_of
-from tapeless.frontend.data.python_operators import truth_of
 from tapeless.frontend.data.rows import rows
 from tapeless.frontend.python.assignment import assign
+from tapeless.frontend.python.choices import truth
 from tapeless.frontend.python.counted_lists import with_counted_lists
-from tapeless.frontend.python.flow import CODES, FLOW, NEXT, RETURN, Flow, branch, flow, guarded
+from tapeless.frontend.python.expressions import subscript
+from tapeless.frontend.python.flow import CODES, FLOW, FULL, NEXT, RETURN, Flow, branch, guarded
 from tapeless.frontend.python.list_methods import is_changeable
 from tapeless.frontend.python.loop_lists import Lengthens
 from tapeless.frontend.python.loop_trials import compile_loop
 from tapeless.frontend.python.merge import COUNTER
-from tapeless.frontend.python.references import OVER, set_contents
+from tapeless.frontend.python.references import OVER, contents, set_contents
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.python.statements import run_block
-from tapeless.frontend.python.unrolled_loops import unrolled, zipped_items
+from tapeless.frontend.python.unrolled_loops import run_else, unrolled, zipped_items
+from tapeless.frontend.python.worklists import leaving_when_full, may_be_full
 from tapeless.frontend.source.liveness import assigned, bound_in, only_augmented, written_through
 from tapeless.frontend.source.sources import nodes
 from tapeless.frontend.state.code_copies import SHORT, WORTH, attempt
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import (
     Array,
+    Box,
     Cell,
     Grown,
     Key,
@@ -42,6 +45,7 @@ from tapeless.frontend.state.values import (
     Value,
     Zipped,
     cells_of,
+    is_deque,
 )
 from tapeless.ir.core import Progress
 from tapeless.ir.hints import NONE, Hints
@@ -109,7 +113,7 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
         isinstance(n, ast.NamedExpr) for n in nodes(s.test)
     ):  # others are rewritten: `_Conditions` in source/sources.py
         ctx.fail("TP101", "':=' in this condition is not part of the language", "leave the loop with break, inside.")
-    leaves = _left_early(s)
+    leaves = _left_early(s) or may_be_full(ctx)
     extra = frozenset({FLOW, RETURN} if leaves else set())
     keys, live_after = _loop_keys(ctx, s, extra)
     if leaves:
@@ -118,12 +122,12 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
     def test() -> Atom:
         def condition() -> Atom:
             with ctx.at(s.test):
-                return truth_of(ctx, evaluate(ctx, s.test))
+                return truth(ctx, s.test)
 
         return _still_running(ctx, condition) if leaves else condition()
 
     def run(_: Var | None) -> None:
-        _finish_iteration(ctx, run_block(ctx, s.body), leaves)
+        _finish_iteration(ctx, leaving_when_full(ctx, lambda: run_block(ctx, s.body)), leaves)
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
     compile_loop(
@@ -173,30 +177,26 @@ def _after_loop(ctx: Context, s: ast.For | ast.While, leaves: bool, saved: Value
     """What is left of the exits taken inside: a break ends the loop, a return goes on."""
     if saved is not None and ctx.key(RETURN) not in ctx.state.names:
         ctx.state.names[ctx.key(RETURN)] = saved
-    result = NEXT
-    if leaves:
-        code = ctx.state.names.pop(ctx.key(FLOW))
-        assert isinstance(code, Scalar)
-        broke = atoms.apply(ctx, "eq", code.atom, i64(CODES["break"]))
-        if not _breaks(s.body):
-            if _endless(s):
-                return flow("return")
-            if s.orelse:
-                return _else_part(ctx, s, code.atom)
+    if not leaves:
+        return run_else(ctx, s)
+    code = ctx.state.names.pop(ctx.key(FLOW))
+    assert isinstance(code, Scalar)
+    further = frozenset(({"return"} if _returns(s.body) else set()) | ({FULL} if may_be_full(ctx) else set()))
+    broke = atoms.apply(ctx, "eq", code.atom, i64(CODES["break"]))
+    if not _breaks(s.body):
+        if _endless(s):
+            return Flow(further, code.atom) if len(further) > 1 else Flow(further or frozenset({"return"}))
         if s.orelse:
-            inner = branch(ctx, broke, lambda: NEXT, lambda: _else_part(ctx, s, code.atom))
-            return inner
-        if _returns(s.body):
-            rest = atoms.select(ctx, broke, i64(0), code.atom)
-            result = Flow(frozenset({"next", "return"}), rest)
-        return result
-    return run_block(ctx, s.orelse) if s.orelse else result
+            return _else_part(ctx, s, code.atom, further)
+    if s.orelse:
+        return branch(ctx, broke, lambda: NEXT, lambda: _else_part(ctx, s, code.atom, further))
+    return Flow(further | {"next"}, atoms.select(ctx, broke, i64(0), code.atom)) if further else NEXT
 
 
-def _else_part(ctx: Context, s: ast.For | ast.While, code: Atom) -> Flow:
-    if not _returns(s.body):
-        return run_block(ctx, s.orelse)
-    return guarded(ctx, Flow(frozenset({"next", "return"}), code), lambda: run_block(ctx, s.orelse))
+def _else_part(ctx: Context, s: ast.For | ast.While, code: Atom, further: frozenset[str]) -> Flow:
+    if not further:
+        return run_else(ctx, s)
+    return guarded(ctx, Flow(further | {"next"}, code), lambda: run_else(ctx, s))
 
 
 def _left_early(s: ast.For | ast.While) -> bool:
@@ -246,9 +246,37 @@ def run_for(ctx: Context, s: ast.For) -> Flow:
     held = ctx.key(f"{OVER}{ctx.number()}>")  # what the loop goes over stays referred to, whatever happens to its name
     if cells_of(iterable) or isinstance(iterable, (Sequence_, Grown, Zipped)):
         ctx.state.names[held] = iterable
-    result = with_counted_lists(ctx, lambda: _run_for_over(ctx, s, iterable, hints))
+        ctx.held[s] = held
+    box = iterable.ref if is_changeable(iterable) and not is_deque(iterable) else None
+    if box is None or box.may_be:
+        result = with_counted_lists(ctx, lambda: _run_for_over(ctx, s, iterable, hints))
+    else:
+        result = _run_for_list(ctx, s, iterable, hints, box)
     ctx.state.names.pop(held, None)
     return result
+
+
+def _run_for_list(ctx: Context, s: ast.For, over: Value, hints: Hints, box: Box) -> Flow:
+    """If the body changes its length, the loop goes on as long as there are items."""
+    found = attempt(ctx, lambda: with_counted_lists(ctx, lambda: _run_for_over(ctx, s, over, hints)))
+    if isinstance(found, Flow):
+        return found
+    if box not in ctx.changed_meanwhile or (isinstance(over, Sequence_) and over.kind == "dict"):
+        raise found
+    ctx.state.names.pop(ctx.held.pop(s), None)
+
+    def now() -> Sequence_ | Grown:
+        value = contents(ctx.state, box.key)
+        assert isinstance(value, (Sequence_, Grown))
+        return value
+
+    def count() -> Atom:
+        length = now()
+        return i64(len(length.items)) if isinstance(length, Sequence_) else length.length.atom
+
+    return with_counted_lists(
+        ctx, lambda: _for_with_exits(ctx, s, count, lambda i: subscript(ctx, now(), Scalar(i)), hints, False, None)
+    )
 
 
 def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Flow:
@@ -345,8 +373,8 @@ def _is_shown(iterable: Value) -> bool:
 def _rolled(
     ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints, may_unroll: bool = False
 ) -> Flow:
-    if _left_early(s):
-        return _for_with_exits(ctx, s, count, element, hints, may_unroll)
+    if _left_early(s) or may_be_full(ctx):
+        return _for_with_exits(ctx, s, lambda: count, element, hints, may_unroll, count)
     _plain_for(ctx, s, count, element, hints, may_unroll)
     return _after_loop(ctx, s, False, None)
 
@@ -381,9 +409,15 @@ def _plain_for(
 
 
 def _for_with_exits(
-    ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints, may_unroll: bool
+    ctx: Context,
+    s: ast.For,
+    count: Callable[[], Atom],
+    element: Callable[[Atom], Value],
+    hints: Hints,
+    may_unroll: bool,
+    most: Atom | None,
 ) -> Flow:
-    """A `for` that may be left early: a `while` that counts."""
+    """A `for` that may be left early: a `while` that counts. `most`: how many iterations there are, where it is known before."""
     counts = isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "range"
     counter = COUNTER.format(s.target.id if counts and isinstance(s.target, ast.Name) else "i", ctx.number())
     keys, live_after = _loop_keys(ctx, s, frozenset({FLOW, RETURN, counter}))
@@ -396,14 +430,17 @@ def _for_with_exits(
         return value.atom
 
     def test() -> Atom:
-        return _still_running(ctx, lambda: atoms.apply(ctx, "lt", position(), count))
+        return _still_running(ctx, lambda: atoms.apply(ctx, "lt", position(), count()))
 
     def run(_: Var | None) -> None:
         at = position()
-        with ctx.at(s.target):
-            assign(ctx, s.target, element(at))
-        result = run_block(ctx, s.body)
-        _finish_iteration(ctx, result, True)
+
+        def once() -> Flow:
+            with ctx.at(s.target):
+                assign(ctx, s.target, element(at))
+            return run_block(ctx, s.body)
+
+        _finish_iteration(ctx, leaving_when_full(ctx, once), True)
         ctx.bind(counter, Scalar(atoms.apply(ctx, "add", at, i64(1))))
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
@@ -416,7 +453,7 @@ def _for_with_exits(
         hints=hints,
         guess_cells=_guess_cells(ctx, s),
         exchanged=_exchanged(ctx, s),
-        most=count,
+        most=most,
         may_unroll=may_unroll,
     )
     ctx.state.names.pop(ctx.key(counter), None)

@@ -1,4 +1,5 @@
-"""Lists of a length that is known when it runs, made of others: repeated, joined, spread out, put into another order.
+"""Lists of a length that is known when it runs, made of others: repeated, joined, spread out, put into another order. Items
+in the middle of them that come and go.
 
 `repeated`, `joined` and `spread` give a new list, or None where they are asked for something else. Relies on `growth` for what such a list is.
 """
@@ -8,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tapeless.frontend.data import atoms
-from tapeless.frontend.data.indexing import set_item
+from tapeless.frontend.data import atoms, scalars
+from tapeless.frontend.data.arrays import make_array
+from tapeless.frontend.data.indexing import get_item, set_item
 from tapeless.frontend.data.iterables import grown_rows
-from tapeless.frontend.python.growth import gathered, length_of, listed
-from tapeless.frontend.python.references import change, own_box
-from tapeless.frontend.python.tables import is_table, kinds_of
+from tapeless.frontend.python.growth import append, gathered, item, length_of, listed
+from tapeless.frontend.python.references import change, contents, own_box
+from tapeless.frontend.python.tables import is_table, kinds_of, moves_rows
 from tapeless.frontend.state.context import Context, new_box
 from tapeless.frontend.state.handlers import call_numpy
-from tapeless.frontend.state.values import Array, Grown, RangeValue, Scalar, Sequence_, Static, Value
+from tapeless.frontend.state.values import Array, Grown, RangeValue, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Full
-from tapeless.ir.types import Const, Type, Var, i64
+from tapeless.ir.types import Atom, Const, Type, Var, i64
 
 
 def repeated(ctx: Context, a: Value, b: Value) -> Grown | None:
@@ -97,6 +99,61 @@ def _is_weak(values: Sequence_) -> bool:
 
 def _of_array(ctx: Context, made: Array, weak: bool) -> Grown:
     return Grown(made, Scalar(ctx.size_atom(made.type.shape[0]), True), weak, ref=new_box(ctx))
+
+
+def taken_out(ctx: Context, grown: Grown, index: Scalar) -> Value:
+    """grown.pop(index): what comes after it moves up."""
+    moves_rows(ctx, ".pop", grown)
+    length = grown.length.atom
+    ctx.check(atoms.apply(ctx, "gt", length, i64(0)), "IndexError", "pop from empty list")
+    at = _from_start(ctx, index, length)
+    inside = atoms.apply(ctx, "and", atoms.apply(ctx, "ge", at, i64(0)), atoms.apply(ctx, "lt", at, length))
+    ctx.check(inside, "IndexError", "pop index out of range")
+    found = item(ctx, grown, Scalar(at, True))
+    last = atoms.apply(ctx, "sub", length, i64(1))
+    growth = ctx.growing.get(grown.ref)
+    if growth is not None and index == weak(0):
+        growth.shifts = True
+        if grown.first is not None:
+            one_on = Scalar(atoms.apply(ctx, "add", grown.first.atom, i64(1)), True)
+            change(ctx, ".pop", grown, replace(grown, length=Scalar(last, True), first=one_on, added=0))
+            return found
+    _move(ctx, grown, (atoms.apply(ctx, "add", at, i64(1)), length), (at, last))
+    exact = growth is not None and growth.exact
+    less = replace(grown, length=Scalar(last, True), added=grown.added - 1 if exact else 0)
+    change(ctx, ".pop", grown, less)
+    return found
+
+
+def put_between(ctx: Context, grown: Grown, index: Scalar, new: Value) -> None:
+    """grown.insert(index, new): what comes after it moves down."""
+    length = grown.length.atom
+    append(ctx, grown, new)
+    now = None if grown.ref is None else contents(ctx.state, grown.ref.key)
+    if not isinstance(now, Grown) or now.array is None:  # its items are being counted
+        return
+    moves_rows(ctx, ".insert", now)
+    at = atoms.apply(ctx, "max", _from_start(ctx, index, length), i64(0))
+    at = atoms.apply(ctx, "min", at, length)
+    after, end = atoms.apply(ctx, "add", at, i64(1)), now.length.atom
+    made = make_array(ctx, get_item(ctx, grown_rows(ctx, now), _slice((length, end))))
+    _move(ctx, now, (at, length), (after, end))
+    set_item(ctx, grown_rows(ctx, now), _slice((at, after)), made)
+
+
+def _from_start(ctx: Context, index: Scalar, length: Atom) -> Atom:
+    at = scalars.to_index(ctx, index)
+    return atoms.select(ctx, atoms.apply(ctx, "lt", at, i64(0)), atoms.apply(ctx, "add", at, length), at)
+
+
+def _move(ctx: Context, grown: Grown, source: tuple[Atom, Atom], target: tuple[Atom, Atom]) -> None:
+    rows = grown_rows(ctx, grown)
+    set_item(ctx, rows, _slice(target), make_array(ctx, get_item(ctx, rows, _slice(source))))
+
+
+def _slice(bounds: tuple[Atom, Atom]) -> SliceValue:
+    first, end = bounds
+    return SliceValue(Scalar(first, True), Scalar(end, True), None)
 
 
 def put_in_order(ctx: Context, what: str, grown: Grown, items: Value) -> None:

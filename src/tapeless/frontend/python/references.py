@@ -80,6 +80,7 @@ def change(ctx: Context, what: str, old: Sequence_ | Grown, new: Value) -> None:
     if len(parts_of(new)) != len(parts_of(old)) or isinstance(new, Grown):
         ctx.lengthened.append(box)
         if any(key[1].startswith(OVER) and refers_to(v, box) for key, v in ctx.state.names.items()):
+            ctx.changed_meanwhile.add(box)
             changed_meanwhile(ctx, "a loop")
     set_contents(ctx.state, box, new)
 
@@ -107,12 +108,16 @@ def own_box(ctx: Context, what: str, value: Sequence_ | Grown) -> Box:
             "return the value instead.",
         )
     if box in ctx.kept_lists:
-        ctx.fail(
-            "TP104",
-            f"{what} changes a {kind} that has been put into a list that gets longer, and compiled code keeps what it held",
-            "put a copy of it in: list(...).",
-        )
+        refuse_kept(ctx, what, kind)
     return box
+
+
+def refuse_kept(ctx: Context, what: str, kind: str) -> NoReturn:
+    ctx.fail(
+        "TP104",
+        f"{what} changes a {kind} that has been put into a list that gets longer, and compiled code keeps what it held",
+        "put a copy of it in: list(...).",
+    )
 
 
 def set_contents(state: State, box: Box, new: Value) -> None:

@@ -102,18 +102,19 @@ def _sorted_by(ctx: Context, iterable: Value, key: Value, backwards: bool) -> Va
         assert isinstance(order, Array)
         order = binary_values(ctx, "Sub", last, get_item(ctx, order, turned))
     match iterable:
-        case Grown(weak=is_weak, form=form):
+        case Grown(weak=is_weak, form=form, columns=columns):
             copies_rows(ctx, iterable)
             items: Value = grown_rows(ctx, iterable)
         case RangeValue(start=start, stop=stop, step=step):
-            is_weak, form = True, ""
+            is_weak, form, columns = True, "", ()
             items = call_numpy(ctx, "arange", [start, stop, step])
         case _:
-            is_weak, form, items = False, "", iterable
+            is_weak, form, columns, items = False, "", (), iterable
     assert isinstance(items, Array)
     made = get_item(ctx, items, order)
     assert isinstance(made, Array)
-    return Grown(made, Scalar(ctx.size_atom(made.type.shape[0]), True), is_weak, form=form, ref=new_box(ctx))
+    length = Scalar(ctx.size_atom(made.type.shape[0]), True)
+    return Grown(made, length, is_weak, form=form, columns=columns, ref=new_box(ctx))
 
 
 def _stable_order(ctx: Context, keys: Value) -> Value:

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tapeless.frontend.data.python_operators import truth_of
+from tapeless.frontend.python.choices import truth
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch, flow, guarded
 from tapeless.frontend.python.rules import evaluate, run_statement, statement
+from tapeless.frontend.python.worklists import left_by_call
 from tapeless.frontend.source.liveness import always_leaves, is_tested_before, may_leave
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Never, Static
@@ -49,7 +50,7 @@ def _pass(ctx: Context, s: ast.Pass) -> None:
 @statement(ast.Expr)
 def _expression(ctx: Context, s: ast.Expr) -> Flow | None:
     never = not isinstance(s.value, ast.Constant) and isinstance(evaluate(ctx, s.value), Never)
-    return flow("raise") if never else None
+    return flow("raise") if never else left_by_call(ctx)
 
 
 @statement(ast.Return)
@@ -106,7 +107,7 @@ def _run_if(ctx: Context, s: ast.If, rest: Sequence[ast.stmt] = ()) -> Flow:
             ctx.b.add(stm)
         return run_block(ctx, rest)
     with ctx.at(s.test):
-        cond = truth_of(ctx, evaluate(ctx, s.test))
+        cond = truth(ctx, s.test)
     if isinstance(cond, Const):
         return run_block(ctx, [*(s.body if cond.value else s.orelse), *rest])
     then, orelse = list(s.body), list(s.orelse)

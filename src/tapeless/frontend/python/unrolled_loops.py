@@ -42,13 +42,20 @@ def unrolled(ctx: Context, s: ast.For, items: Sequence[Value], reason: str, over
     if not s.orelse:
         return _without_break(ctx, result)
     if "break" not in result.kinds:
-        return guarded(ctx, result, lambda: run_block(ctx, s.orelse))
+        return guarded(ctx, result, lambda: run_else(ctx, s))
     kinds = result.kinds - {"break"}
     if not kinds:
         return NEXT
     others = Flow(kinds, result.code if len(kinds) > 1 else None)
     broke = atoms.apply(ctx, "eq", result.code, i64(CODES["break"]))
-    return branch(ctx, broke, lambda: NEXT, lambda: guarded(ctx, others, lambda: run_block(ctx, s.orelse)))
+    return branch(ctx, broke, lambda: NEXT, lambda: guarded(ctx, others, lambda: run_else(ctx, s)))
+
+
+def run_else(ctx: Context, s: ast.For | ast.While) -> Flow:
+    """What comes after a loop that was not left by `break`: what it went over may change from here on."""
+    if s in ctx.held:
+        ctx.state.names.pop(ctx.held[s], None)
+    return run_block(ctx, s.orelse)
 
 
 def _copies(ctx: Context, s: ast.For, items: Sequence[Value], reason: str, over: Watched, done: int = 0) -> Flow:

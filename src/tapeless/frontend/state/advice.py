@@ -27,7 +27,6 @@ HINTS: dict[str, str] = {
     "pdb.*": "step through the plain function instead: f.python(...) runs it as Python does.",
     "functools.*": "decorate the function where it is defined, outside of compiled code.",
     "itertools.*": "use a for loop.",
-    "collections.deque": "use a list: .append and .pop can be compiled.",
     "collections.defaultdict": "use a dict that has all its keys, or count in an array.",
     "collections.Counter": "use a dict that has all its keys, or count in an array: np.bincount.",
     "heapq.*": "use sorted, or np.argmin of an array.",

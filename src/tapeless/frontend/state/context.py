@@ -183,6 +183,10 @@ class Context:
     changed: list[Box] = field(default_factory=list)  # lists that were, in this order: Note [Lists that change]
     lengthened: list[Box] = field(default_factory=list)  # those whose length did
     growing: dict[Box | None, Any] = field(default_factory=dict)  # by the open loops: Note [Lists that grow]
+    held: dict[ast.stmt, Key] = field(default_factory=dict)  # the names of what open loops go over
+    changed_meanwhile: set[Box] = field(default_factory=set)  # lists over which loops go
+    appended: dict[Box | None, Value] = field(default_factory=dict)  # what was appended last, to lists of known length
+    worklists: Any = None  # whose loop is tried out: Note [Worklists]
     lengths: dict[Var, Length] = field(default_factory=dict)  # of lists: how long they are at most
     loops: int = 0  # that are open and known only when they run
     kept_lists: set[Box] = field(default_factory=set)  # which were put into a list that gets longer
@@ -378,6 +382,8 @@ def type_text(value: Value) -> str:
             return names[atom.type.dtype.value] if weak else with_article(atom.type.dtype.numpy.name)
         case Array(type=t):
             return f"a {t.rank}-dimensional array of {t.dtype.numpy.name}"
+        case Sequence_(ref=ref) | Grown(ref=ref) if ref is not None and ref.deque:
+            return "a deque"
         case Sequence_(kind=kind, items=()):
             return f"an empty {kind}"
         case Sequence_(kind="dict", keys=keys):

@@ -154,6 +154,7 @@ class Box:
     may_be: frozenset[Box] = frozenset()
     made_in: Any = None
     since: int = 0  # changes of lists that had been when it was made, of one that may be several
+    deque: bool = False
     lazy: bool = False  # of a map, filter or generator, whose items Python makes when they are asked for
 
     @property
@@ -180,17 +181,22 @@ class Sequence_:
     ref: Box | None = field(default=None, compare=False)
 
 
+Columns = tuple[tuple[DType, bool], ...]  # types of numbers, and whether they are Python's
+
+
 @node(frozen=True)
 class Grown:
-    """A list whose length is known when it runs: the first `length` rows of `array`. Without one its items are not known
-    yet. `weak`: they are Python numbers.
+    """A list whose length is known when it runs: `length` rows of `array`, from the one at `first`. Without an array its items
+    are not known yet. `weak`: they are Python numbers.
     """
 
     array: Array | None
     length: Scalar
     weak: bool = False
+    first: Scalar | None = None  # 0; others where items are taken from the front
     added: int = 0  # in this iteration of the loop that fills it
-    form: str = ""  # what its items are if they are no arrays: tuple, list, or mixed, which cannot be read one by one
+    form: str = ""  # what its items are if they are no arrays: tuple, list, or mixed, of several types
+    columns: Columns = ()  # of tuples: the types of their numbers, which the array has as its own. Others cannot be read if mixed
     table: Box | None = field(default=None, compare=False)  # the list of which it is a row: Note [Lists of lists]
     mixed: bool = field(default=False, compare=False)  # its items were of several types
     ref: Box | None = field(default=None, compare=False)
@@ -376,8 +382,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
     match value:
         case Sequence_(items=parts):
             return parts
-        case Grown(array=array, length=length):
-            return (length,) if array is None else (length, array)
+        case Grown(array=array, length=length, first=first):
+            return tuple(part for part in (length, array, first) if part is not None)
         case Zipped(parts=parts, start=start):
             return parts if start is None else (start, *parts)
         case RangeValue():
@@ -407,9 +413,10 @@ def with_parts(value: Value, parts: Sequence[Value]) -> Value:
             assert isinstance(length, Scalar)
             return replace(value, length=length)
         case Grown():
-            length, array = parts
-            assert isinstance(length, Scalar) and isinstance(array, Array)
-            return replace(value, length=length, array=array)
+            length, array, *others = parts
+            at = others[0] if others else None
+            assert isinstance(length, Scalar) and isinstance(array, Array) and (at is None or isinstance(at, Scalar))
+            return replace(value, length=length, array=array, first=at)
         case Zipped(start=None):
             return Zipped(tuple(parts))
         case Zipped():
@@ -430,6 +437,10 @@ def with_parts(value: Value, parts: Sequence[Value]) -> Value:
             return replace(value, numbers=tuple(parts))
         case _:
             return value
+
+
+def is_deque(value: Value) -> bool:
+    return isinstance(value, (Sequence_, Grown)) and value.ref is not None and value.ref.deque
 
 
 def same_form(a: Value, b: Value) -> bool:

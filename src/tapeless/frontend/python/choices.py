@@ -1,0 +1,90 @@
+"""`and`, `or` and `a if c else b`: only what is asked for is evaluated.
+
+`truth` takes an expression of which nobody needs more than that; `conditional` two ways to make a value.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tapeless.frontend.data.python_operators import truth_of
+from tapeless.frontend.python.merge import Arm, Join
+from tapeless.frontend.python.rules import evaluate, expression
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import Conflict, Never, Scalar, State, Value
+from tapeless.ir.core import Body
+from tapeless.ir.types import Atom, Const
+
+
+def truth(ctx: Context, node: ast.expr) -> Atom:
+    """Whether it is true. The parts of `stack and x > 0` may be of several types here."""
+    if isinstance(node, ast.BoolOp):
+        return truth_of(ctx, _decided(ctx, node, lambda part: Scalar(truth(ctx, part), True)))
+    return truth_of(ctx, evaluate(ctx, node))
+
+
+@expression(ast.BoolOp)
+def _bool_op(ctx: Context, node: ast.BoolOp) -> Value:
+    return _decided(ctx, node, partial(evaluate, ctx))
+
+
+def _decided(ctx: Context, whole: ast.BoolOp, value: Callable[[ast.expr], Value]) -> Value:
+    """`and` and `or` evaluate the right side only when the left one does not decide."""
+    is_and = isinstance(whole.op, ast.And)
+    first = value(whole.values[0])
+    for node in whole.values[1:]:
+        cond = truth_of(ctx, first)
+        if isinstance(cond, Const):
+            if bool(cond.value) != is_and:
+                return first
+            first = value(node)
+            continue
+        left = first
+
+        def right(node: ast.expr = node) -> Value:
+            return value(node)
+
+        def keep(left: Value = left) -> Value:
+            return left
+
+        first = conditional(ctx, cond, right, keep) if is_and else conditional(ctx, cond, keep, right)
+    return first
+
+
+@expression(ast.IfExp)
+def _if_else(ctx: Context, node: ast.IfExp) -> Value:
+    return conditional(ctx, truth(ctx, node.test), lambda: evaluate(ctx, node.body), lambda: evaluate(ctx, node.orelse))
+
+
+def conditional(ctx: Context, cond: Atom, then: Any, orelse: Any) -> Value:
+    """`a if c else b`: only the chosen side is evaluated."""
+    if isinstance(cond, Const):
+        result: Value = then() if cond.value else orelse()
+        return result
+    before: State = ctx.state
+    arms: list[Arm] = []
+    key = ctx.key(f"<value{ctx.number()}>")
+    for make in (then, orelse):
+        ctx.state = before.copy()
+        with ctx.part() as stms:
+            ctx.state.names[key] = found = make()
+        arms.append(Arm(stms, ctx.state, isinstance(found, Never)))
+    ctx.state = before
+    if all(arm.diverges for arm in arms):
+        ctx.b.if_(cond, Body(tuple(arms[0].stms), ()), Body(tuple(arms[1].stms), ()), [])
+        return Never(None)
+    join = Join(ctx, before, (arms[0], arms[1]))
+    join.run()
+    ctx.b.if_(
+        cond,
+        Body(tuple(arms[0].stms), tuple(arms[0].results)),
+        Body(tuple(arms[1].stms), tuple(arms[1].results)),
+        join.vars,
+    )
+    value = ctx.state.names.pop(key)
+    if isinstance(value, Conflict):
+        ctx.fail("TP104", value.reason, value.hint)
+    return value

@@ -1,0 +1,167 @@
+"""Lists that get longer in a loop that looks at what is in them: worklists, queues, `while abs(f(xs[-1])) > tol: xs.append(...)`.
+
+`with_room` takes lists and a way to compile the loop; `leaving_when_full` runs the body of each loop inside. Used by
+`counted_lists`, where the items cannot be counted without being there.
+
+Note [Worklists]
+Nobody knows how many items there will be before the loop has run. So it runs with room for some; if that is too little it
+runs again with twice as much, until it comes to its end. What these runs change is forgotten, but for the room. Then
+the loop is compiled as it is: it finds room for all. All together take a few times what the loop takes. An iteration begins
+only where there is room for all that it may append (`Room.reserve`); otherwise it and the loops around it are left, by
+an exit of its own, "full". So is a function that is called by a statement of its own, as `push(stack, v)`; one that gives a value
+is not, since there is none to go on with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from tapeless.errors import CompileError
+from tapeless.frontend.data import atoms
+from tapeless.frontend.python.carried import known_sizes
+from tapeless.frontend.python.flow import CODES, FULL, Flow, branch, flow
+from tapeless.frontend.python.growth import ANYWHERE, Growth, Unfit, end_of, start
+from tapeless.frontend.python.references import contents, set_contents
+from tapeless.frontend.state.code_copies import Before
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import Box, Grown, Sequence_, Static, Value
+from tapeless.ir.core import Body, While
+from tapeless.ir.types import BOOL, I64, Atom, Const, DType, Var, i64
+
+FIRST = 64  # items for which the first run has room
+TRIALS = 16  # what items are, and how many an iteration appends, is learned in some of them
+
+
+@dataclass(eq=False)
+class Room:
+    """The lists of a loop that is run to see how much room they need."""
+
+    boxes: Sequence[Box]
+    reserve: int = 1  # what all iterations that are open may append
+    depth: int = 0  # of the innermost loop that is left when there is no room
+    left: list[Atom] = field(default_factory=list)  # whether the calls of this statement were
+
+    def is_left(self, ctx: Context) -> Atom:
+        """Whether there is room for an iteration."""
+        found: Atom = Const(True, DType.bool)
+        for box in self.boxes:
+            now = contents(ctx.state, box.key)
+            if not isinstance(now, Grown):
+                ctx.fail("TP104", "a list that gets longer in this loop is not one list on all paths")
+            if now.array is not None:
+                needed = atoms.apply(ctx, "add", end_of(ctx, now), i64(self.reserve))
+                fits = atoms.apply(ctx, "le", needed, ctx.size_atom(now.array.type.shape[0]))
+                found = atoms.apply(ctx, "and", found, fits)
+        return found
+
+
+def leaving_when_full(ctx: Context, body: Callable[[], Flow]) -> Flow:
+    """An iteration, if there is room for what it appends."""
+    room: Room | None = ctx.worklists
+    if room is None:
+        return body()
+    outer, room.depth = room.depth, ctx.loops
+    try:
+        result = branch(ctx, room.is_left(ctx), body, lambda: flow(FULL))
+    finally:
+        room.depth = outer
+    if room.left:
+        _refuse_call(ctx)
+    return result
+
+
+def may_be_full(ctx: Context) -> bool:
+    """Whether loops here are left where there is no room."""
+    return ctx.worklists is not None
+
+
+def leave_call(ctx: Context, result: Flow, value: Value) -> None:
+    """A called function may have been left since there was no room."""
+    room: Room = ctx.worklists
+    if room.left or value != Static(None):
+        _refuse_call(ctx)
+    room.left.append(atoms.apply(ctx, "eq", result.code, i64(CODES[FULL])))
+
+
+def left_by_call(ctx: Context) -> Flow | None:
+    """What comes after a statement that called functions."""
+    room: Room | None = ctx.worklists
+    if room is None or not room.left:
+        return None
+    full = room.left.pop()
+    return Flow(frozenset({"next", FULL}), atoms.select(ctx, full, i64(CODES[FULL]), i64(0)))
+
+
+def _refuse_call(ctx: Context) -> NoReturn:
+    ctx.fail("TP104", "a list gets longer in a loop of a function that is called here and gives a value")
+
+
+def with_room(ctx: Context, boxes: Sequence[Box], run: Callable[[], Flow], silent: Callable[[Body], Body]) -> Flow:
+    """Note [Worklists]"""
+    if ctx.worklists is not None:
+        ctx.fail("TP104", "a list gets longer in a loop that looks at it, and so does one of a loop around that")
+    before, outer = Before(ctx), ctx.growing
+    growths = {box: Growth(ANYWHERE, exact=False) for box in boxes}
+    ctx.growing = {**outer, **dict[Box | None, Growth](growths.items())}
+    try:
+        most = _room(ctx, growths, run, silent, before)
+        before.restore(ctx)
+        _start(ctx, growths, most)
+        return run()
+    finally:
+        ctx.growing = outer
+
+
+def _start(ctx: Context, growths: dict[Box, Growth], more: Atom) -> None:
+    for box, growth in growths.items():
+        old = contents(ctx.state, box.key)
+        assert isinstance(old, (Sequence_, Grown))
+        set_contents(ctx.state, box, start(ctx, growth, old, more, known_sizes(ctx, ctx.state)))
+
+
+def _room(
+    ctx: Context,
+    growths: dict[Box, Growth],
+    run: Callable[[], Flow],
+    silent: Callable[[Body], Body],
+    before: Before,
+) -> Atom:
+    """How many items more than now there are in the longest list while the loop runs, at most."""
+    for box in growths.keys() & ctx.appended.keys():
+        with ctx.part():
+            growths[box].learn(ctx, ctx.appended[box])
+    more = Var("room", I64)
+    ctx.worklists = room = Room(list(growths))
+    try:
+        for _ in range(TRIALS):
+            before.restore(ctx)
+            room.left.clear()
+            known = [growth.known for growth in growths.values()]
+            room.reserve = max(1, sum(growth.seen for growth in growths.values()))
+            for growth in growths.values():
+                growth.seen = 0
+            try:
+                with ctx.part() as stms:
+                    _start(ctx, growths, more)
+                    result = run()
+                    again = atoms.apply(ctx, "eq", result.code, i64(CODES[FULL]))
+                    twice = atoms.apply(ctx, "mul", more, i64(2))
+            except (Unfit, CompileError):
+                if known == [growth.known for growth in growths.values()]:
+                    raise
+                continue
+            enough = sum(growth.seen for growth in growths.values()) <= room.reserve
+            if enough and known == [growth.known for growth in growths.values()]:
+                break
+        else:
+            ctx.fail("TP104", "the types of the items of this list do not settle")
+    finally:
+        ctx.worklists = None
+    before.restore(ctx)
+    needed, full = (Var("room", I64), Var("full", BOOL)), Var("full", BOOL)
+    test = Body((), (full,))
+    body = silent(Body(tuple(stms), (twice, again)))
+    ctx.b.bind(needed, While((more, full), (i64(FIRST), Const(True, DType.bool)), test, body))
+    return needed[0]
