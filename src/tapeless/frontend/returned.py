@@ -20,6 +20,7 @@ import numpy as np
 from tapeless.frontend.data.arrays import read
 from tapeless.frontend.data.iterables import grown_rows, items_of
 from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.parts import is_deque
 from tapeless.frontend.state.values import (
     Array,
     Borrowed,
@@ -34,7 +35,6 @@ from tapeless.frontend.state.values import (
     Static,
     Step,
     Value,
-    is_deque,
 )
 from tapeless.ir.core import At, Range
 from tapeless.ir.types import Atom, Const, Dim

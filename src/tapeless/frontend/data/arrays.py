@@ -15,18 +15,8 @@ from tapeless.frontend.data.maps import ScalarFunction, broadcast_shapes, map_ne
 from tapeless.frontend.state import layout
 from tapeless.frontend.state.captures import constants
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import (
-    Array,
-    Borrowed,
-    Cell,
-    Reshaped,
-    Scalar,
-    Sequence_,
-    Static,
-    Strided,
-    Value,
-    parts_of,
-)
+from tapeless.frontend.state.parts import parts_of
+from tapeless.frontend.state.values import Array, Borrowed, Cell, Reshaped, Scalar, Sequence_, Static, Strided, Value
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import At, Axis, Range
 from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64

@@ -18,7 +18,8 @@ from tapeless.frontend.data.indexing import row_view
 from tapeless.frontend.state.captures import constants
 from tapeless.frontend.state.code_copies import SHORT
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Scalar, Sequence_, Value, with_parts
+from tapeless.frontend.state.parts import with_parts
+from tapeless.frontend.state.values import Scalar, Sequence_, Value
 from tapeless.ir.types import Atom, Const
 
 Element = Callable[[Atom], Value]

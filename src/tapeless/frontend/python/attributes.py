@@ -25,20 +25,10 @@ from tapeless.frontend.python.string_methods import METHODS as STRING_METHODS
 from tapeless.frontend.source.origins import Origin
 from tapeless.frontend.state.context import Context, object_text
 from tapeless.frontend.state.handlers import BOUND, call_numpy, find_handler
+from tapeless.frontend.state.parts import is_deque
 from tapeless.frontend.state.refusals import refuse_attribute, refuse_name
 from tapeless.frontend.state.surroundings import Instance, from_python
-from tapeless.frontend.state.values import (
-    Array,
-    Builtin,
-    Grown,
-    Method,
-    Scalar,
-    Sequence_,
-    Static,
-    Value,
-    is_deque,
-    weak,
-)
+from tapeless.frontend.state.values import Array, Builtin, Grown, Method, Scalar, Sequence_, Static, Value, weak
 
 
 def attribute(ctx: Context, base: Value, name: str) -> Value:

@@ -30,6 +30,7 @@ from tapeless.frontend.python.pymath import floats, to_integer
 from tapeless.frontend.python.references import new_dict, view_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import register
+from tapeless.frontend.state.parts import is_deque
 from tapeless.frontend.state.values import (
     Array,
     Closure,
@@ -42,7 +43,6 @@ from tapeless.frontend.state.values import (
     Text,
     Value,
     Zipped,
-    is_deque,
     weak,
 )
 from tapeless.ir.types import Atom, Const, DType, const, i64

@@ -18,6 +18,7 @@ from tapeless.frontend.python.growth import Growth
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none, is_plain, shown
 from tapeless.frontend.python.references import boxes_in, either, with_box
 from tapeless.frontend.state.context import Context, new_box, type_text
+from tapeless.frontend.state.parts import cells_of, parts_of, same_form, with_parts
 from tapeless.frontend.state.values import (
     LISTS,
     Array,
@@ -32,10 +33,6 @@ from tapeless.frontend.state.values import (
     State,
     Static,
     Value,
-    cells_of,
-    parts_of,
-    same_form,
-    with_parts,
 )
 from tapeless.ir.core import Full
 from tapeless.ir.types import Atom, Const, DType, Type, Var, zero_of

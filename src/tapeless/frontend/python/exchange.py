@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 
 from tapeless.frontend.data import atoms
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import Array, Cell, Key, State, Value, cells_of
+from tapeless.frontend.state.parts import cells_of
+from tapeless.frontend.state.values import Array, Cell, Key, State, Value
 from tapeless.ir.core import Body
 from tapeless.ir.types import Atom, Var, i64
 

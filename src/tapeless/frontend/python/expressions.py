@@ -32,6 +32,7 @@ from tapeless.frontend.source.marks import peek
 from tapeless.frontend.source.plain_objects import UNARY
 from tapeless.frontend.source.sources import nodes
 from tapeless.frontend.state.context import Context, type_text, whole_number
+from tapeless.frontend.state.parts import is_deque
 from tapeless.frontend.state.refusals import refuse_index
 from tapeless.frontend.state.surroundings import lookup
 from tapeless.frontend.state.values import (
@@ -47,7 +48,6 @@ from tapeless.frontend.state.values import (
     Static,
     Value,
     Zipped,
-    is_deque,
     weak,
 )
 from tapeless.ir.types import Const, DType

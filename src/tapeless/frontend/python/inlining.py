@@ -37,6 +37,7 @@ from tapeless.frontend.source.marks import peek
 from tapeless.frontend.state.code_copies import call_counted
 from tapeless.frontend.state.context import Context, Frame, type_text
 from tapeless.frontend.state.handlers import call_numpy, call_value, called, find_handler
+from tapeless.frontend.state.parts import parts_of, with_parts
 from tapeless.frontend.state.refusals import from_library, is_library, refuse_call
 from tapeless.frontend.state.surroundings import positional
 from tapeless.frontend.state.values import (
@@ -52,8 +53,6 @@ from tapeless.frontend.state.values import (
     Sequence_,
     Static,
     Value,
-    parts_of,
-    with_parts,
 )
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Const

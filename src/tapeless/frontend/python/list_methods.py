@@ -22,7 +22,8 @@ from tapeless.frontend.python.references import change, new_dict, new_list, own_
 from tapeless.frontend.python.tables import moves_rows
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
-from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, SliceValue, Static, Value, is_deque, weak
+from tapeless.frontend.state.parts import is_deque
+from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Const, i64
 

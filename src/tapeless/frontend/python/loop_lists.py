@@ -18,20 +18,8 @@ from tapeless.frontend.python.carried import Carried, Retry, Slot, known_sizes
 from tapeless.frontend.python.growth import Growth, Uncounted, converted, gathered, start, uncounted
 from tapeless.frontend.python.references import boxes_in, contents, refuse_kept, set_contents, settle
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import (
-    LISTS,
-    Box,
-    Cell,
-    Conflict,
-    Grown,
-    Key,
-    Scalar,
-    Sequence_,
-    State,
-    Value,
-    cells_of,
-    same_form,
-)
+from tapeless.frontend.state.parts import cells_of, same_form
+from tapeless.frontend.state.values import LISTS, Box, Cell, Conflict, Grown, Key, Scalar, Sequence_, State, Value
 from tapeless.ir.types import Atom, Var, i64
 
 

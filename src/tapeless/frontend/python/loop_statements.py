@@ -18,20 +18,22 @@ from tapeless.frontend.python.assignment import assign
 from tapeless.frontend.python.choices import truth
 from tapeless.frontend.python.counted_lists import with_counted_lists
 from tapeless.frontend.python.expressions import subscript
-from tapeless.frontend.python.flow import CODES, FLOW, FULL, NEXT, RETURN, Flow, branch, guarded
+from tapeless.frontend.python.flow import FLOW, RETURN, Flow
 from tapeless.frontend.python.list_methods import is_changeable
+from tapeless.frontend.python.loop_exits import after_loop, finish_iteration, left_early, still_running
 from tapeless.frontend.python.loop_lists import Lengthens
 from tapeless.frontend.python.loop_trials import compile_loop
 from tapeless.frontend.python.merge import COUNTER
 from tapeless.frontend.python.references import OVER, contents, set_contents
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.python.statements import run_block
-from tapeless.frontend.python.unrolled_loops import run_else, unrolled, zipped_items
+from tapeless.frontend.python.unrolled_loops import unrolled, zipped_items
 from tapeless.frontend.python.worklists import leaving_when_full, may_be_full
 from tapeless.frontend.source.liveness import assigned, bound_in, only_augmented, written_through
 from tapeless.frontend.source.sources import nodes
 from tapeless.frontend.state.code_copies import SHORT, WORTH, attempt
 from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.parts import cells_of, is_deque
 from tapeless.frontend.state.values import (
     Array,
     Box,
@@ -44,12 +46,10 @@ from tapeless.frontend.state.values import (
     Sequence_,
     Value,
     Zipped,
-    cells_of,
-    is_deque,
 )
 from tapeless.ir.core import Progress
 from tapeless.ir.hints import NONE, Hints
-from tapeless.ir.types import Atom, Const, DType, Var, i64
+from tapeless.ir.types import Atom, Var, i64
 
 
 def _keys(ctx: Context, names: frozenset[str]) -> list[Key]:
@@ -113,7 +113,7 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
         isinstance(n, ast.NamedExpr) for n in nodes(s.test)
     ):  # others are rewritten: `_Conditions` in source/sources.py
         ctx.fail("TP101", "':=' in this condition is not part of the language", "leave the loop with break, inside.")
-    leaves = _left_early(s) or may_be_full(ctx)
+    leaves = left_early(s) or may_be_full(ctx)
     extra = frozenset({FLOW, RETURN} if leaves else set())
     keys, live_after = _loop_keys(ctx, s, extra)
     if leaves:
@@ -124,10 +124,10 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
             with ctx.at(s.test):
                 return truth(ctx, s.test)
 
-        return _still_running(ctx, condition) if leaves else condition()
+        return still_running(ctx, condition) if leaves else condition()
 
     def run(_: Var | None) -> None:
-        _finish_iteration(ctx, leaving_when_full(ctx, lambda: run_block(ctx, s.body)), leaves)
+        finish_iteration(ctx, leaving_when_full(ctx, lambda: run_block(ctx, s.body)), leaves)
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
     compile_loop(
@@ -139,7 +139,7 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
         guess_cells=_guess_cells(ctx, s),
         exchanged=_exchanged(ctx, s),
     )
-    return _after_loop(ctx, s, leaves, saved)
+    return after_loop(ctx, s, leaves, saved)
 
 
 def _array_keys(ctx: Context, keys: list[Key], s: ast.For | ast.While) -> list[Key]:
@@ -151,89 +151,6 @@ def _array_keys(ctx: Context, keys: list[Key], s: ast.For | ast.While) -> list[K
         return isinstance(number_of(value), Array) or (is_changeable(value) and value.ref is not None)
 
     return [k for k in keys if not (k[1] in augmented and k in names and stays(names[k]))]
-
-
-def _still_running(ctx: Context, condition: Callable[[], Atom]) -> Atom:
-    code = ctx.state.names[ctx.key(FLOW)]
-    assert isinstance(code, Scalar)
-    running = atoms.apply(ctx, "eq", code.atom, i64(0))
-    return atoms.lazy_if(ctx, running, condition, lambda: Const(False, DType.bool), running.type)
-
-
-def _finish_iteration(ctx: Context, result: Flow, leaves: bool) -> None:
-    if not leaves:
-        return
-    code = result.code
-    if "continue" in result.kinds:
-        if result.atom is None:
-            code = i64(0)
-        else:
-            again = atoms.apply(ctx, "eq", code, i64(CODES["continue"]))
-            code = atoms.select(ctx, again, i64(0), code)
-    ctx.bind(FLOW, Scalar(code))
-
-
-def _after_loop(ctx: Context, s: ast.For | ast.While, leaves: bool, saved: Value | None) -> Flow:
-    """What is left of the exits taken inside: a break ends the loop, a return goes on."""
-    if saved is not None and ctx.key(RETURN) not in ctx.state.names:
-        ctx.state.names[ctx.key(RETURN)] = saved
-    if not leaves:
-        return run_else(ctx, s)
-    code = ctx.state.names.pop(ctx.key(FLOW))
-    assert isinstance(code, Scalar)
-    further = frozenset(({"return"} if _returns(s.body) else set()) | ({FULL} if may_be_full(ctx) else set()))
-    broke = atoms.apply(ctx, "eq", code.atom, i64(CODES["break"]))
-    if not _breaks(s.body):
-        if _endless(s):
-            return Flow(further, code.atom) if len(further) > 1 else Flow(further or frozenset({"return"}))
-        if s.orelse:
-            return _else_part(ctx, s, code.atom, further)
-    if s.orelse:
-        return branch(ctx, broke, lambda: NEXT, lambda: _else_part(ctx, s, code.atom, further))
-    return Flow(further | {"next"}, atoms.select(ctx, broke, i64(0), code.atom)) if further else NEXT
-
-
-def _else_part(ctx: Context, s: ast.For | ast.While, code: Atom, further: frozenset[str]) -> Flow:
-    if not further:
-        return run_else(ctx, s)
-    return guarded(ctx, Flow(further | {"next"}, code), lambda: run_else(ctx, s))
-
-
-def _left_early(s: ast.For | ast.While) -> bool:
-    """Whether the body may end the loop; a `continue` only ends an iteration."""
-    return _breaks(s.body) or _returns(s.body)
-
-
-def _endless(s: ast.For | ast.While) -> bool:
-    return isinstance(s, ast.While) and isinstance(s.test, ast.Constant) and bool(s.test.value)
-
-
-def _breaks(body: Sequence[ast.stmt]) -> bool:
-    """Whether a `break` of this loop stands in its body; those in the `else` of inner loops are its own."""
-
-    def visit(node: ast.AST) -> bool:
-        match node:
-            case ast.Break():
-                return True
-            case ast.FunctionDef() | ast.Lambda():
-                return False
-            case ast.For() | ast.While():
-                return any(visit(c) for c in node.orelse)
-            case _:
-                return any(visit(c) for c in ast.iter_child_nodes(node))
-
-    return any(visit(s) for s in body)
-
-
-def _returns(body: Sequence[ast.stmt]) -> bool:
-    def visit(node: ast.AST) -> bool:
-        if isinstance(node, ast.Return):
-            return True
-        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            return False
-        return any(visit(c) for c in ast.iter_child_nodes(node))
-
-    return any(visit(s) for s in body)
 
 
 @statement(ast.For)
@@ -281,7 +198,7 @@ def _run_for_list(ctx: Context, s: ast.For, over: Value, hints: Hints, box: Box)
 
 def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Flow:
     if isinstance(iterable, RangeValue) and iterable.parallel:
-        if _left_early(s):
+        if left_early(s):
             ctx.fail("TP111", "a parallel loop cannot be left early", "use range, or an if around the work.")
         with ctx.showing_nothing():
             ctx.in_parallel += 1
@@ -289,7 +206,7 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
                 run_plain_for(ctx, s, iterable, Hints(parallel=True))
             finally:
                 ctx.in_parallel -= 1
-        return _after_loop(ctx, s, False, None)
+        return after_loop(ctx, s, False, None)
     if isinstance(iterable, Sequence_) and iterable.kind in ("tuple", "list", "namedtuple"):
         return _over_items(ctx, s, iterable.items, hints, iterable)
     if isinstance(iterable, Sequence_) and iterable.kind == "dict":
@@ -298,7 +215,7 @@ def _run_for_over(ctx: Context, s: ast.For, iterable: Value, hints: Hints) -> Fl
         return _over_items(ctx, s, zipped_items(ctx, iterable), hints, iterable)
     if isinstance(iterable, RangeValue) and not iterable.shown and 0 < len(constants_in(iterable) or ()) <= SHORT:
         return _rolled_or_not(ctx, s, iterable, hints)
-    count, element = iteration(ctx, iterable, may_stop=_left_early(s))
+    count, element = iteration(ctx, iterable, may_stop=left_early(s))
     if ctx.unseen or not _is_shown(iterable):
         return _rolled(ctx, s, count, element, hints)
 
@@ -317,7 +234,7 @@ def _rolled_or_not(ctx: Context, s: ast.For, iterable: RangeValue, hints: Hints)
     """
     before, made, copied = ctx.state.copy(), ctx.b.made, ctx.copied
     written = set(ctx.written_cells)
-    count, element = iteration(ctx, iterable, may_stop=_left_early(s))
+    count, element = iteration(ctx, iterable, may_stop=left_early(s))
     try:
         return _rolled(ctx, s, count, element, hints, may_unroll=True)
     except Lengthens:
@@ -328,7 +245,7 @@ def _rolled_or_not(ctx: Context, s: ast.For, iterable: RangeValue, hints: Hints)
         lambda: unrolled(ctx, s, items, "the length of a list changes in it"),
         lambda: _rolled(ctx, s, count, element, hints),
     ]
-    if each * len(items) > WORTH and not _left_early(s):
+    if each * len(items) > WORTH and not left_early(s):
         ways.insert(0, lambda: _with_floats(ctx, s, count, element, hints))
     problems: list[CompileError] = []
     for way in ways:
@@ -373,10 +290,10 @@ def _is_shown(iterable: Value) -> bool:
 def _rolled(
     ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints, may_unroll: bool = False
 ) -> Flow:
-    if _left_early(s) or may_be_full(ctx):
+    if left_early(s) or may_be_full(ctx):
         return _for_with_exits(ctx, s, lambda: count, element, hints, may_unroll, count)
     _plain_for(ctx, s, count, element, hints, may_unroll)
-    return _after_loop(ctx, s, False, None)
+    return after_loop(ctx, s, False, None)
 
 
 def run_plain_for(ctx: Context, s: ast.For, iterable: Value, hints: Hints = NONE) -> None:
@@ -430,7 +347,7 @@ def _for_with_exits(
         return value.atom
 
     def test() -> Atom:
-        return _still_running(ctx, lambda: atoms.apply(ctx, "lt", position(), count()))
+        return still_running(ctx, lambda: atoms.apply(ctx, "lt", position(), count()))
 
     def run(_: Var | None) -> None:
         at = position()
@@ -440,7 +357,7 @@ def _for_with_exits(
                 assign(ctx, s.target, element(at))
             return run_block(ctx, s.body)
 
-        _finish_iteration(ctx, leaving_when_full(ctx, once), True)
+        finish_iteration(ctx, leaving_when_full(ctx, once), True)
         ctx.bind(counter, Scalar(atoms.apply(ctx, "add", at, i64(1))))
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
@@ -457,7 +374,7 @@ def _for_with_exits(
         may_unroll=may_unroll,
     )
     ctx.state.names.pop(ctx.key(counter), None)
-    return _after_loop(ctx, s, True, saved)
+    return after_loop(ctx, s, True, saved)
 
 
 def _over_items(ctx: Context, s: ast.For, items: Sequence[Value], hints: Hints, over: Value) -> Flow:

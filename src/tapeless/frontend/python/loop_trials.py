@@ -39,7 +39,8 @@ from tapeless.frontend.python.loop_lists import ListsOfLoop
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none
 from tapeless.frontend.state.code_copies import attempt as trying
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.values import LISTS, Cell, Conflict, Key, MaybeUndefined, State, Value, cells_of
+from tapeless.frontend.state.parts import cells_of
+from tapeless.frontend.state.values import LISTS, Cell, Conflict, Key, MaybeUndefined, State, Value
 from tapeless.ir.core import Apply, Body, For, While
 from tapeless.ir.hints import NONE, Hints
 from tapeless.ir.types import I64, Atom, Var, i64

@@ -17,6 +17,7 @@ from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arrays import cast, in_order, read
 from tapeless.frontend.python.references import contents, either, settle
 from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.state.parts import cells_of, parts_of, same_form, with_parts
 from tapeless.frontend.state.values import (
     LISTS,
     Array,
@@ -32,10 +33,6 @@ from tapeless.frontend.state.values import (
     Step,
     Strided,
     Value,
-    cells_of,
-    parts_of,
-    same_form,
-    with_parts,
 )
 from tapeless.ir.core import At, Full, Range, Stm
 from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, i64, zero_of

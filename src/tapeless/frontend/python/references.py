@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from tapeless.frontend.state.context import Context, new_box
+from tapeless.frontend.state.parts import parts_of, with_parts
 from tapeless.frontend.state.values import (
     Box,
     Builtin,
@@ -22,8 +23,6 @@ from tapeless.frontend.state.values import (
     State,
     Value,
     Zipped,
-    parts_of,
-    with_parts,
 )
 
 OVER = "<over"  # names of what open loops go over

@@ -23,19 +23,8 @@ from tapeless.frontend.python.growth import listed
 from tapeless.frontend.state.code_copies import SHORT, refuse_beyond
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value, register
-from tapeless.frontend.state.values import (
-    Array,
-    Grown,
-    RangeValue,
-    Scalar,
-    Sequence_,
-    Static,
-    Value,
-    parts_of,
-    same_form,
-    weak,
-    with_parts,
-)
+from tapeless.frontend.state.parts import parts_of, same_form, with_parts
+from tapeless.frontend.state.values import Array, Grown, RangeValue, Scalar, Sequence_, Static, Value, weak
 from tapeless.ir.types import Atom, Const, DType, i64, zero_of
 from tapeless.prelude import folding
 

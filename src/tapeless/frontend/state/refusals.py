@@ -21,7 +21,8 @@ from tapeless.errors import CompileError
 from tapeless.frontend.source.marks import peek
 from tapeless.frontend.state.advice import as_function, hint_for, missing_in, misspelt
 from tapeless.frontend.state.context import Context, type_text
-from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, parts_of
+from tapeless.frontend.state.parts import parts_of
+from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value
 from tapeless.ir.types import Const
 
 # Attributes of arrays -> what to write instead.
