@@ -295,6 +295,8 @@ def append(ctx: Context, grown: Grown, item: Value) -> None:
         reason = "a list gets longer in a loop inside of the loop before which it was made"
         uncounted(ctx, grown.ref, reason)
     tried = ctx.worklists
+    if tried is not None and grown.ref in tried.boxes:
+        tried.leaving.update(tried.open)
     if tried is not None and grown.ref in tried.boxes and tried.depth != ctx.loops:
         uncounted(ctx, grown.ref, "a list gets longer in a loop of a function that is called in the loop around it")
     fits = growth.learn(ctx, item)

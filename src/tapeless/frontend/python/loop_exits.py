@@ -45,7 +45,7 @@ def after_loop(ctx: Context, s: ast.For | ast.While, leaves: bool, saved: Value 
         return run_else(ctx, s)
     code = ctx.state.names.pop(ctx.key(FLOW))
     assert isinstance(code, Scalar)
-    further = frozenset(({"return"} if _returns(s.body) else set()) | ({FULL} if may_be_full(ctx) else set()))
+    further = frozenset(({"return"} if _returns(s.body) else set()) | ({FULL} if may_be_full(ctx, s) else set()))
     broke = atoms.apply(ctx, "eq", code.atom, i64(CODES["break"]))
     if not _breaks(s.body):
         if _endless(s):

@@ -113,7 +113,7 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
         isinstance(n, ast.NamedExpr) for n in nodes(s.test)
     ):  # others are rewritten: `_Conditions` in source/sources.py
         ctx.fail("TP101", "':=' in this condition is not part of the language", "leave the loop with break, inside.")
-    leaves = left_early(s) or may_be_full(ctx)
+    leaves = left_early(s) or may_be_full(ctx, s)
     extra = frozenset({FLOW, RETURN} if leaves else set())
     keys, live_after = _loop_keys(ctx, s, extra)
     if leaves:
@@ -127,7 +127,7 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
         return still_running(ctx, condition) if leaves else condition()
 
     def run(_: Var | None) -> None:
-        finish_iteration(ctx, leaving_when_full(ctx, lambda: run_block(ctx, s.body)), leaves)
+        finish_iteration(ctx, leaving_when_full(ctx, s, lambda: run_block(ctx, s.body)), leaves)
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
     compile_loop(
@@ -290,7 +290,7 @@ def _is_shown(iterable: Value) -> bool:
 def _rolled(
     ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints, may_unroll: bool = False
 ) -> Flow:
-    if left_early(s) or may_be_full(ctx):
+    if left_early(s) or may_be_full(ctx, s):
         return _for_with_exits(ctx, s, lambda: count, element, hints, may_unroll, count)
     _plain_for(ctx, s, count, element, hints, may_unroll)
     return after_loop(ctx, s, False, None)
@@ -310,7 +310,7 @@ def _plain_for(
         assert index is not None
         with ctx.at(s.target):
             assign(ctx, s.target, element(index))
-        run_block(ctx, s.body)
+        leaving_when_full(ctx, s, lambda: run_block(ctx, s.body))
 
     compile_loop(
         ctx,
@@ -357,7 +357,7 @@ def _for_with_exits(
                 assign(ctx, s.target, element(at))
             return run_block(ctx, s.body)
 
-        finish_iteration(ctx, leaving_when_full(ctx, once), True)
+        finish_iteration(ctx, leaving_when_full(ctx, s, once), True)
         ctx.bind(counter, Scalar(atoms.apply(ctx, "add", at, i64(1))))
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)

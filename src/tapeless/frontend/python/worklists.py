@@ -14,9 +14,10 @@ is not, since there is none to go on with.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms
@@ -38,10 +39,15 @@ TRIALS = 16  # what items are, and how many an iteration appends, is learned in 
 class Room:
     """The lists of a loop that is run to see how much room they need."""
 
-    boxes: Sequence[Box]
+    boxes: dict[Box, Growth]
     reserve: int = 1  # what all iterations that are open may append
-    depth: int = 0  # of the innermost loop that is left when there is no room
+    open: list[ast.stmt] = field(default_factory=list)  # loops
+    leaving: set[ast.stmt] = field(default_factory=set)  # those in which something is appended
+    depth: int = 0  # of the innermost one that is open
     left: list[Atom] = field(default_factory=list)  # whether the calls of this statement were
+
+    def known(self) -> list[Any]:
+        return [len(self.leaving), *(growth.known for growth in self.boxes.values())]
 
     def is_left(self, ctx: Context) -> Atom:
         """Whether there is room for an iteration."""
@@ -57,24 +63,26 @@ class Room:
         return found
 
 
-def leaving_when_full(ctx: Context, body: Callable[[], Flow]) -> Flow:
-    """An iteration, if there is room for what it appends."""
+def leaving_when_full(ctx: Context, s: ast.stmt, body: Callable[[], Flow]) -> Flow:
+    """An iteration of a loop, if there is room for what it appends."""
     room: Room | None = ctx.worklists
     if room is None:
         return body()
     outer, room.depth = room.depth, ctx.loops
+    room.open.append(s)
     try:
-        result = branch(ctx, room.is_left(ctx), body, lambda: flow(FULL))
+        result = branch(ctx, room.is_left(ctx), body, lambda: flow(FULL)) if s in room.leaving else body()
     finally:
+        room.open.pop()
         room.depth = outer
     if room.left:
         _refuse_call(ctx)
     return result
 
 
-def may_be_full(ctx: Context) -> bool:
-    """Whether loops here are left where there is no room."""
-    return ctx.worklists is not None
+def may_be_full(ctx: Context, s: ast.stmt) -> bool:
+    """Whether a loop is left where there is no room."""
+    return ctx.worklists is not None and s in ctx.worklists.leaving
 
 
 def leave_call(ctx: Context, result: Flow, value: Value) -> None:
@@ -133,12 +141,13 @@ def _room(
         with ctx.part():
             growths[box].learn(ctx, ctx.appended[box])
     more = Var("room", I64)
-    ctx.worklists = room = Room(list(growths))
+    ctx.worklists = room = Room(growths)
     try:
         for _ in range(TRIALS):
             before.restore(ctx)
             room.left.clear()
-            known = [growth.known for growth in growths.values()]
+            room.open.clear()
+            known = room.known()
             room.reserve = max(1, sum(growth.seen for growth in growths.values()))
             for growth in growths.values():
                 growth.seen = 0
@@ -149,11 +158,11 @@ def _room(
                     again = atoms.apply(ctx, "eq", result.code, i64(CODES[FULL]))
                     twice = atoms.apply(ctx, "mul", more, i64(2))
             except (Unfit, CompileError):
-                if known == [growth.known for growth in growths.values()]:
+                if known == room.known():
                     raise
                 continue
             enough = sum(growth.seen for growth in growths.values()) <= room.reserve
-            if enough and known == [growth.known for growth in growths.values()]:
+            if enough and known == room.known():
                 break
         else:
             ctx.fail("TP104", "the types of the items of this list do not settle")
