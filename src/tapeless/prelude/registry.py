@@ -1,4 +1,4 @@
-"""Which functions of NumPy and SciPy are written here, and under which names.
+"""Which functions of NumPy, SciPy and Python are written here, and under which names.
 
 A function takes the parameters of the one it stands for. What it leaves out is refused in a call, by name. Sizes are
 known at run time only; ranks, strings, axes and lengths of tuples are known at compile time, and so are branches and
@@ -39,6 +39,7 @@ MODULES = {
         "masks",
     ),
     "scipy.special": ("special_functions", "orthogonal", "shaped", "zeta"),
+    "heapq": ("heaps",),
     "scipy.sparse": ("sparse",),
     "scipy.stats": ("continuous", "light_tails", "heavy_tails", "discrete", "multivariate", "samples"),
 }

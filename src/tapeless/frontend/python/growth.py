@@ -107,14 +107,7 @@ class Growth:
 
     def _joined(self, ctx: Context, value: Value) -> Columns | None:
         """The types of the numbers of all tuples, with those of this one."""
-        if not (isinstance(value, Sequence_) and value.kind == "tuple" and value.items):
-            return None
-        new = tuple((v.dtype, v.weak) for v in value.items if isinstance(v, Scalar))
-        old = self.columns if self.dtype is not None else new
-        if len(new) < len(value.items) or len(old) != len(new) or any(d.is_complex for d, _ in {*old, *new}):
-            return None
-        pairs = zip(old, new, strict=True)
-        return tuple(scalars.join(ctx, *(Scalar(zero_of(d), weak) for d, weak in pair)) for pair in pairs)
+        return _columns(ctx, value, self.columns if self.dtype is not None else None)
 
     def _form(self, value: Value) -> str:
         """Of a short list or tuple of numbers."""
@@ -138,6 +131,23 @@ class Growth:
             self.dtype, self.weak, self.mixed = joined, is_weak, True
             return False
         return True
+
+
+def _columns(ctx: Context, value: Value, known: Columns | None) -> Columns | None:
+    """The types of the numbers of a tuple, and of others."""
+    if not (isinstance(value, Sequence_) and value.kind == "tuple" and value.items):
+        return None
+    new = tuple((v.dtype, v.weak) for v in value.items if isinstance(v, Scalar))
+    old = new if known is None else known
+    if len(new) < len(value.items) or len(old) != len(new) or any(d.is_complex for d, _ in {*old, *new}):
+        return None
+    pairs = zip(old, new, strict=True)
+    return tuple(scalars.join(ctx, *(Scalar(zero_of(d), weak) for d, weak in pair)) for pair in pairs)
+
+
+def _exactly(ctx: Context, item: Sequence_, dtype: DType) -> Sequence_:
+    numbers = [v for v in item.items if isinstance(v, Scalar)]
+    return replace(item, items=tuple(Scalar(scalars.exactly(ctx, v.atom, dtype)) for v in numbers))
 
 
 def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, known: set[Var]) -> Grown:
@@ -237,9 +247,7 @@ def _store(ctx: Context, grown: Grown, at: Atom, item: Value) -> None:
     """A row takes a number, or what an array holds now."""
     assert grown.array is not None
     if grown.columns and isinstance(item, Sequence_):
-        numbers = [v for v in item.items if isinstance(v, Scalar)]
-        dtype = grown.array.type.dtype
-        item = replace(item, items=tuple(Scalar(scalars.exactly(ctx, v.atom, dtype)) for v in numbers))
+        item = _exactly(ctx, item, grown.array.type.dtype)
     number = rows(ctx, item) if isinstance(item, Grown) else as_numeric(ctx, item, "append")
     if isinstance(number, Scalar):
         atom = scalars.exactly(ctx, number.atom, grown.array.type.dtype)
@@ -362,6 +370,10 @@ def item(ctx: Context, grown: Grown, index: Value) -> Value:
 def set_item_of(ctx: Context, grown: Grown, index: Value, value: Value) -> None:
     """grown[index] = value"""
     array = grown_rows(ctx, grown)
+    if grown.columns and isinstance(value, Sequence_) and grown.columns == _columns(ctx, value, grown.columns):
+        own_box(ctx, "assignment", grown)
+        set_item(ctx, array, index, as_numeric(ctx, _exactly(ctx, value, array.type.dtype), "assignment"))
+        return
     joins = (DType.i64, DType.f64)  # an int beside floats becomes one, as after a branch
     fits = isinstance(value, Scalar) and (
         value.dtype is array.type.dtype or {value.dtype, array.type.dtype} == {*joins}
@@ -407,8 +419,9 @@ def converted(ctx: Context, grown: Grown, kind: tuple[DType, bool]) -> Grown:
 
 def gathered(ctx: Context, what: str, values: Sequence_) -> Grown:
     """A list of numbers as one whose items are known when it runs: a position of it is, that is written."""
-    kinds = kinds_of(values)
-    if (None in kinds or len(kinds) != 1) and not is_table(ctx, values):
+    types = {kind and kind[0] for kind in kinds_of(values)}
+    tuples = values.items and all(_columns(ctx, v, _columns(ctx, values.items[0], None)) for v in values.items)
+    if (None in types or len(types) != 1) and not tuples and not is_table(ctx, values):
         ctx.fail(
             "TP104",
             f"{what}: the position in a list must be known at compile time, unless it holds numbers of one type",

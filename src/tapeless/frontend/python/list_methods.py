@@ -22,7 +22,7 @@ from tapeless.frontend.python.references import change, new_dict, new_list, own_
 from tapeless.frontend.python.tables import moves_rows
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_value
-from tapeless.frontend.state.parts import is_deque
+from tapeless.frontend.state.parts import is_deque, parts_of, same_form, with_parts
 from tapeless.frontend.state.values import Array, Grown, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.rules import Rules
 from tapeless.ir.types import Const, i64
@@ -405,8 +405,15 @@ def _slice(ctx: Context, what: str, index: SliceValue) -> slice:
 
 
 def number_at(ctx: Context, items: tuple[Value, ...], index: Value) -> Value | None:
-    """The item at a position that is known when it runs, if all are numbers."""
-    if not _at_run_time(index) or not items or not all(isinstance(v, Scalar) for v in items):
+    """The item at a position that is known when it runs, if all are numbers, or tuples of them."""
+    if not _at_run_time(index) or not items:
+        return None
+    if isinstance(first := items[0], Sequence_) and first.ref is None and all(same_form(first, v) for v in items):
+        columns = zip(*map(parts_of, items), strict=True)
+        found = [number_at(ctx, column, index) for column in columns]
+        parts = [v for v in found if v is not None]
+        return with_parts(first, parts) if len(parts) == len(found) else None
+    if not all(isinstance(v, Scalar) for v in items):
         return None
     made = as_numeric(ctx, Sequence_(items, "list"), "index")
     assert isinstance(made, Array)

@@ -7,6 +7,7 @@ way, is refused: slices, operators, comparisons.
 from __future__ import annotations
 
 import collections
+import heapq
 
 from tapeless.frontend.data.iterables import items_of, of_unknown_length
 from tapeless.frontend.python.growth import copied, listed
@@ -16,6 +17,7 @@ from tapeless.frontend.state.handlers import MODULES, register
 from tapeless.frontend.state.values import Array, Grown, RangeValue, Sequence_, Value
 
 MODULES.setdefault("collections", collections)
+MODULES.setdefault("heapq", heapq)
 
 
 def _deque(ctx: Context, args: list[Value], keywords: dict[str, Value]) -> Value:

@@ -29,7 +29,7 @@ HINTS: dict[str, str] = {
     "itertools.*": "use a for loop.",
     "collections.defaultdict": "use a dict that has all its keys, or count in an array.",
     "collections.Counter": "use a dict that has all its keys, or count in an array: np.bincount.",
-    "heapq.*": "use sorted, or np.argmin of an array.",
+    "heapq.*": "use sorted of the items.",
     "copy.*": "use its method .copy().",
     "math.fsum": "use sum or np.sum.",
     "math.remainder": "write x - y * round(x / y).",
