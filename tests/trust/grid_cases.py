@@ -969,7 +969,9 @@ LEFT_OUT = {
         "np.ndindex", "np.ndenumerate",
         *(f"itertools.{n}" for n in "chain combinations combinations_with_replacement pairwise permutations product".split()),
     ),
-    "lists: tests/language/test_worklists.py": ("collections.deque",),
+    "lists: tests/language/test_worklists.py and test_heaps.py": (
+        "collections.deque", *(f"heapq.{n}" for n in "heapify heappop heappush heappushpop heapreplace".split()),
+    ),
     "of arrays alone: tests/prelude/test_diagonals.py": ("np.diagonal",),
     "operators, which are tried by tests/language": (
         *(f"operator.{n}" for n in "add and_ floordiv lshift matmul mod mul or_ pow rshift sub truediv xor".split()),

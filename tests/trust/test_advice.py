@@ -129,9 +129,12 @@ case(lambda x: x.shape, ("a float has no attribute 'shape'", "np.shape(...)"), l
 case(lambda x: x.size, ("a float has no attribute 'size'", "np.size(...)"), lambda x: np.size(x), 1.0)
 case(lambda x: x.flat[1], ("arrays have no attribute 'flat'", ".ravel()"), lambda x: x.ravel()[1], A)
 case(lambda x: x.nbytes, ("'nbytes'", ".size * .itemsize"), lambda x: x.size * x.itemsize, X)
-case(
-    lambda i: TABLE[i], ("the index of a list of 2 must be known", "np.array(...)[i]"), lambda i: np.array(TABLE)[i], 1
-)
+ARRAYS = [np.ones(2), np.zeros(2)]
+case(lambda i: ARRAYS[i], ("the index of a list of 2 must be known", "np.array(...)[i]"),
+     lambda i: np.array(ARRAYS)[i], 1)  # fmt: skip
+RAGGED = [[1.0], [3.0, 4.0]]
+case(lambda i: RAGGED[i], ("the index of a list of 2 must be known", "if and elif"),
+     lambda i: RAGGED[0] if i == 0 else [RAGGED[1][0]], 1)  # fmt: skip
 PAIR = [0, 1]
 case(lambda x: (x, 2.0)[PAIR][0], "a tuple is indexed by integers and slices, not by a list of 2",
      lambda x: np.array((x, 2.0))[PAIR][0], 1.0)  # fmt: skip

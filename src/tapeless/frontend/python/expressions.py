@@ -381,7 +381,9 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
             ctx.fail(
                 "TP104",
                 f"the index of {type_text(base)} must be known at compile time, unless it has numbers only",
-                "make an array of it: np.array(...)[i].",
+                "make an array of it: np.array(...)[i]."
+                if all(isinstance(v, Array) for v in items)
+                else "choose an item by if and elif.",
             )
         case _:
             ctx.fail("TP104", f"a {base.kind} is indexed by integers and slices, not by {type_text(index)}")
