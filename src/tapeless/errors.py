@@ -46,7 +46,7 @@ CODES: dict[str, tuple[str, str]] = {
     "TP203": ("a constant index out of range", "use an index between -size and size - 1."),
     "TP204": (
         "an array that changes its size in a loop",
-        "allocate the largest size before the loop and keep a count.",
+        "begin with an array of the size that it has in the loop.",
     ),
     "TP300": ("a recovery that does not apply to its loop", "use recover='auto'."),
     "TP305": ("a memory budget that is too small", "allow as much as it says, or leave `memory` out."),

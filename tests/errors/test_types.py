@@ -3,6 +3,7 @@
 import numpy as np
 
 import tapeless as tp
+from tapeless.errors import SizeChanged
 from tests.errors.rejected import Program, Rejected, message
 
 rejected = Rejected()
@@ -81,11 +82,11 @@ def number_becomes_tuple_in_a_loop(x, n):
     return y
 
 
-@rejected(3, error=tp.ShapeError)
-def size_changes_in_a_loop(n):
+@rejected(np.zeros((3, 2)), 1, error=SizeChanged)
+def size_changes_in_a_loop(a, n):
     y = np.zeros(2)
     for i in range(n):
-        y = np.zeros(3)
+        y = a @ y
     return y
 
 

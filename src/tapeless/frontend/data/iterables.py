@@ -92,7 +92,7 @@ def grown_rows(ctx: Context, grown: Grown) -> Array:
     first = i64(0) if grown.first is None else grown.first.atom
     axes = (Range(first, size, i64(1)), *full_axes(array.type.shape[1:]))
     step = Strided(axes, tuple(range(array.type.rank)))
-    return Array(array.cell, Type(array.type.dtype, (size, *array.type.shape[1:])), (step,))
+    return Array(array.cell, Type(array.type.dtype, (size, *array.type.shape[1:])), (*array.view, step))
 
 
 def grown_item(ctx: Context, grown: Grown, found: Value) -> Value:

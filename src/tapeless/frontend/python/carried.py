@@ -1,4 +1,4 @@
-"""What goes around a loop: the guess of one attempt, and a carried name as numbers and arrays.
+"""A carried name as numbers and arrays that go around a loop.
 
 `Shape` flattens the value of a name into slots when the loop is entered, takes their new values at the end of the body,
 and makes the value that the name has after the loop. What the guess did not allow for raises `Retry`.
@@ -7,16 +7,17 @@ and makes the value that the name has after the loop. What the guess did not all
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from tapeless.errors import SizeChanged
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arrays import cast, in_order, read
 from tapeless.frontend.data.atoms import same_size
 from tapeless.frontend.python.flow import RETURN
-from tapeless.frontend.python.growth import Growth
+from tapeless.frontend.python.guesses import Becomes, Place, Retry, Slot, Trial
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none, is_plain, shown
 from tapeless.frontend.python.references import boxes_in, either, with_box
+from tapeless.frontend.python.sizes_of_loops import Storage, changes
 from tapeless.frontend.state.context import Context, new_box, type_text
 from tapeless.frontend.state.parts import cells_of, parts_of, same_form, with_parts
 from tapeless.frontend.state.values import (
@@ -35,79 +36,7 @@ from tapeless.frontend.state.values import (
     Value,
 )
 from tapeless.ir.core import Full
-from tapeless.ir.types import Atom, Const, DType, Type, Var, zero_of
-
-Place = tuple[Key, int]  # a number or an array of a carried value: its name, its position there
-
-
-@dataclass(eq=False)
-class Slot:
-    """One carried variable: its parameter, the value before the loop, how to read it at the end of the body."""
-
-    param: Var
-    init: Atom
-    result: Atom | None = None
-
-
-@dataclass(eq=False)
-class Carried:
-    """The guess of one attempt."""
-
-    cells: list[Cell] = field(default_factory=list)  # arrays written in place
-    dtypes: dict[Place, tuple[DType, bool]] = field(default_factory=dict)  # widened scalars
-    fresh: dict[Key, Value] = field(default_factory=dict)  # first bound inside: shape of the value, as seen in a trial
-    stale: dict[Cell, str] = field(default_factory=dict)  # what an iteration leaves unreadable for the next one
-    may_be: dict[Place, set[Cell]] = field(default_factory=dict)  # Note [Arrays of the next iteration]
-    moved: set[Place] = field(
-        default_factory=set
-    )  # arrays of arguments and lists, in tuples and objects, that become others
-    scattered: set[Place] = field(default_factory=set)  # arrays that an iteration leaves so: Note [Memory order]
-    exchanged: tuple[Key, ...] = ()  # names that hand their arrays around: Note [Exchanged arrays]
-    readonly: dict[Place, str] = field(default_factory=dict)  # arrays that an iteration leaves so
-    lists: dict[Key, Value] = field(default_factory=dict)  # changed in the body: what is in them before
-    unsure: dict[Key, set[Box]] = field(default_factory=dict)  # names of lists that change, and which they may be
-    growing: dict[Key, Growth] = field(default_factory=dict)  # lists that get longer: Note [Lists that grow]
-    kinds: dict[Key, tuple[DType, bool]] = field(default_factory=dict)  # lists that get numbers of another type
-    gathered: set[Key] = field(default_factory=set)  # lists of numbers that are written where the position is not known
-    nones: dict[Key, Value] = field(default_factory=dict)  # names that are None before the loop: what they are in it
-    may_be_none: set[Key] = field(default_factory=set)  # names that have a value before it, and may be None in it
-    last: set[Key] = field(default_factory=set)  # names that only the last iteration binds: Note [The last iteration]
-
-    @property
-    def stay(self) -> set[Key]:
-        """Lists that are one array during the loop, of which no more than the numbers change."""
-        return self.gathered | self.kinds.keys()
-
-
-class Retry(Exception):
-    """The guess was too small."""
-
-
-class Becomes(Exception):
-    """A name is something else before the loop than from the first iteration on: Note [The first iteration]"""
-
-    def __init__(self, key: Key, kind: str, none: bool) -> None:
-        super().__init__(key)
-        self.key, self.none = key, none
-        before = "None" if none else "a number"
-        self.reason = f"'{key[1]}' is {kind} after an iteration of this loop, and {before} without one"
-
-
-@dataclass(eq=False)
-class Trial:
-    """One attempt at a loop under a guess: the state before it, and the variables that go around."""
-
-    ctx: Context
-    before: State
-    carried: Carried
-    slots: list[Slot] = field(default_factory=list)
-    may_begin_apart: bool = False  # whether the first iteration may come before the loop
-
-    def slot(self, init: Atom, name: str) -> Slot:
-        slot = Slot(Var(name, init.type), init)
-        self.ctx.firsts[slot.param] = init
-        self.slots.append(slot)
-        return slot
+from tapeless.ir.types import Const, Type, Var, zero_of
 
 
 class Shape:
@@ -117,6 +46,7 @@ class Shape:
         self.attempt, self.key, self.value = attempt, key, value
         self.leaves: list[Slot | None] = []
         self.flag: Slot | None = None
+        self.storages: dict[Place, Storage] = {}  # arrays that change their size
         self.starts: dict[Place, Cell] = {}  # the arrays at the start of the body, and those at its end
         self.ends: dict[Place, Cell] = {}
         self.weak: list[bool] = []
@@ -167,15 +97,24 @@ class Shape:
                 var = read(ctx, value)
                 scattered = place in self.attempt.carried.scattered or not in_order(ctx, value)
                 ctx.state = entry
-                slot = self.attempt.slot(var, name)
-                self.leaves.append(slot)
-                self.weak.append(False)
                 readonly = cell.readonly or self.attempt.carried.readonly.get(place, "")
                 self.starts[place] = new = Cell(name, may_be, readonly, scattered=scattered)
+                slot, found = self._slot_of(place, new, var, name)
+                self.leaves.append(slot)
+                self.weak.append(False)
                 entry.cells[new] = slot.param
-                return Array(new, slot.param.type)
+                return found
             case _:
                 return with_parts(value, [self._enter_value(v, entry) for v in parts_of(value)])
+
+    def _slot_of(self, place: Place, cell: Cell, var: Var, name: str) -> tuple[Slot, Array]:
+        axes = self.attempt.carried.resized.get(place)
+        if axes is None:
+            slot = self.attempt.slot(var, name)
+            return slot, Array(cell, slot.param.type)
+        storage = self.storages[place] = Storage.start(self.attempt, place, var, sorted(axes), name)
+        storage.value = Array(cell, *storage.seen(var.type, lambda param: param))
+        return storage.slot, storage.value
 
     def _may_be(self, cell: Cell) -> set[Cell]:
         """The arrays of before that this may be, when anything else can see one of them during the loop."""
@@ -257,7 +196,7 @@ class Shape:
                         raise Retry
                     return
                 self.ends[at] = new.cell
-                self._leave_array(moving, new)
+                self._leave_array(moving, new, at)
                 if new.cell.readonly and not self.starts[at].readonly:
                     self.attempt.carried.readonly[at] = new.cell.readonly
                     raise Retry
@@ -286,9 +225,13 @@ class Shape:
     def _may_begin_apart(self, name: str) -> bool:
         return self.attempt.may_begin_apart and not name.startswith("<")
 
-    def _leave_array(self, slot: Slot, new: Array) -> None:
+    def _leave_array(self, slot: Slot, new: Array, place: Place) -> None:
         ctx = self.attempt.ctx
-        want = slot.param.type
+        storage = self.storages.get(place)
+        if storage is not None and (new.cell, new.view) == (storage.value.cell, storage.value.view):
+            storage.leave(new, None)
+            return
+        want = slot.param.type if storage is None else storage.value.type
         if new.type.rank != want.rank:
             ctx.fail(
                 "TP104",
@@ -303,12 +246,20 @@ class Shape:
                 f"from {want.dtype.numpy.name} to {new.type.dtype.numpy.name}",
                 "give it the final element type before the loop.",
             )
-        for d, e in zip(want.shape, new.type.shape, strict=True):
+        resized = self.attempt.carried.resized
+        known = known_sizes(ctx, self.attempt.before)
+        for k, (d, e) in enumerate(zip(want.shape, new.type.shape, strict=True)):
             a, b = ctx.canon(d), ctx.canon(e)
-            if a is b or (isinstance(a, int) and a == b):
+            if a is b or (isinstance(a, int) and a == b) or k in resized.get(place, ()):
                 continue
+            if self.key[1] != RETURN and changes(ctx, a, b, known):
+                resized.setdefault(place, set()).add(k)
+                raise Retry
             same_size(ctx, a, b, f"{label(self.key[1])} must keep its size in a loop", SizeChanged)
-        slot.result = var
+        if storage is None:
+            slot.result = var
+        else:
+            storage.leave(new, var)
 
     # -- after the loop
 
@@ -343,7 +294,12 @@ class Shape:
                     }
                 new = Cell(self.key[1], may_be | end.possible, start.readonly, scattered=start.scattered)
                 state.cells[new] = mapping[moving.param]
-                return Array(new, mapping[moving.param].type)
+                storage = self.storages.get(at)
+                if storage is None:
+                    return Array(new, mapping[moving.param].type)
+                if storage.needed is not None:
+                    self.attempt.needed[at] = mapping[storage.needed.param]
+                return Array(new, *storage.seen(storage.value.type, mapping.__getitem__))
             case _:
                 return with_parts(old, [self._after_value(v, slots, places, state, mapping) for v in parts_of(old)])
 
@@ -364,25 +320,21 @@ def label(name: str) -> str:
     return "the result" if name.startswith("<") else f"'{name}'"
 
 
-def undefined(ctx: Context, value: Value, before: State, name: str) -> Value:
+def undefined(ctx: Context, value: Value, before: State) -> Value:
     """A stand-in, of the type that the body gives it, for a name that is not bound before the loop."""
     match value:
         case MaybeUndefined(value=inner):
-            return undefined(ctx, inner, before, name)
+            return undefined(ctx, inner, before)
         case Scalar(atom=atom, weak=is_weak):
             return Scalar(zero_of(atom.type.dtype), is_weak)
         case Array(cell=cell, type=type):
             if cell in before.cells and not value.view:
                 return value
-            dims = tuple(ctx.canon(d) for d in type.shape)
-            if any(isinstance(d, Var) and d not in known_sizes(ctx, before) for d in dims):
-                return Conflict(
-                    f"{label(name)} is made inside the loop with a size that is only known there, and used after it",
-                    "allocate it before the loop.",
-                )
+            known = known_sizes(ctx, before)
+            dims = tuple(0 if isinstance(d, Var) and d not in known else d for d in ctx.dims(type.shape))
             return ctx.new_cell(ctx.b.let(Type(type.dtype, dims), Full(dims, zero_of(type.dtype)), cell.name))
         case _:
-            return with_parts(value, [undefined(ctx, v, before, name) for v in parts_of(value)])
+            return with_parts(value, [undefined(ctx, v, before) for v in parts_of(value)])
 
 
 def known_sizes(ctx: Context, before: State) -> set[Var]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms
 from tapeless.frontend.python.carried import known_sizes
+from tapeless.frontend.python.experiments import silent
 from tapeless.frontend.python.flow import Flow
 from tapeless.frontend.python.growth import ANYWHERE, Growth, Uncounted, start
 from tapeless.frontend.python.references import contents, set_contents
@@ -24,9 +25,8 @@ from tapeless.frontend.python.worklists import with_room
 from tapeless.frontend.state.code_copies import Before
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Box, Grown, Sequence_, weak
-from tapeless.ir.core import Body, Library, Print, Progress
+from tapeless.ir.core import Body
 from tapeless.ir.types import Atom, i64
-from tapeless.ir.walk import all_stms, in_regions, with_stms
 
 
 def with_counted_lists(ctx: Context, run: Callable[[], Flow]) -> Flow:
@@ -40,7 +40,7 @@ def with_counted_lists(ctx: Context, run: Callable[[], Flow]) -> Flow:
             try:
                 with ctx.part() as stms:
                     if looks:
-                        result = with_room(ctx, list(boxes), run, _silent)
+                        result = with_room(ctx, list(boxes), run)
                     else:
                         result = _counted(ctx, list(boxes), run) if boxes else run()
                 ctx.b.stms.extend(stms)
@@ -95,14 +95,6 @@ def _lengths(ctx: Context, growths: Mapping[Box, Growth], run: Callable[[], Flow
     with ctx.part() as stms:
         run()
     body = Body(tuple(stms), ())
-    if any(isinstance(s.exp, Library) and s.exp.name == "callback" for s in all_stms(body)):
-        ctx.fail("TP104", "a loop that calls back into Python cannot be counted")
-    ctx.b.stms.extend(_silent(body).stms)
+    ctx.b.stms.extend(silent(ctx, body).stms)
     found = {box: contents(ctx.state, box.key) for box in growths}
     return {box: value.length.atom for box, value in found.items() if isinstance(value, Grown)}
-
-
-def _silent(body: Body) -> Body:
-    """Without output. What fails fails as it would later."""
-    stms = [in_regions(s, _silent) for s in body.stms if not isinstance(s.exp, (Print, Progress))]
-    return with_stms(body, stms)

@@ -14,8 +14,9 @@ from typing import NoReturn
 
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data import atoms
-from tapeless.frontend.python.carried import Carried, Retry, Slot, known_sizes
+from tapeless.frontend.python.carried import known_sizes
 from tapeless.frontend.python.growth import Growth, Uncounted, converted, gathered, start, uncounted
+from tapeless.frontend.python.guesses import Carried, Retry, Slot
 from tapeless.frontend.python.references import boxes_in, contents, refuse_kept, set_contents, settle
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.parts import cells_of, same_form

@@ -25,25 +25,28 @@ compiled in the same way: where it is tested, it is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 from tapeless.errors import CompileError
-from tapeless.frontend.data.atoms import apply
+from tapeless.frontend.data.atoms import apply, lazy_if
 from tapeless.frontend.python import exchange
-from tapeless.frontend.python.carried import Becomes, Carried, Place, Retry, Shape, Slot, Trial, undefined
+from tapeless.frontend.python.carried import Shape, known_sizes, undefined
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch
 from tapeless.frontend.python.growth import Unfit
+from tapeless.frontend.python.guesses import Becomes, Carried, Place, Retry, Slot, Trial
 from tapeless.frontend.python.loop_lists import ListsOfLoop
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none
+from tapeless.frontend.python.sizes_of_loops import rooms
 from tapeless.frontend.state.code_copies import attempt as trying
 from tapeless.frontend.state.context import Context
-from tapeless.frontend.state.parts import cells_of
-from tapeless.frontend.state.values import LISTS, Cell, Conflict, Key, MaybeUndefined, State, Value
+from tapeless.frontend.state.parts import cells_of, parts_of
+from tapeless.frontend.state.values import LISTS, Array, Cell, Conflict, Key, MaybeUndefined, State, Value
 from tapeless.ir.core import Apply, Body, For, While
 from tapeless.ir.hints import NONE, Hints
-from tapeless.ir.types import I64, Atom, Var, i64
+from tapeless.ir.types import BOOL, I64, Atom, Var, i64
 
 FIRST = 2  # iterations that may come before a loop
 
@@ -77,20 +80,32 @@ def compile_loop(
         carried.exchanged = swapped
     most = bound if most is None else most
     depth = ctx.inside_prelude, ctx.transforms, len(ctx.rules), ctx.copying
-    for _ in range(24):
-        attempt = _Attempt(ctx, before.copy(), keys, live_after, carried)
+
+    attempt: _Attempt
+
+    def compiled(room: Mapping[Place, Atom], searches: bool) -> _Attempt:
+        nonlocal attempt
+        attempt = _Attempt(ctx, before.copy(), keys, live_after, carried, rooms=dict(room), searches=searches)
         attempt.may_end_apart = bound is not None and hints == NONE
         attempt.may_begin_apart = attempt.may_end_apart and begun < FIRST
-        lists = ListsOfLoop(ctx, attempt.before, carried, most, bound is not None, may_unroll)
+        attempt.lists = ListsOfLoop(ctx, attempt.before, carried, most, bound is not None, may_unroll)
+        with attempt.lists.open():
+            end = _one_less(ctx, bound) if bound and carried.last else bound
+            attempt.compile(run, end, test, NONE if searches else hints)
+        return attempt
+
+    for _ in range(24):
         try:
-            with lists.open():
-                attempt.compile(run, _one_less(ctx, bound) if bound and carried.last else bound, test, hints, lists)
-            if bound is not None and carried.last:
-                _run_last(ctx, bound, run)
+            with ctx.part() as stms:
+                places = list(carried.resized)
+                compiled(rooms(ctx, places, lambda tried: compiled(tried, True)) if places else {}, False)
+                if bound is not None and carried.last:
+                    _run_last(ctx, bound, run)
+            ctx.b.stms.extend(stms)
             return
         except (Retry, Unfit, Becomes, CompileError) as problem:
             if isinstance(problem, CompileError):
-                lists.explain(problem)  # raises it, unless a list is to blame
+                attempt.lists.explain(problem)  # raises it, unless a list is to blame
                 ctx.inside_prelude, ctx.transforms, ctx.copying = depth[0], depth[1], depth[3]
                 del ctx.rules[depth[2] :]
             ctx.state = before.copy()
@@ -156,11 +171,13 @@ def _run_last(ctx: Context, bound: Atom, run: Callable[[Var | None], None]) -> N
 
 class _Attempt(Trial):
     may_end_apart = False  # whether the last iteration may come after the loop
+    lists: ListsOfLoop
 
     def __init__(
-        self, ctx: Context, before: State, keys: list[Key], live_after: Callable[[Key], bool], carried: Carried
-    ) -> None:
-        super().__init__(ctx, before, carried)
+        self, ctx: Context, before: State, keys: list[Key], live_after: Callable[[Key], bool], carried: Carried,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(ctx, before, carried, **options)
         self.keys, self.live_after = keys, live_after
 
     def compile(
@@ -169,9 +186,8 @@ class _Attempt(Trial):
         bound: Atom | None,
         test: Callable[[], Atom] | None,
         hints: Hints,
-        lists: ListsOfLoop,
     ) -> None:
-        ctx = self.ctx
+        ctx, lists = self.ctx, self.lists
         ctx.state = self.before
         own_cells = [*self.carried.cells, *lists.start()]
         arrays = self.carried.growing.keys() | self.carried.stay
@@ -194,6 +210,10 @@ class _Attempt(Trial):
             entry.stale.setdefault(cell, f"'{cell.name}' goes from name to name in this loop")
         head = entry.copy()
         test_body: Body | None = None
+        count = self.slot(i64(0), "i") if self.searches and bound is not None else None
+        enough = self.slot(TRUE, "enough") if self.searches else None
+        if enough is not None:
+            test = self._unless_full(enough.param, test, None if count is None else (count.param, bound))
         if test is not None:
             with ctx.part() as stms:
                 cond = test()
@@ -203,7 +223,7 @@ class _Attempt(Trial):
                 ctx.state = self.before  # it never begins: what its body does with an empty list, say, is no error
                 return
         ctx.state = head
-        index = Var("i", I64)
+        index = Var("i", I64) if count is None else count.param
         with ctx.part() as body:
             lists.count(head, index)
             run(index if bound is not None else None)
@@ -227,6 +247,10 @@ class _Attempt(Trial):
                 raise Retry
             for shape in shapes.values():
                 shape.leave(end)
+            if enough is not None:
+                enough.result = self.fits
+            if count is not None:
+                count.result = apply(ctx, "add", index, i64(1))
             self._next_iteration(list(shapes.values()))
             for key in self.keys:
                 if key not in shapes and key in end.names:
@@ -236,10 +260,10 @@ class _Attempt(Trial):
         params = tuple(s.param for s in self.slots)
         inits = tuple(s.init for s in self.slots)
         outs = tuple(Var(p.name, p.type) for p in params)
-        if bound is not None:
+        if test_body is None:
+            assert bound is not None
             ctx.b.bind(outs, For(index, bound, params, inits, Body(tuple(body), results), hints))
         else:
-            assert test_body is not None
             ctx.b.bind(outs, While(params, inits, test_body, Body(tuple(body), results), hints))
         after = self.before.copy()
         after.stale.update({c: reason for c, reason in end.stale.items() if c not in away})
@@ -251,6 +275,22 @@ class _Attempt(Trial):
         for key, shape in shapes.items():
             after.names[key] = shape.after(after, mapping)
         lists.after(after, {key: mapping[slot.param] for key, slot in lengths.items()})
+        if enough is not None:
+            self.fits = mapping[enough.param]
+
+    def _unless_full(
+        self, enough: Var, test: Callable[[], Atom] | None, counter: tuple[Var, Atom | None] | None
+    ) -> Callable[[], Atom]:
+        """The condition of a loop that looks for the room it needs, and ends where there is too little."""
+        ctx = self.ctx
+
+        def goes_on() -> Atom:
+            if test is not None:
+                return test()
+            assert counter is not None and counter[1] is not None
+            return apply(ctx, "lt", counter[0], counter[1])
+
+        return lambda: lazy_if(ctx, enough, goes_on, lambda: FALSE, BOOL)
 
     def _next_iteration(self, shapes: list[Shape]) -> None:
         """Note [Arrays of the next iteration]: what was taken for another array than it may be."""
@@ -293,7 +333,7 @@ class _Attempt(Trial):
     def _enter(self, key: Key, entry: State) -> Shape | None:
         value = entry.names.get(key)
         if is_none(value) and key in self.carried.nones:
-            stand_in = undefined(self.ctx, self.carried.nones[key], self.before, key[1])
+            stand_in = undefined(self.ctx, self.carried.nones[key], self.before)
             value = MaybeUndefined(stand_in, FALSE, none=True)
         if value is not None and key in self.carried.may_be_none:
             value = MaybeUndefined(value, TRUE, none=True)
@@ -301,8 +341,8 @@ class _Attempt(Trial):
             if key not in self.carried.fresh:
                 return None
             bound = self.carried.fresh[key]
-            value = undefined(self.ctx, bound, self.before, key[1])
-            if self.may_end_apart and isinstance(value, Conflict) and not isinstance(bound, MaybeUndefined):
+            value = undefined(self.ctx, bound, self.before)
+            if self.may_end_apart and not isinstance(bound, MaybeUndefined) and self._is_sized_inside(bound):
                 del self.carried.fresh[key]
                 self.carried.last.add(key)
                 raise Retry
@@ -311,6 +351,14 @@ class _Attempt(Trial):
         shape = Shape(self, key, value)
         entry.names[key] = shape.entry(entry)
         return shape
+
+    def _is_sized_inside(self, value: Value) -> bool:
+        """Whether an array has a size that only an iteration knows."""
+        known = known_sizes(self.ctx, self.before)
+        if isinstance(value, Array):
+            here = value.cell in self.before.cells and not value.view
+            return not here and any(isinstance(d, Var) and d not in known for d in self.ctx.dims(value.type.shape))
+        return any(map(self._is_sized_inside, parts_of(value)))
 
     def _first_bound(self, key: Key, value: Value) -> None:
         """A name that the body binds first: carried out only when somebody reads it afterwards."""

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from tapeless.errors import CompileError
 from tapeless.frontend.data import atoms
 from tapeless.frontend.python.carried import known_sizes
+from tapeless.frontend.python.experiments import silent
 from tapeless.frontend.python.flow import CODES, FULL, Flow, branch, flow
 from tapeless.frontend.python.growth import ANYWHERE, Growth, Unfit, end_of, start
 from tapeless.frontend.python.references import contents, set_contents
@@ -106,7 +107,7 @@ def _refuse_call(ctx: Context) -> NoReturn:
     ctx.fail("TP104", "a list gets longer in a loop of a function that is called here and gives a value")
 
 
-def with_room(ctx: Context, boxes: Sequence[Box], run: Callable[[], Flow], silent: Callable[[Body], Body]) -> Flow:
+def with_room(ctx: Context, boxes: Sequence[Box], run: Callable[[], Flow]) -> Flow:
     """Note [Worklists]"""
     if ctx.worklists is not None:
         ctx.fail("TP104", "a list gets longer in a loop that looks at it, and so does one of a loop around that")
@@ -114,7 +115,7 @@ def with_room(ctx: Context, boxes: Sequence[Box], run: Callable[[], Flow], silen
     growths = {box: Growth(ANYWHERE, exact=False) for box in boxes}
     ctx.growing = {**outer, **dict[Box | None, Growth](growths.items())}
     try:
-        most = _room(ctx, growths, run, silent, before)
+        most = _room(ctx, growths, run, before)
         before.restore(ctx)
         _start(ctx, growths, most)
         return run()
@@ -133,7 +134,6 @@ def _room(
     ctx: Context,
     growths: dict[Box, Growth],
     run: Callable[[], Flow],
-    silent: Callable[[Body], Body],
     before: Before,
 ) -> Atom:
     """How many items more than now there are in the longest list while the loop runs, at most."""
@@ -171,6 +171,6 @@ def _room(
     before.restore(ctx)
     needed, full = (Var("room", I64), Var("full", BOOL)), Var("full", BOOL)
     test = Body((), (full,))
-    body = silent(Body(tuple(stms), (twice, again)))
+    body = silent(ctx, Body(tuple(stms), (twice, again)))
     ctx.b.bind(needed, While((more, full), (i64(FIRST), Const(True, DType.bool)), test, body))
     return needed[0]

@@ -1,0 +1,204 @@
+"""Arrays of another size after each iteration: `y = np.append(y, v)`, `y = y[y > 0]`, `frontier = further`.
+
+`changes` says whether a size is another one after an iteration, `Storage` carries such an array around a loop, and `rooms`
+finds out how much room it needs. Used by `carried` and `loop_trials`.
+
+Note [Sizes that change]
+What goes around a loop has one size. So such an array goes around as storage of one size, of which it is the first part, and
+its sizes go around as numbers. Nobody knows how much storage is needed before the loop has run: it runs with room for some
+items, and when an array does not fit again with more, until one run comes to its end. What these runs change is forgotten,
+but for the largest size. Then the loop is compiled as it is, with so much storage.
+
+Sizes that might be equal are taken to be equal, which is tested when the loop runs: x = A @ x. Those of which a formula
+says otherwise, n + 1 and n, or that only an iteration knows, change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from tapeless.frontend.data import atoms
+from tapeless.frontend.python.experiments import silent
+from tapeless.frontend.python.guesses import Place, Slot, Trial
+from tapeless.frontend.python.merge import TRUE
+from tapeless.frontend.state.code_copies import Before
+from tapeless.frontend.state.context import Context
+from tapeless.frontend.state.values import Array, Reshaped, Step, Strided
+from tapeless.ir.core import Apply, Body, Call, Range, While
+from tapeless.ir.types import BOOL, I64, Atom, Const, Dim, DType, Type, Var, dim_atom, i64, zero_of
+from tapeless.ops.table import TABLE
+
+FIRST = 64  # items for which the first run has room
+SAMPLES = 3
+
+
+# -- which sizes change
+
+
+def changes(ctx: Context, before: Dim, after: Dim, known: set[Var]) -> bool:
+    """Whether a size of before the loop is another one after an iteration. `known`: sizes of before."""
+    first, second = _Formula(ctx, before), _Formula(ctx, after)
+    if second.of_call or (second.atoms <= known and not second.atoms & first.atoms and isinstance(after, Var)):
+        return False
+    for k in range(SAMPLES):
+        drawn: dict[Var, int] = {}
+        rng = Random(k)
+        if first.sample(drawn, rng) != second.sample(drawn, rng):
+            return True
+    return False
+
+
+class _Formula:
+    """How a size is computed, from what."""
+
+    def __init__(self, ctx: Context, size: Dim) -> None:
+        self.ctx, self.size = ctx, dim_atom(ctx.canon(size))
+        self.steps: dict[Var, Apply] = {}
+        self.atoms: set[Var] = set()
+        self.of_call = False  # which does not say what sizes it gives
+        self._visit(self.size)
+
+    def _visit(self, atom: Atom) -> None:
+        if not isinstance(atom, Var) or atom in self.steps or atom in self.atoms:
+            return
+        made = self.ctx.b.definition(atom)
+        if isinstance(made, Apply) and all(a.type.dtype is DType.i64 for a in made.args):
+            self.steps[atom] = made
+            for a in made.args:
+                self._visit(self.ctx.size_atom(a) if isinstance(a, Var) else a)
+        else:
+            self.atoms.add(atom)
+            self.of_call |= isinstance(made, Call)
+
+    def sample(self, found: dict[Var, int], rng: Random) -> int:
+        """Its value, if what it is computed of were numbers drawn at random: equal formulas give equal numbers."""
+
+        def value(atom: Atom) -> int:
+            if isinstance(atom, Const):
+                return int(atom.value.real)
+            if atom not in found:
+                step = self.steps.get(atom)
+                if step is None:
+                    found[atom] = rng.randint(100, 10_000)
+                else:
+                    args = [value(self.ctx.size_atom(a) if isinstance(a, Var) else a) for a in step.args]
+                    found[atom] = int(TABLE[step.op].numpy(*args))
+            return found[atom]
+
+        return value(self.size)
+
+
+# -- what goes around
+
+
+@dataclass(eq=False)
+class Storage:
+    """An array of a carried value, as the first part of what goes around."""
+
+    trial: Trial
+    place: Place
+    slot: Slot
+    sizes: dict[int, Slot]  # of the axes that change
+    count: Slot | None  # of items, if it is not the one size
+    needed: Slot | None  # by the largest of them so far, where that is looked for
+    value: Array = field(init=False)
+
+    @staticmethod
+    def start(trial: Trial, place: Place, var: Var, axes: Sequence[int], name: str) -> Storage:
+        """The array `var`, before the loop. `axes` change."""
+        ctx, room = trial.ctx, trial.rooms[place]
+        sizes = {k: trial.slot(ctx.size_atom(var.type.shape[k]), "n") for k in axes}
+        first = _count(ctx, var.type.shape)
+        if trial.searches:
+            room = trial.rooms[place] = atoms.apply(ctx, "max", room, first)
+        slot = trial.slot(_stored(ctx, var, room), name)
+        needed = trial.slot(first, "needed") if trial.searches else None
+        count = trial.slot(first, "count") if var.type.rank > 1 else None
+        return Storage(trial, place, slot, sizes, count, needed)
+
+    def seen(self, type: Type, mapping: Callable[[Var], Var]) -> tuple[Type, tuple[Step, ...]]:
+        """The type of the array, and how it is seen in the storage."""
+        shape = list(type.shape)
+        for k, slot in self.sizes.items():
+            shape[k] = mapping(slot.param)
+        count = shape[0] if self.count is None else mapping(self.count.param)
+        view: tuple[Step, ...] = (Strided((Range(i64(0), count, i64(1)),), (0,)),)
+        return type.with_shape(shape), view if self.count is None else (*view, Reshaped(tuple(shape)))
+
+    def leave(self, new: Array, var: Var | None) -> None:
+        """At the end of the body: the array is `new`, with the contents `var`, or it is what it was."""
+        ctx, trial = self.trial.ctx, self.trial
+        if var is None:
+            self.slot.result = ctx.state.cells[new.cell]
+            for slot in (*self.sizes.values(), self.count, self.needed):
+                if slot is not None:
+                    slot.result = slot.param
+            return
+        for k, slot in self.sizes.items():
+            slot.result = ctx.size_atom(var.type.shape[k])
+        count = _count(ctx, var.type.shape)
+        if self.count is not None:
+            self.count.result = count
+        room = trial.rooms[self.place]
+        fits = atoms.apply(ctx, "le", count, room)
+        if self.needed is None:
+            ctx.check(
+                fits,
+                "IndexError",
+                "an array that changes its size in a loop is larger than when its size was looked for",
+            )
+            self.slot.result = _stored(ctx, var, room)
+            return
+        trial.fits = atoms.logical_and(ctx, trial.fits, fits)
+        self.needed.result = atoms.apply(ctx, "max", self.needed.param, count)
+        with ctx.b.region() as there:
+            stored = _stored(ctx, var, room)
+        with ctx.b.region() as nowhere:
+            empty = _empty(ctx, var.type.dtype, room)
+        out = Var(self.slot.param.name, self.slot.param.type)
+        ctx.b.if_(fits, Body(tuple(there), (stored,)), Body(tuple(nowhere), (empty,)), [out])
+        self.slot.result = out
+
+
+def _count(ctx: Context, shape: Sequence[Dim]) -> Atom:
+    count: Atom = i64(1)
+    for d in shape:
+        count = ctx.size_atom(d) if count == i64(1) else atoms.size_op(ctx, "mul", count, ctx.size_atom(d))
+    return count
+
+
+def _empty(ctx: Context, dtype: DType, room: Atom) -> Var:
+    return ctx.b.full([ctx.atom_dim(room)], zero_of(dtype), dtype, "storage")
+
+
+def _stored(ctx: Context, var: Var, room: Atom) -> Var:
+    count = ctx.atom_dim(_count(ctx, var.type.shape))
+    flat = var if var.type.rank == 1 else ctx.b.reshape(var, [count])
+    return ctx.b.update(_empty(ctx, var.type.dtype, room), [Range(i64(0), count, i64(1))], flat)
+
+
+# -- how much room there must be
+
+
+def rooms(ctx: Context, places: Sequence[Place], run: Callable[[Mapping[Place, Atom]], Trial]) -> dict[Place, Atom]:
+    """How many items there are at each of these places, at most. `run` compiles the loop with so much room."""
+    before = Before(ctx)
+    tried = {place: Var("room", I64) for place in places}
+    with ctx.part() as stms:
+        trial = run(tried)
+        next_rooms: list[Atom] = []
+        for place in places:
+            needed = trial.needed[place]
+            more = atoms.apply(ctx, "max", tried[place], atoms.apply(ctx, "mul", needed, i64(2)))
+            next_rooms.append(atoms.select(ctx, trial.fits, needed, more))
+        again = atoms.logical_not(ctx, trial.fits)
+    before.restore(ctx)
+    tries = Var("again", BOOL)
+    body = silent(ctx, Body(tuple(stms), (*next_rooms, again)))
+    found = tuple(Var("room", I64) for _ in places)
+    first = tuple(i64(FIRST) for _ in places)
+    loop = While((*tried.values(), tries), (*first, TRUE), Body((), (tries,)), body)
+    ctx.b.bind((*found, Var("again", BOOL)), loop)
+    return dict(zip(places, found, strict=True))
