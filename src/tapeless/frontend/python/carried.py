@@ -15,6 +15,7 @@ from tapeless.frontend.data.arrays import cast, in_order, read
 from tapeless.frontend.data.atoms import same_size
 from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.guesses import Becomes, Place, Retry, Slot, Trial
+from tapeless.frontend.python.list_kinds import as_array, is_list, joined, joined_with
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none, is_plain, shown
 from tapeless.frontend.python.references import boxes_in, either, with_box
 from tapeless.frontend.python.sizes_of_loops import Storage, changes
@@ -131,6 +132,8 @@ class Shape:
     def leave(self, end: State) -> None:
         value = end.names.get(self.key)
         carried = self.attempt.carried
+        if self.key in carried.as_arrays and is_list(value):
+            value = self._as_array(value)
         always = isinstance(value, Scalar) and self._may_begin_apart(self.key[1])  # from the first iteration on
         if is_none(self.value) and is_plain(value) and not always:
             assert value is not None
@@ -156,6 +159,16 @@ class Shape:
         target = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
         self._leave_value(target, value, slots, places)
         self._leave_lists(target, value)
+
+    def _as_array(self, value: Sequence_ | Grown) -> Value:
+        ctx, kinds = self.attempt.ctx, self.attempt.carried.as_arrays
+        kind = joined_with(ctx, kinds[self.key], value)
+        if kind is None:
+            return value
+        if kind != kinds[self.key]:
+            kinds[self.key] = kind
+            raise Retry
+        return as_array(ctx, value, kind)
 
     def _leave_lists(self, old: Value, new: Value | None) -> None:
         """Which lists the name may have in the next iteration."""
@@ -214,6 +227,8 @@ class Shape:
                 return
             case Conflict(reason=reason, hint=hint), _:
                 ctx.fail("TP104", reason, hint)
+            case Sequence_() | Grown(), Sequence_() | Grown() if self._become_arrays(old, new):
+                raise Retry
             case _:
                 text = type_text(new) if new is not None else "unbound"
                 ctx.fail(
@@ -221,6 +236,16 @@ class Shape:
                     f"{label(name)} is {type_text(old)} before the loop and {text} after an iteration",
                     "give it the same type before the loop and in it.",
                 )
+
+    def _become_arrays(self, old: Sequence_ | Grown, new: Sequence_ | Grown) -> bool:
+        """Whether a name of a list may be one whose length is known when it runs, from before the loop on."""
+        carried = self.attempt.carried
+        if not (is_list(old) and is_list(new)) or old is not self.value or self.key in carried.as_arrays:
+            return False
+        kind = joined(self.attempt.ctx, old, new)
+        if kind is not None:
+            carried.as_arrays[self.key] = kind
+        return kind is not None
 
     def _may_begin_apart(self, name: str) -> bool:
         return self.attempt.may_begin_apart and not name.startswith("<")

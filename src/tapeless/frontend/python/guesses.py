@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tapeless.frontend.python.growth import Growth
+from tapeless.frontend.python.list_kinds import ListKind
 from tapeless.frontend.python.merge import TRUE
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Box, Cell, Key, State, Value
@@ -47,6 +48,7 @@ class Carried:
     gathered: set[Key] = field(default_factory=set)  # lists of numbers that are written where the position is not known
     nones: dict[Key, Value] = field(default_factory=dict)  # names that are None before the loop: what they are in it
     may_be_none: set[Key] = field(default_factory=set)  # names that have a value before it, and may be None in it
+    as_arrays: dict[Key, ListKind] = field(default_factory=dict)  # names of lists that become others
     last: set[Key] = field(default_factory=set)  # names that only the last iteration binds: Note [The last iteration]
     resized: dict[Place, set[int]] = field(default_factory=dict)  # arrays that change their size, in these axes
 

@@ -92,7 +92,7 @@ class ListsOfLoop:
         for key, slot in lengths.items():
             self._put(entry, key, slot.param)
         if self.carried.lists:
-            settle(entry)
+            settle(entry, self.carried.lists)
 
     def count(self, head: State, index: Var) -> None:
         """At the start of the body: the lengths that are formulas of the counter."""
@@ -249,7 +249,7 @@ class ListsOfLoop:
             whole = self.ctx.size_atom(made.array.type.shape[0])
             self._put(after, key, lengths.get(key, whole))
         if self.carried.lists:
-            settle(after)
+            settle(after, self.carried.lists)
 
 
 def _is_gathered(old: Value, new: Value) -> bool:

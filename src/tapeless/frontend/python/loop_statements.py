@@ -241,8 +241,16 @@ def _rolled_or_not(ctx: Context, s: ast.For, iterable: RangeValue, hints: Hints)
         each = ctx.b.made - made
         ctx.state, ctx.b.made, ctx.copied, ctx.written_cells = before, made, copied, written
     items = items_of(ctx, "this loop", iterable)
+
+    def in_copies() -> Flow:
+        outer, ctx.lists_may_meet = ctx.lists_may_meet, False
+        try:
+            return unrolled(ctx, s, items, "the length of a list changes in it")
+        finally:
+            ctx.lists_may_meet = outer
+
     ways: list[Callable[[], Flow]] = [
-        lambda: unrolled(ctx, s, items, "the length of a list changes in it"),
+        in_copies,
         lambda: _rolled(ctx, s, count, element, hints),
     ]
     if each * len(items) > WORTH and not left_early(s):

@@ -37,6 +37,7 @@ from tapeless.frontend.python.carried import Shape, known_sizes, undefined
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch
 from tapeless.frontend.python.growth import Unfit
 from tapeless.frontend.python.guesses import Becomes, Carried, Place, Retry, Slot, Trial
+from tapeless.frontend.python.list_kinds import as_array, is_list
 from tapeless.frontend.python.loop_lists import ListsOfLoop
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none
 from tapeless.frontend.python.sizes_of_loops import rooms
@@ -189,6 +190,10 @@ class _Attempt(Trial):
     ) -> None:
         ctx, lists = self.ctx, self.lists
         ctx.state = self.before
+        for key, kind in self.carried.as_arrays.items():
+            value = self.before.names[key]
+            if is_list(value):
+                self.before.names[key] = as_array(ctx, value, kind)
         own_cells = [*self.carried.cells, *lists.start()]
         arrays = self.carried.growing.keys() | self.carried.stay
         self.keys = [*self.keys, *(k for k in self.carried.lists if k not in arrays)]

@@ -15,12 +15,14 @@ from operator import is_, is_not, or_
 
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arrays import cast, in_order, read
+from tapeless.frontend.python.list_kinds import as_array, is_list, joined
 from tapeless.frontend.python.references import contents, either, settle
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.parts import cells_of, parts_of, same_form, with_parts
 from tapeless.frontend.state.values import (
     LISTS,
     Array,
+    Box,
     Cell,
     Conflict,
     Grown,
@@ -59,6 +61,7 @@ class Join:
     def __init__(self, ctx: Context, before: State, arms: tuple[Arm, Arm]) -> None:
         self.ctx, self.before, self.arms = ctx, before, arms
         self.vars: list[Var] = []
+        self.lists: dict[tuple[Box | None, Box | None], Value] = {}  # those of the arms -> what they are afterwards
         self.joined: dict[object, Array] = {}  # references of the arms -> what they are afterwards
 
     def run(self) -> State:
@@ -87,7 +90,7 @@ class Join:
                 continue
             after.names[key] = self._value(x, y, key[1], after)
         if any(key[0] == LISTS and first.state.names.get(key) is not second.state.names.get(key) for key in keys):
-            settle(after)
+            settle(after, now=len(ctx.changed))
         ctx.state = after
         return after
 
@@ -155,6 +158,12 @@ class Join:
                 return x
             case Grown(), Grown() if x.weak != y.weak and same_form(replace(x, weak=y.weak), y):
                 return self._value(replace(x, weak=False), replace(y, weak=False), name, after)
+            case Sequence_() | Grown(), Sequence_() | Grown() if self._may_meet(x, y):
+                pair = self._as_arrays(x, y)
+                if pair is not None:
+                    if (x.ref, y.ref) not in self.lists:
+                        self.lists[x.ref, y.ref] = self._value(*pair, name, after)
+                    return self.lists[x.ref, y.ref]
             case _ if same_form(x, y) and (parts_of(x) or isinstance(x, Sequence_)):
                 pairs = zip(parts_of(x), parts_of(y), strict=True)
                 joined = with_parts(x, [self._value(p, q, name, after) for p, q in pairs])
@@ -169,6 +178,24 @@ class Join:
             f"{label} is {type_text(x)} on one path and {type_text(y)} on another",
             "give it the same type on every path.",
         )
+
+    def _may_meet(self, x: Sequence_ | Grown, y: Sequence_ | Grown) -> bool:
+        changed = x.ref is y.ref and x.ref is not None  # by an arm
+        return is_list(x) and is_list(y) and not same_form(x, y) and (self.ctx.lists_may_meet or not changed)
+
+    def _as_arrays(self, x: Sequence_ | Grown, y: Sequence_ | Grown) -> tuple[Grown, Grown] | None:
+        kind = joined(self.ctx, x, y)
+        if kind is None:
+            return None
+        made: list[Grown] = []
+
+        def convert(value: Sequence_ | Grown) -> Atom:
+            made.append(as_array(self.ctx, value, kind))
+            return made[-1].length.atom
+
+        self._in_arm(0, lambda: convert(x))
+        self._in_arm(1, lambda: convert(y))
+        return made[0], made[1]
 
     def _one_sided(self, x: Value | None, y: Value | None, name: str, after: State) -> Value:
         """One arm raises: the other one decides; its scalars and arrays still have to be results of the `if`."""

@@ -6,7 +6,7 @@ were read before a change. See Note [Lists that change] in values.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -145,11 +145,11 @@ def _find(value: Value, key: Key) -> Value | None:
     return next((v for v in (_find(p, key) for p in parts_of(value)) if v is not None), None)
 
 
-def renew(state: State, changed: Mapping[Box, Value]) -> None:
+def renew(state: State, changed: Mapping[Box, Value], now: int | None = None) -> None:
     """All values of the state hold the new contents."""
 
     def is_stale(box: Box) -> bool:
-        return not box.may_be.isdisjoint(changed)
+        return (now is None or box.since < now) and not box.may_be.isdisjoint(changed)
 
     for key, value in state.names.items():
         found = _renewed(value, changed, is_stale)
@@ -157,11 +157,14 @@ def renew(state: State, changed: Mapping[Box, Value]) -> None:
             state.names[key] = found
 
 
-def settle(state: State) -> None:
-    """All values of the state hold what the names of boxes say: after a join, and at the start and end of loops."""
+def settle(state: State, keys: Collection[Key] | None = None, now: int | None = None) -> None:
+    """All values of the state hold what the names of boxes say, or these names of boxes: after a join, and at the start and end
+    of loops. Those that may be one of several lists from `now` on, a number of changes, have what these hold.
+    """
     boxes = [b for b in boxes_in(state) if not isinstance(state.names.get(b.key, SINCE), Conflict)]
+    boxes = [b for b in boxes if keys is None or b.key in keys]
     for box in sorted(boxes, key=lambda b: b.number):  # in any order: each makes all that refer to it new
-        renew(state, {box: state.names[box.key]})
+        renew(state, {box: state.names[box.key]}, now)
 
 
 def boxes_in(state: State) -> set[Box]:

@@ -186,6 +186,7 @@ class Context:
     held: dict[ast.stmt, Key] = field(default_factory=dict)  # the names of what open loops go over
     changed_meanwhile: set[Box] = field(default_factory=set)  # lists over which loops go
     appended: dict[Box | None, Value] = field(default_factory=dict)  # what was appended last, to lists of known length
+    lists_may_meet: bool = True  # where an arm changes the length of one; not in loops that need not be unrolled
     worklists: Any = None  # whose loop is tried out: Note [Worklists]
     lengths: dict[Var, Length] = field(default_factory=dict)  # of lists: how long they are at most
     loops: int = 0  # that are open and known only when they run
