@@ -302,11 +302,8 @@ def append(ctx: Context, grown: Grown, item: Value) -> None:
     if growth.depth not in (ANYWHERE, ctx.loops):
         reason = "a list gets longer in a loop inside of the loop before which it was made"
         uncounted(ctx, grown.ref, reason)
-    tried = ctx.worklists
-    if tried is not None and grown.ref in tried.boxes:
-        tried.leaving.update(tried.open)
-    if tried is not None and grown.ref in tried.boxes and tried.depth != ctx.loops:
-        uncounted(ctx, grown.ref, "a list gets longer in a loop of a function that is called in the loop around it")
+    if ctx.worklists is not None:
+        ctx.worklists.grows(ctx, grown.ref)
     fits = growth.learn(ctx, item)
     _keep(ctx, growth, item, None if grown.array is None else grown.array.cell)
     growth.seen += 1

@@ -9,7 +9,8 @@ runs again with twice as much, until it comes to its end. What these runs change
 the loop is compiled as it is: it finds room for all. All together take a few times what the loop takes. An iteration begins
 only where there is room for all that it may append (`Room.reserve`); otherwise it and the loops around it are left, by
 an exit of its own, "full". So is a function that is called by a statement of its own, as `push(stack, v)`; one that gives a value
-is not, since there is none to go on with.
+is not, since there is none to go on with. In a loop that is tried out there may be another one with lists of its own: it is tried
+out each time, and may also be left for want of room in the lists of the outer one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tapeless.frontend.data import atoms
 from tapeless.frontend.python.carried import known_sizes
 from tapeless.frontend.python.experiments import silent
 from tapeless.frontend.python.flow import CODES, FULL, Flow, branch, flow
-from tapeless.frontend.python.growth import ANYWHERE, Growth, Unfit, end_of, start
+from tapeless.frontend.python.growth import ANYWHERE, Growth, Unfit, end_of, start, uncounted
 from tapeless.frontend.python.references import contents, set_contents
 from tapeless.frontend.state.code_copies import Before
 from tapeless.frontend.state.context import Context
@@ -41,11 +42,25 @@ class Room:
     """The lists of a loop that is run to see how much room they need."""
 
     boxes: dict[Box, Growth]
+    outer: Room | None  # of a loop around it, which is tried out, too
     reserve: int = 1  # what all iterations that are open may append
     open: list[ast.stmt] = field(default_factory=list)  # loops
     leaving: set[ast.stmt] = field(default_factory=set)  # those in which something is appended
     depth: int = 0  # of the innermost one that is open
     left: list[Atom] = field(default_factory=list)  # whether the calls of this statement were
+
+    def with_outer(self) -> list[Room]:
+        return [self, *(self.outer.with_outer() if self.outer is not None else ())]
+
+    def grows(self, ctx: Context, box: Box | None) -> None:
+        """Something is appended to a list here: loops that are open must be left where there is no room for it."""
+        for room in self.with_outer():
+            if box not in room.boxes:
+                continue
+            room.leaving.update(room.open)
+            if room.depth != ctx.loops:
+                reason = "a list gets longer in a loop of a function that is called in the loop around it"
+                uncounted(ctx, box, reason)
 
     def known(self) -> list[Any]:
         return [len(self.leaving), *(growth.known for growth in self.boxes.values())]
@@ -66,13 +81,25 @@ class Room:
 
 def leaving_when_full(ctx: Context, s: ast.stmt, body: Callable[[], Flow]) -> Flow:
     """An iteration of a loop, if there is room for what it appends."""
-    room: Room | None = ctx.worklists
-    if room is None:
+    return _leaving(ctx, s, body, _open(ctx))
+
+
+def _open(ctx: Context) -> list[Room]:
+    return ctx.worklists.with_outer() if ctx.worklists is not None else []
+
+
+def _leaving(ctx: Context, s: ast.stmt, body: Callable[[], Flow], rooms: Sequence[Room]) -> Flow:
+    if not rooms:
         return body()
+    room, *others = rooms
     outer, room.depth = room.depth, ctx.loops
     room.open.append(s)
+
+    def run() -> Flow:
+        return _leaving(ctx, s, body, others)
+
     try:
-        result = branch(ctx, room.is_left(ctx), body, lambda: flow(FULL)) if s in room.leaving else body()
+        result = branch(ctx, room.is_left(ctx), run, lambda: flow(FULL)) if s in room.leaving else run()
     finally:
         room.open.pop()
         room.depth = outer
@@ -83,7 +110,7 @@ def leaving_when_full(ctx: Context, s: ast.stmt, body: Callable[[], Flow]) -> Fl
 
 def may_be_full(ctx: Context, s: ast.stmt) -> bool:
     """Whether a loop is left where there is no room."""
-    return ctx.worklists is not None and s in ctx.worklists.leaving
+    return any(s in room.leaving for room in _open(ctx))
 
 
 def leave_call(ctx: Context, result: Flow, value: Value) -> None:
@@ -109,8 +136,6 @@ def _refuse_call(ctx: Context) -> NoReturn:
 
 def with_room(ctx: Context, boxes: Sequence[Box], run: Callable[[], Flow]) -> Flow:
     """Note [Worklists]"""
-    if ctx.worklists is not None:
-        ctx.fail("TP104", "a list gets longer in a loop that looks at it, and so does one of a loop around that")
     before, outer = Before(ctx), ctx.growing
     growths = {box: Growth(ANYWHERE, exact=False) for box in boxes}
     ctx.growing = {**outer, **dict[Box | None, Growth](growths.items())}
@@ -141,7 +166,8 @@ def _room(
         with ctx.part():
             growths[box].learn(ctx, ctx.appended[box])
     more = Var("room", I64)
-    ctx.worklists = room = Room(growths)
+    around = ctx.worklists
+    ctx.worklists = room = Room(growths, around)
     try:
         for _ in range(TRIALS):
             before.restore(ctx)
@@ -156,6 +182,8 @@ def _room(
                     _start(ctx, growths, more)
                     result = run()
                     again = atoms.apply(ctx, "eq", result.code, i64(CODES[FULL]))
+                    if around is not None:  # which may be what it was left for
+                        again = atoms.logical_and(ctx, again, atoms.logical_not(ctx, room.is_left(ctx)))
                     twice = atoms.apply(ctx, "mul", more, i64(2))
             except (Unfit, CompileError):
                 if known == room.known():
@@ -167,7 +195,7 @@ def _room(
         else:
             ctx.fail("TP104", "the types of the items of this list do not settle")
     finally:
-        ctx.worklists = None
+        ctx.worklists = around
     before.restore(ctx)
     needed, full = (Var("room", I64), Var("full", BOOL)), Var("full", BOOL)
     test = Body((), (full,))
