@@ -498,13 +498,6 @@ def read_after_one_of_two_changed(x):
     return c[0]
 
 
-def lengths_that_differ(x):
-    a = [x]
-    if x > 0:
-        a.append(1.0)
-    return sum(a)
-
-
 def changes_what_comes(x):
     a = [x, 1.0, 2.0]
     s = 0.0
@@ -597,7 +590,6 @@ def position_at_run_time(x, n):
         (change_of_a_global, (1.0,), "did not make"),
         (change_of_one_of_two, (1.0,), "not known at compile time which list"),
         (read_after_one_of_two_changed, (1.0,), "changed since"),
-        (lengths_that_differ, (1.0,), "on one path"),
         (changes_what_comes, (1.0,), "meanwhile"),
         (holds_itself, (1.0,), "itself"),
         (in_a_mapped_function, (X,), "surroundings"),

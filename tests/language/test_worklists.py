@@ -542,9 +542,7 @@ def test_numbers_of_other_types_and_errors():
     same_values(becomes_floats, 5)
 
 
-@pytest.mark.parametrize(
-    "f, args, reason", [(gives_a_value, SMALL, "gives a value")]
-)
+@pytest.mark.parametrize("f, args, reason", [(gives_a_value, SMALL, "gives a value")])
 def test_refused(f, args, reason):
     with pytest.raises(tp.CompileError, match=reason):
         tp.function(f)(*args)

@@ -15,7 +15,8 @@ from tapeless.frontend.data.leaves import leaves_of, number_of, rebuilt
 from tapeless.frontend.data.python_operators import binary_values
 from tapeless.frontend.python import growth
 from tapeless.frontend.python.flow import Flow, flow
-from tapeless.frontend.python.list_methods import change_in_place, delete_entry, get_entry, is_changeable, set_entry
+from tapeless.frontend.python.list_items import delete_entry, get_entry, is_changeable, set_entry
+from tapeless.frontend.python.list_methods import change_in_place
 from tapeless.frontend.python.references import current, evaluated, new_list, own_box
 from tapeless.frontend.python.rules import evaluate, statement
 from tapeless.frontend.source.liveness import is_into

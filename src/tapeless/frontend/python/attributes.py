@@ -19,7 +19,8 @@ from tapeless.frontend.data.classes import (
 )
 from tapeless.frontend.data.dimensions import total_size
 from tapeless.frontend.numpy.methods import ARRAY_METHODS, REFUSED
-from tapeless.frontend.python.list_methods import OF_DEQUES, OF_DICTS, OF_LISTS
+from tapeless.frontend.python.dict_methods import OF_DICTS
+from tapeless.frontend.python.list_methods import OF_DEQUES, OF_LISTS
 from tapeless.frontend.python.records import replaced
 from tapeless.frontend.python.string_methods import METHODS as STRING_METHODS
 from tapeless.frontend.source.origins import Origin

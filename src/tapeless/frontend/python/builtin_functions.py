@@ -24,10 +24,11 @@ from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.iterables import items_of, iteration, range_count
 from tapeless.frontend.data.python_operators import binary_values, truth_of
 from tapeless.frontend.numpy.elementwise_options import round_number
+from tapeless.frontend.python import growth
 from tapeless.frontend.python.attributes import attribute
-from tapeless.frontend.python.list_methods import pairs_of
+from tapeless.frontend.python.dict_methods import pairs_of
 from tapeless.frontend.python.pymath import floats, to_integer
-from tapeless.frontend.python.references import new_dict, view_of
+from tapeless.frontend.python.references import either, new_dict, view_of
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import register
 from tapeless.frontend.state.parts import is_deque
@@ -129,6 +130,9 @@ def _reversed(ctx: Context, sequence: Value) -> Value:
             return view_of(ctx, reversed(items), sequence)
         case Array():
             return get_item(ctx, sequence, SliceValue(None, None, weak(-1)))
+        case Grown(ref=box):
+            found = growth.item(ctx, sequence, SliceValue(None, None, weak(-1)))
+            return found if box is None or not isinstance(found, Grown) else replace(found, ref=either(ctx, [box]))
         case RangeValue(start=start, step=step):
             count = _len(ctx, sequence)
             assert isinstance(count, Scalar)

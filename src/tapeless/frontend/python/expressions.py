@@ -20,8 +20,10 @@ from tapeless.frontend.data.python_operators import BINARY, NUMERIC, binary_valu
 from tapeless.frontend.numpy.indexed_objects import rule_of
 from tapeless.frontend.python.attributes import attribute
 from tapeless.frontend.python.choices import conditional, truth
+from tapeless.frontend.python.dict_methods import pairs_of
 from tapeless.frontend.python.growth import item, rows
-from tapeless.frontend.python.list_methods import number_at, pairs_of
+from tapeless.frontend.python.list_items import number_at
+from tapeless.frontend.python.list_kinds import as_array, joined
 from tapeless.frontend.python.made_lists import joined as joined_lists
 from tapeless.frontend.python.made_lists import repeated, spread, table_of
 from tapeless.frontend.python.references import current, evaluated, is_certain, new_dict, new_list
@@ -357,6 +359,9 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
     match index:
         case Scalar(atom=Const(value=int() as k)):
             if not -len(items) <= k < len(items):
+                if ctx.loops and base.kind == "list":  # it may have got longer by then
+                    ctx.check(Const(False, DType.bool), "IndexError", "list index out of range")
+                    return Never(None)
                 ctx.fail("TP203", f"index {k} is out of range for a {base.kind} of {len(items)}")
             return items[k]
         case SliceValue(start=start, stop=stop, step=step):
@@ -366,6 +371,8 @@ def _tuple_item(ctx: Context, base: Sequence_, items: tuple[Value, ...], index: 
                     parts.append(None)
                 elif isinstance(p, Scalar) and isinstance(p.atom, Const):
                     parts.append(int(p.atom.value.real))
+                elif base.kind == "list" and (kind := joined(ctx, base)) is not None:
+                    return item(ctx, as_array(ctx, base, kind), index)
                 else:
                     ctx.fail("TP104", f"slices of a {base.kind} need constant bounds", "use an array.")
             part = items[slice(*parts)]

@@ -185,6 +185,7 @@ class ListsOfLoop:
             raise Retry
         if not isinstance(now, Grown) or now.array is None or now.array.cell is not made.array.cell:
             self._refuse(f"it is {type_text(now)} after an iteration")
+        assert now.first == made.first
         if key in lengths:
             lengths[key].result = now.length.atom
         elif now.added != growth.count:

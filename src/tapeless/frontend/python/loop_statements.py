@@ -19,7 +19,7 @@ from tapeless.frontend.python.choices import truth
 from tapeless.frontend.python.counted_lists import with_counted_lists
 from tapeless.frontend.python.expressions import subscript
 from tapeless.frontend.python.flow import FLOW, RETURN, Flow
-from tapeless.frontend.python.list_methods import is_changeable
+from tapeless.frontend.python.list_items import is_changeable
 from tapeless.frontend.python.loop_exits import after_loop, finish_iteration, left_early, still_running
 from tapeless.frontend.python.loop_lists import Lengthens
 from tapeless.frontend.python.loop_trials import compile_loop

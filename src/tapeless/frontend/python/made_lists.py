@@ -13,14 +13,16 @@ from tapeless.frontend.data import atoms, scalars
 from tapeless.frontend.data.arrays import make_array
 from tapeless.frontend.data.indexing import get_item, set_item
 from tapeless.frontend.data.iterables import grown_rows
-from tapeless.frontend.python.growth import append, gathered, item, length_of, listed
+from tapeless.frontend.python.growth import ANYWHERE, append, gathered, item, length_of, listed
 from tapeless.frontend.python.references import change, contents, own_box
 from tapeless.frontend.python.tables import is_table, kinds_of, moves_rows
-from tapeless.frontend.state.context import Context, new_box
+from tapeless.frontend.state.context import Context, new_box, type_text
 from tapeless.frontend.state.handlers import call_numpy
 from tapeless.frontend.state.values import Array, Grown, RangeValue, Scalar, Sequence_, SliceValue, Static, Value, weak
 from tapeless.ir.core import Full
 from tapeless.ir.types import Atom, Const, Type, Var, i64
+
+DELETED = "list assignment index out of range"
 
 
 def repeated(ctx: Context, a: Value, b: Value) -> Grown | None:
@@ -101,18 +103,48 @@ def _of_array(ctx: Context, made: Array, weak: bool) -> Grown:
     return Grown(made, Scalar(ctx.size_atom(made.type.shape[0]), True), weak, ref=new_box(ctx))
 
 
-def taken_out(ctx: Context, grown: Grown, index: Scalar) -> Value:
+def position_of(ctx: Context, values: Sequence_ | Grown, value: Value, otherwise: str) -> Scalar:
+    """Where a list of numbers has this one first. Raises ValueError(otherwise) where it has not."""
+    equal = _equal(ctx, values, value)
+    some = call_numpy(ctx, "any", [equal])
+    assert isinstance(some, Scalar)
+    shown = (value.atom,) if "{" in otherwise and isinstance(value, Scalar) else ()
+    ctx.check(some.atom, "ValueError", otherwise.replace("{}", "{0}"), *shown)
+    found = call_numpy(ctx, "argmax", [equal])
+    assert isinstance(found, Scalar)
+    return Scalar(found.atom, True)
+
+
+def number_of(ctx: Context, values: Sequence_ | Grown, value: Value) -> Scalar:
+    """How often a list of numbers has this one."""
+    found = call_numpy(ctx, "count_nonzero", [_equal(ctx, values, value)])
+    assert isinstance(found, Scalar)
+    return Scalar(found.atom, True)
+
+
+def _equal(ctx: Context, values: Sequence_ | Grown, value: Value) -> Value:
+    piece = _piece(ctx, values)
+    if piece is None or not isinstance(value, Scalar):
+        ctx.fail(
+            "TP104",
+            f"only numbers are looked for in lists of numbers, not {type_text(value)} in {type_text(values)}",
+            "go over the list with a loop.",
+        )
+    return call_numpy(ctx, "equal", [piece[0], value])
+
+
+def taken_out(ctx: Context, grown: Grown, index: Scalar, what: str = "pop") -> Value:
     """grown.pop(index): what comes after it moves up."""
     moves_rows(ctx, ".pop", grown)
     length = grown.length.atom
-    ctx.check(atoms.apply(ctx, "gt", length, i64(0)), "IndexError", "pop from empty list")
+    ctx.check(atoms.apply(ctx, "gt", length, i64(0)), "IndexError", "pop from empty list" if what == "pop" else DELETED)
     at = _from_start(ctx, index, length)
     inside = atoms.apply(ctx, "and", atoms.apply(ctx, "ge", at, i64(0)), atoms.apply(ctx, "lt", at, length))
-    ctx.check(inside, "IndexError", "pop index out of range")
+    ctx.check(inside, "IndexError", "pop index out of range" if what == "pop" else DELETED)
     found = item(ctx, grown, Scalar(at, True))
     last = atoms.apply(ctx, "sub", length, i64(1))
     growth = ctx.growing.get(grown.ref)
-    if growth is not None and index == weak(0):
+    if growth is not None and growth.depth == ANYWHERE and index == weak(0):
         growth.shifts = True
         if grown.first is not None:
             one_on = Scalar(atoms.apply(ctx, "add", grown.first.atom, i64(1)), True)

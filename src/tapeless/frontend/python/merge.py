@@ -180,6 +180,8 @@ class Join:
         )
 
     def _may_meet(self, x: Sequence_ | Grown, y: Sequence_ | Grown) -> bool:
+        if x.ref in self.ctx.growing or y.ref in self.ctx.growing:  # there is room in their arrays
+            return False
         changed = x.ref is y.ref and x.ref is not None  # by an arm
         return is_list(x) and is_list(y) and not same_form(x, y) and (self.ctx.lists_may_meet or not changed)
 

@@ -55,6 +55,8 @@ NONE = Static(None)
 @known("sorted")
 def _sorted(ctx: Context, iterable: Value, *, key: Value | None = None, reverse: Value | None = None) -> Value:
     backwards = flag(ctx, "sorted: reverse", reverse)
+    if isinstance(iterable, Grown) and key is None and iterable.columns:
+        return _sorted_by(ctx, iterable, None, backwards)
     if isinstance(iterable, Grown) and key is None:
         return _sorted_array(ctx, grown_rows(ctx, iterable), iterable.weak, backwards)
     if isinstance(iterable, Array) and key is None and not isinstance(ctx.canon(iterable.type.shape[0]), int):
@@ -88,12 +90,17 @@ def _refuse_nans(ctx: Context, array: Array) -> None:
         ctx.check(logical_not(ctx, found), "ValueError", "sorted: an item is NaN, which has no place in an order")
 
 
-def _sorted_by(ctx: Context, iterable: Value, key: Value, backwards: bool) -> Value:
+def _sorted_by(ctx: Context, iterable: Value, key: Value | None, backwards: bool) -> Value:
     """The items in the order of their keys. Equal ones stay in the order that they have, backwards too."""
-    mapped = _evaluated(ctx, MAPPED, key, iterable)
+    mapped = iterable if key is None else _evaluated(ctx, MAPPED, key, iterable)
     keys = make_array(ctx, grown_rows(ctx, mapped)) if isinstance(mapped, Grown) else None
-    if not isinstance(keys, Array) or keys.type.rank != 1:
-        ctx.fail("TP120", "sorted of what has a length that is known when it runs takes keys that are numbers")
+    tuples = isinstance(mapped, Grown) and mapped.columns
+    if not isinstance(keys, Array) or (keys.type.rank != 1 and not tuples):
+        ctx.fail(
+            "TP120",
+            "sorted of what has a length that is known when it runs takes keys that are numbers, or tuples of them",
+            "give such a key: sorted(..., key=lambda row: (row[0], row[1])).",
+        )
     _refuse_nans(ctx, keys)
     turned = SliceValue(NONE, NONE, weak(-1))
     order: Value = _stable_order(ctx, get_item(ctx, keys, turned) if backwards else keys)
@@ -118,7 +125,21 @@ def _sorted_by(ctx: Context, iterable: Value, key: Value, backwards: bool) -> Va
 
 
 def _stable_order(ctx: Context, keys: Value) -> Value:
-    return call_value(ctx, Static(np.argsort), [keys], {"kind": Static("stable")})
+    """Of numbers, or of rows, whose first numbers decide."""
+    assert isinstance(keys, Array)
+    if keys.type.rank == 1:
+        return call_value(ctx, Static(np.argsort), [keys], {"kind": Static("stable")})
+    width = keys.type.shape[1]
+    assert isinstance(width, int)
+    order: Value = NONE
+    for k in reversed(range(width)):
+        column = get_item(ctx, keys, Sequence_((SliceValue(NONE, NONE, NONE), weak(k))))
+        assert isinstance(column, Array)
+        if isinstance(order, Array):
+            order = get_item(ctx, order, _stable_order(ctx, make_array(ctx, get_item(ctx, column, order))))
+        else:
+            order = _stable_order(ctx, make_array(ctx, column))
+    return order
 
 
 def _in_order(ctx: Context, items: list[Value], keys: list[Value], wrong: ast.cmpop) -> list[Value]:
