@@ -113,7 +113,8 @@ class Storage:
         first = _count(ctx, var.type.shape)
         if trial.searches:
             room = trial.rooms[place] = atoms.apply(ctx, "max", room, first)
-        slot = trial.slot(_stored(ctx, var, room), name)
+        empty = ctx.b.full([ctx.atom_dim(room)], zero_of(var.type.dtype), var.type.dtype, "storage")
+        slot = trial.slot(_stored(ctx, var, empty), name)
         needed = trial.slot(first, "needed") if trial.searches else None
         count = trial.slot(first, "count") if var.type.rank > 1 else None
         return Storage(trial, place, slot, sizes, count, needed)
@@ -141,24 +142,18 @@ class Storage:
         count = _count(ctx, var.type.shape)
         if self.count is not None:
             self.count.result = count
-        room = trial.rooms[self.place]
-        fits = atoms.apply(ctx, "le", count, room)
+        old = ctx.state.cells[self.value.cell]
+        fits = atoms.apply(ctx, "le", count, trial.rooms[self.place])
         if self.needed is None:
-            ctx.check(
-                fits,
-                "IndexError",
-                "an array that changes its size in a loop is larger than when its size was looked for",
-            )
-            self.slot.result = _stored(ctx, var, room)
+            ctx.check(fits, "IndexError", "this array is larger than when the loop ran to find out its size")
+            self.slot.result = _stored(ctx, var, old)
             return
         trial.fits = atoms.logical_and(ctx, trial.fits, fits)
         self.needed.result = atoms.apply(ctx, "max", self.needed.param, count)
         with ctx.b.region() as there:
-            stored = _stored(ctx, var, room)
-        with ctx.b.region() as nowhere:
-            empty = _empty(ctx, var.type.dtype, room)
+            stored = _stored(ctx, var, old)
         out = Var(self.slot.param.name, self.slot.param.type)
-        ctx.b.if_(fits, Body(tuple(there), (stored,)), Body(tuple(nowhere), (empty,)), [out])
+        ctx.b.if_(fits, Body(tuple(there), (stored,)), Body((), (old,)), [out])
         self.slot.result = out
 
 
@@ -169,14 +164,10 @@ def _count(ctx: Context, shape: Sequence[Dim]) -> Atom:
     return count
 
 
-def _empty(ctx: Context, dtype: DType, room: Atom) -> Var:
-    return ctx.b.full([ctx.atom_dim(room)], zero_of(dtype), dtype, "storage")
-
-
-def _stored(ctx: Context, var: Var, room: Atom) -> Var:
+def _stored(ctx: Context, var: Var, storage: Var) -> Var:
     count = ctx.atom_dim(_count(ctx, var.type.shape))
     flat = var if var.type.rank == 1 else ctx.b.reshape(var, [count])
-    return ctx.b.update(_empty(ctx, var.type.dtype, room), [Range(i64(0), count, i64(1))], flat)
+    return ctx.b.update(storage, [Range(i64(0), count, i64(1))], flat)
 
 
 # -- how much room there must be
