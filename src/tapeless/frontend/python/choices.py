@@ -22,36 +22,29 @@ from tapeless.ir.types import Atom, Const
 def truth(ctx: Context, node: ast.expr) -> Atom:
     """Whether it is true. The parts of `stack and x > 0` may be of several types here."""
     if isinstance(node, ast.BoolOp):
-        return truth_of(ctx, _decided(ctx, node, lambda part: Scalar(truth(ctx, part), True)))
+        return truth_of(ctx, _decided(ctx, node.op, node.values, lambda part: Scalar(truth(ctx, part), True)))
     return truth_of(ctx, evaluate(ctx, node))
 
 
 @expression(ast.BoolOp)
 def _bool_op(ctx: Context, node: ast.BoolOp) -> Value:
-    return _decided(ctx, node, partial(evaluate, ctx))
+    return _decided(ctx, node.op, node.values, partial(evaluate, ctx))
 
 
-def _decided(ctx: Context, whole: ast.BoolOp, value: Callable[[ast.expr], Value]) -> Value:
+def _decided(ctx: Context, op: ast.boolop, nodes: list[ast.expr], value: Callable[[ast.expr], Value]) -> Value:
     """`and` and `or` evaluate the right side only when the left one does not decide."""
-    is_and = isinstance(whole.op, ast.And)
-    first = value(whole.values[0])
-    for node in whole.values[1:]:
-        cond = truth_of(ctx, first)
-        if isinstance(cond, Const):
-            if bool(cond.value) != is_and:
-                return first
-            first = value(node)
-            continue
-        left = first
+    first = value(nodes[0])
+    if len(nodes) == 1:
+        return first
+    is_and = isinstance(op, ast.And)
+    cond = truth_of(ctx, first)
 
-        def right(node: ast.expr = node) -> Value:
-            return value(node)
+    def others() -> Value:
+        return _decided(ctx, op, nodes[1:], value)
 
-        def keep(left: Value = left) -> Value:
-            return left
-
-        first = conditional(ctx, cond, right, keep) if is_and else conditional(ctx, cond, keep, right)
-    return first
+    if isinstance(cond, Const):
+        return others() if bool(cond.value) == is_and else first
+    return conditional(ctx, cond, others, lambda: first) if is_and else conditional(ctx, cond, lambda: first, others)
 
 
 @expression(ast.IfExp)

@@ -192,7 +192,7 @@ def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, know
             _store(ctx, made, i64(k), item)
             _keep(ctx, growth, item, array.cell)
     elif old.array is not None:
-        set_item(ctx, grown_rows(ctx, made), Static(Ellipsis), rows(ctx, old))
+        set_item(ctx, grown_rows(ctx, made), Static(Ellipsis), make_array(ctx, grown_rows(ctx, old)))
         if old.array.cell.rows is not None:
             array.cell.rows = old.array.cell.rows
             ctx.state.stale[old.array.cell] = "a list of lists has got longer since one of its rows was looked at"
@@ -248,7 +248,7 @@ def _store(ctx: Context, grown: Grown, at: Atom, item: Value) -> None:
     assert grown.array is not None
     if grown.columns and isinstance(item, Sequence_):
         item = _exactly(ctx, item, grown.array.type.dtype)
-    number = rows(ctx, item) if isinstance(item, Grown) else as_numeric(ctx, item, "append")
+    number = make_array(ctx, grown_rows(ctx, item)) if isinstance(item, Grown) else as_numeric(ctx, item, "append")
     if isinstance(number, Scalar):
         atom = scalars.exactly(ctx, number.atom, grown.array.type.dtype)
         set_item(ctx, grown.array, Scalar(at, True), Scalar(atom))
@@ -442,4 +442,4 @@ def copied(ctx: Context, grown: Grown) -> Grown:
     copies_rows(ctx, grown)
     array = make_array(ctx, grown_rows(ctx, grown))
     assert isinstance(array, Array)
-    return replace(grown, array=array, added=0, table=None, ref=new_box(ctx))
+    return replace(grown, array=array, first=None, added=0, table=None, ref=new_box(ctx))

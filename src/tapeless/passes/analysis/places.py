@@ -49,7 +49,8 @@ def branch_roots(exp: If) -> list[Root]:
     """For each result of a branch the array of outside in whose memory it lies, whichever arm was taken.
 
     One arm may update an array in place and the other make the result elsewhere: it is then copied there. That must
-    not overwrite another result, so nothing shares the memory of an array that two results lie in.
+    not overwrite another result, so nothing shares the memory of an array that two results lie in. Nor does an array of another
+    size, which only the taken arm knows.
     """
     arms = [roots_of(arm, arm.results) for arm in (exp.then, exp.orelse)]
     found: list[Root] = []
@@ -57,7 +58,8 @@ def branch_roots(exp: If) -> list[Root]:
         updated = [r for r, u in ((first, first_updated), (second, second_updated)) if u]
         root = updated[0] if updated else first if first is second else None
         alone = all(r is not root for roots in arms for j, (r, _) in enumerate(roots) if j != k)
-        found.append((root, bool(updated)) if root is not None and alone else NONE)
+        fits = root is not None and all(arm.results[k].type == root.type for arm in (exp.then, exp.orelse))
+        found.append((root, bool(updated)) if alone and fits else NONE)
     return found
 
 
