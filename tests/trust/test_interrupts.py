@@ -83,6 +83,20 @@ def rows(x, n):
     return x
 
 
+def products(a, n):
+    """Each iteration is one call of a library."""
+    for _ in range(n):
+        a = a @ a
+    return a
+
+
+def moved_rows(x, n):
+    """Each iteration moves memory."""
+    for i in range(n):
+        x[:-1] = x[1:].copy()
+    return x[0]
+
+
 def spread(n, endless):
     s = 0.0
     for i in tp.prange(n):
@@ -108,6 +122,17 @@ def rotation(x, n):
         x = x + 0.001 * y
         y = y - 0.001 * np.sin(x)
     return x * y
+
+
+def test_loops_of_calls_of_libraries():
+    child("""
+        from tests.trust.test_interrupts import moved_rows, products
+        many, moves = map(tp.function, (products, moved_rows))
+        many(np.eye(2), 1), moves(np.ones(2), 1)
+        stopped(lambda: many(np.eye(700), 10**9), within=1.0)
+        stopped(lambda: moves(np.zeros(10**6), 10**9), within=1.0)
+        print("done")
+    """)
 
 
 def test_h2_loops_on_one_thread():

@@ -13,6 +13,7 @@ where that is not 0. Between two polls a thread runs about `WORK` instructions a
 * a loop with such loops inside asks in each iteration. A short one among them that walks over the row of an array asks nothing
   itself: rows of hundreds of megabytes would take as long as a person notices.
 * a loop of few iterations, in constant number, asks nothing and counts as a part of what is around it.
+* a call that is given memory counts as a loop: nobody knows how long it takes.
 LLVM sees none of it before the code is final. Polls that were there from the start made compiling a sixth to a half longer: loops over strips are
 vectorised with bounds that change, and empty loops could not be removed any more. Now LLVM vectorises, unrolls and removes loops as before, and what
 is left of them gets polls. One rule serves primal, derivatives and budgets, since they are all loops here.
@@ -35,6 +36,8 @@ REST = 500  # and all iterations that an unrolled loop has left
 REST_OF_UNROLLED = re.compile(r"\.(epil|prol)\b")
 OFFSET = re.compile(r"^  (%[\w.$-]+) = (?:add|or|sub) (?:\w+ )*i64 (.*)$")
 CELL = re.compile(r"^  %[\w.$-]+ = getelementptr .*, i64 (%[\w.$-]+)$")
+
+ROWS = re.compile(r"@llvm\.mem(?:cpy|move|set)\..*, i64 %")
 
 TARGET = re.compile(r'label %([\w.$-]+|"[^"]*")')
 START = re.compile(r"^  (%\S+) = load volatile i64, ptr (%\S+), align 8")
@@ -65,6 +68,15 @@ def add_polls(text: str) -> str:
     return f'{changed}\n{DECLARED}!{likely} = !{{!"branch_weights", i32 {1 << 20}, i32 1}}\n'
 
 
+def _work(line: str) -> int:
+    """The instructions of a line. A call that is given memory may work for a long time: it moves rows, or multiplies matrices."""
+    if " call " not in line:
+        return 1
+    if "@llvm." in line:
+        return WORK if ROWS.search(line) else 1
+    return WORK if "(ptr " in line or ", ptr " in line else CALL
+
+
 @dataclass
 class _Block:
     label: str
@@ -85,7 +97,7 @@ class _Block:
             self.lines[k] = TARGET.sub(lambda t: f"label %{new}" if t[1] == old else t[0], self.lines[k])
 
     def work(self) -> int:
-        return sum(CALL if " call " in line and "@llvm." not in line else 1 for line in self.lines)
+        return sum(map(_work, self.lines))
 
     def phis(self) -> Iterable[int]:
         return takewhile(lambda k: PHI.match(self.lines[k]) is not None, range(len(self.lines)))

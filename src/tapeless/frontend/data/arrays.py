@@ -19,7 +19,7 @@ from tapeless.frontend.state.parts import parts_of
 from tapeless.frontend.state.values import Array, Borrowed, Cell, Reshaped, Scalar, Sequence_, Static, Strided, Value
 from tapeless.ir.builder import full_axes
 from tapeless.ir.core import At, Axis, Range
-from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64
+from tapeless.ir.types import Atom, Const, Dim, DType, Type, Var, const, i64, zero_of
 from tapeless.ops.promotion import promote
 from tapeless.symbolic.positions import Position
 
@@ -283,7 +283,7 @@ def make_array(ctx: Context, value: Value, dtype: DType | None = None) -> Value:
             return make_array(ctx, converted, dtype)
         case Sequence_(items=items, kind=kind) if kind in ("tuple", "list"):
             if not items:
-                return ctx.new_cell(ctx.b.full((0,), Const(0.0, DType.f64), dtype or DType.f64))
+                return ctx.new_cell(ctx.b.full((0,), zero_of(dtype or DType.f64), dtype or DType.f64))
             parts = [make_array(ctx, v, dtype) if isinstance(v, (Sequence_, Array)) else v for v in items]
             scalars_only = [p for p in parts if isinstance(p, Scalar)]
             if len(scalars_only) == len(parts):

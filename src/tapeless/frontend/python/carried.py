@@ -253,8 +253,7 @@ class Shape:
     def _leave_array(self, slot: Slot, new: Array, place: Place) -> None:
         ctx = self.attempt.ctx
         storage = self.storages.get(place)
-        if storage is not None and (new.cell, new.view) == (storage.value.cell, storage.value.view):
-            storage.leave(new, None)
+        if storage is not None and storage.stays(new):
             return
         want = slot.param.type if storage is None else storage.value.type
         if new.type.rank != want.rank:
@@ -277,14 +276,14 @@ class Shape:
             a, b = ctx.canon(d), ctx.canon(e)
             if a is b or (isinstance(a, int) and a == b) or k in resized.get(place, ()):
                 continue
-            if self.key[1] != RETURN and changes(ctx, a, b, known):
+            if changes(ctx, a, b, known):
                 resized.setdefault(place, set()).add(k)
                 raise Retry
             same_size(ctx, a, b, f"{label(self.key[1])} must keep its size in a loop", SizeChanged)
         if storage is None:
             slot.result = var
         else:
-            storage.leave(new, var)
+            storage.leave(var)
 
     # -- after the loop
 

@@ -248,7 +248,7 @@ def _store(ctx: Context, grown: Grown, at: Atom, item: Value) -> None:
     assert grown.array is not None
     if grown.columns and isinstance(item, Sequence_):
         item = _exactly(ctx, item, grown.array.type.dtype)
-    number = make_array(ctx, grown_rows(ctx, item)) if isinstance(item, Grown) else as_numeric(ctx, item, "append")
+    number = as_numeric(ctx, grown_rows(ctx, item) if isinstance(item, Grown) else item, "append")
     if isinstance(number, Scalar):
         atom = scalars.exactly(ctx, number.atom, grown.array.type.dtype)
         set_item(ctx, grown.array, Scalar(at, True), Scalar(atom))

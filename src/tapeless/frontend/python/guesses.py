@@ -48,6 +48,7 @@ class Carried:
     gathered: set[Key] = field(default_factory=set)  # lists of numbers that are written where the position is not known
     nones: dict[Key, Value] = field(default_factory=dict)  # names that are None before the loop: what they are in it
     may_be_none: set[Key] = field(default_factory=set)  # names that have a value before it, and may be None in it
+    shifted: set[Place] = field(default_factory=set)  # those that may become a part of themselves
     as_arrays: dict[Key, ListKind] = field(default_factory=dict)  # names of lists that become others
     last: set[Key] = field(default_factory=set)  # names that only the last iteration binds: Note [The last iteration]
     resized: dict[Place, set[int]] = field(default_factory=dict)  # arrays that change their size, in these axes

@@ -18,10 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
+
+import numpy as np
 
 from tapeless.frontend.data import atoms
 from tapeless.frontend.python.experiments import silent
-from tapeless.frontend.python.guesses import Place, Slot, Trial
+from tapeless.frontend.python.guesses import Place, Retry, Slot, Trial
 from tapeless.frontend.python.merge import TRUE
 from tapeless.frontend.state.code_copies import Before
 from tapeless.frontend.state.context import Context
@@ -31,7 +34,8 @@ from tapeless.ir.types import BOOL, I64, Atom, Const, Dim, DType, Type, Var, dim
 from tapeless.ops.table import TABLE
 
 FIRST = 64  # items for which the first run has room
-SAMPLES = 3
+SAMPLES = 12
+DIGITS = 1.0, 5.0  # of sizes that are drawn
 
 
 # -- which sizes change
@@ -43,7 +47,7 @@ def changes(ctx: Context, before: Dim, after: Dim, known: set[Var]) -> bool:
     if second.of_call or (second.atoms <= known and not second.atoms & first.atoms and isinstance(after, Var)):
         return False
     for k in range(SAMPLES):
-        drawn: dict[Var, int] = {}
+        drawn: dict[Var, Any] = {}
         rng = Random(k)
         if first.sample(drawn, rng) != second.sample(drawn, rng):
             return True
@@ -64,30 +68,37 @@ class _Formula:
         if not isinstance(atom, Var) or atom in self.steps or atom in self.atoms:
             return
         made = self.ctx.b.definition(atom)
-        if isinstance(made, Apply) and all(a.type.dtype is DType.i64 for a in made.args):
+        if isinstance(made, Apply):
             self.steps[atom] = made
             for a in made.args:
-                self._visit(self.ctx.size_atom(a) if isinstance(a, Var) else a)
+                self._visit(a)
         else:
-            self.atoms.add(atom)
+            self.atoms.add(self._leaf(atom))
             self.of_call |= isinstance(made, Call)
 
-    def sample(self, found: dict[Var, int], rng: Random) -> int:
+    def _leaf(self, atom: Var) -> Var:
+        """One of those that are known to be equal, unless that is computed."""
+        found = self.ctx.canon(atom)
+        return found if isinstance(found, Var) and self.ctx.b.definition(found) is None else atom
+
+    def sample(self, drawn: dict[Var, Any], rng: Random) -> Any:
         """Its value, if what it is computed of were numbers drawn at random: equal formulas give equal numbers."""
+        found = dict[Var, Any]()
 
-        def value(atom: Atom) -> int:
+        def value(atom: Atom) -> Any:
             if isinstance(atom, Const):
-                return int(atom.value.real)
-            if atom not in found:
-                step = self.steps.get(atom)
-                if step is None:
-                    found[atom] = rng.randint(100, 10_000)
-                else:
-                    args = [value(self.ctx.size_atom(a) if isinstance(a, Var) else a) for a in step.args]
-                    found[atom] = int(TABLE[step.op].numpy(*args))
-            return found[atom]
+                return atom.value if atom.type.dtype is DType.bool else atom.value.real
+            if (step := self.steps.get(atom)) is not None:
+                if atom not in found:
+                    found[atom] = TABLE[step.op].numpy(*map(value, step.args))
+                return found[atom]
+            leaf = self._leaf(atom)
+            if leaf not in drawn:
+                drawn[leaf] = rng.random() < 0.5 if leaf.type.dtype is DType.bool else int(10 ** rng.uniform(*DIGITS))
+            return drawn[leaf]
 
-        return value(self.size)
+        with np.errstate(all="ignore"):
+            return value(self.size)
 
 
 # -- what goes around
@@ -102,6 +113,7 @@ class Storage:
     slot: Slot
     sizes: dict[int, Slot]  # of the axes that change
     count: Slot | None  # of items, if it is not the one size
+    first: Slot | None  # where the array begins, if that changes
     needed: Slot | None  # by the largest of them so far, where that is looked for
     value: Array = field(init=False)
 
@@ -117,7 +129,8 @@ class Storage:
         slot = trial.slot(_stored(ctx, var, empty), name)
         needed = trial.slot(first, "needed") if trial.searches else None
         count = trial.slot(first, "count") if var.type.rank > 1 else None
-        return Storage(trial, place, slot, sizes, count, needed)
+        begins = trial.slot(i64(0), "first") if place in trial.carried.shifted else None
+        return Storage(trial, place, slot, sizes, count, begins, needed)
 
     def seen(self, type: Type, mapping: Callable[[Var], Var]) -> tuple[Type, tuple[Step, ...]]:
         """The type of the array, and how it is seen in the storage."""
@@ -125,18 +138,40 @@ class Storage:
         for k, slot in self.sizes.items():
             shape[k] = mapping(slot.param)
         count = shape[0] if self.count is None else mapping(self.count.param)
-        view: tuple[Step, ...] = (Strided((Range(i64(0), count, i64(1)),), (0,)),)
+        first = i64(0) if self.first is None else mapping(self.first.param)
+        view: tuple[Step, ...] = (Strided((Range(first, count, i64(1)),), (0,)),)
         return type.with_shape(shape), view if self.count is None else (*view, Reshaped(tuple(shape)))
 
-    def leave(self, new: Array, var: Var | None) -> None:
-        """At the end of the body: the array is `new`, with the contents `var`, or it is what it was."""
+    def stays(self, new: Array) -> bool:
+        """Whether the array is what it was, or a part of that, at the end of the body: then nothing is moved."""
+        ctx = self.trial.ctx
+        if new.cell is not self.value.cell:
+            return False
+        begins: Atom | None = None if self.first is None else self.first.param
+        if new.view != self.value.view:
+            match new.view:
+                case (Strided(axes=(Range(start=found, step=Const(value=1)),), order=(0,)),):
+                    begins = found
+                case _:
+                    return False
+            if self.first is None and begins != i64(0):
+                self.trial.carried.shifted.add(self.place)
+                raise Retry
+        self.slot.result = ctx.state.cells[new.cell]
+        if self.first is not None:
+            self.first.result = begins
+        for slot in (self.count, self.needed):
+            if slot is not None:
+                slot.result = slot.param
+        for k, slot in self.sizes.items():
+            slot.result = ctx.size_atom(new.type.shape[k])
+        return True
+
+    def leave(self, var: Var) -> None:
+        """At the end of the body: the array has these contents."""
         ctx, trial = self.trial.ctx, self.trial
-        if var is None:
-            self.slot.result = ctx.state.cells[new.cell]
-            for slot in (*self.sizes.values(), self.count, self.needed):
-                if slot is not None:
-                    slot.result = slot.param
-            return
+        if self.first is not None:
+            self.first.result = i64(0)
         for k, slot in self.sizes.items():
             slot.result = ctx.size_atom(var.type.shape[k])
         count = _count(ctx, var.type.shape)
