@@ -568,14 +568,6 @@ def view_of_keys(x):
     return len(keys)
 
 
-def after_the_loop_bound_anew(x, n):
-    a = [x]
-    for _ in range(n):
-        a = [2.0]
-    a.append(1.0)
-    return sum(a)
-
-
 def position_at_run_time(x, n):
     a = [x, (1.0, 2.0)]
     a[n] = 2.0
@@ -598,7 +590,6 @@ def position_at_run_time(x, n):
         (the_array_of_the_iteration_before, (3,), "put into a list"),
         (written_after_the_loop, (3,), "put into a list"),
         (view_of_keys, (1.0,), "changed since"),
-        (after_the_loop_bound_anew, (1.0, 3), "not known at compile time which list"),
         (position_at_run_time, (1.0, 0), "position in a list"),
     ],
 )

@@ -130,7 +130,73 @@ def changed_in_arms_of_a_loop(x, n):
     return found, n
 
 
+def after_the_loop_bound_anew(x, n):
+    a = [x]
+    for _ in range(n):
+        a = [2.0]
+    a.append(1.0)
+    return sum(a)
+
+
+def in_groups(x, n):
+    groups, now = [], []
+    for v in x:
+        if v > 0:
+            now.append(v)
+        else:
+            groups.append(sum(now))
+            now = []
+    return groups, now
+
+
+def runs(x, n):
+    lengths, now = [], [x[0]]
+    for v in x[1:]:
+        if v > now[-1]:
+            now.append(v)
+        else:
+            lengths.append(len(now))
+            now = [v]
+    return lengths, now
+
+
+def in_turns(x, n):
+    a, b = [], []
+    for i in range(n):
+        a, b = b, a
+        a.append(x[i])
+    return a, b
+
+
+def kept_by_another_name(x, n):
+    now, before = [], []
+    for i in range(n):
+        now.append(x[i])
+        if x[i] > 0:
+            before = now
+            now = []
+    return now, before
+
+
+def both_arms(x, c):
+    if c:
+        a = [x[0]]
+    else:
+        a = [x[1], x[2]]
+    a.append(x[3])
+    return a
+
+
 PROGRAMS = [
+    (after_the_loop_bound_anew, (1.5, 3)),
+    (after_the_loop_bound_anew, (1.5, 0)),
+    (in_groups, (X, 3)),
+    (runs, (X, 3)),
+    (in_turns, (X, 7)),
+    (in_turns, (X, 0)),
+    (kept_by_another_name, (X, 30)),
+    (both_arms, (X, True)),
+    (both_arms, (X, False)),
     (levels, (START, TO)),
     (longest_of, (60,)),
     (either, (X, True)),

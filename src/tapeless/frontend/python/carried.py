@@ -17,7 +17,7 @@ from tapeless.frontend.python.flow import RETURN
 from tapeless.frontend.python.guesses import Becomes, Place, Retry, Slot, Trial
 from tapeless.frontend.python.list_kinds import as_array, is_list, joined, joined_with
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none, is_plain, shown
-from tapeless.frontend.python.references import boxes_in, either, with_box
+from tapeless.frontend.python.references import boxes_in, either, is_alone, with_box
 from tapeless.frontend.python.sizes_of_loops import Storage, changes
 from tapeless.frontend.state.context import Context, new_box, type_text
 from tapeless.frontend.state.parts import cells_of, parts_of, same_form, with_parts
@@ -56,6 +56,8 @@ class Shape:
 
     def entry(self, entry: State) -> Value:
         value = self._entry(entry)
+        if self.key in self.attempt.carried.moving:
+            return with_box(value, new_box(self.attempt.ctx))
         return value if self.key not in self.attempt.carried.unsure else self._unsure(value, set())
 
     def _unsure(self, value: Value, more: set[Box]) -> Value:
@@ -175,13 +177,29 @@ class Shape:
         pairs = list(_list_pairs(old, new))
         carried = self.attempt.carried
         self.last = {b for _, box in pairs if box is not None for b in box.possible}
+        if self.key in carried.moving:
+            if len(self.last) != 1 or not is_alone(self.attempt.ctx, self.attempt.ctx.state, *self.last):
+                carried.moving.discard(self.key)
+                carried.unsure[self.key] = {new_box(self.attempt.ctx)}
+                raise Retry
+            return
         if self.key not in carried.unsure and all(a is b for a, b in pairs):
             return
+        if self.key not in carried.unsure and self._is_list_alone(new):
+            carried.moving.add(self.key)
+            raise Retry
         known = boxes_in(self.attempt.before)
         may_be = {b for a, _ in pairs if a is not None for b in a.possible} | {b for b in self.last if b in known}
         if self.key not in carried.unsure or not may_be <= carried.unsure[self.key]:
             carried.unsure.setdefault(self.key, {new_box(self.attempt.ctx)}).update(may_be)
             raise Retry
+
+    def _is_list_alone(self, new: Value | None) -> bool:
+        """Whether it is a list that nothing else refers to, before the loop and after an iteration."""
+        ctx, old = self.attempt.ctx, self.value
+        if not (is_list(old) and is_list(new)) or any(map(is_list, parts_of(old))):
+            return False
+        return is_alone(ctx, self.attempt.before, old.ref) and is_alone(ctx, ctx.state, new.ref)
 
     def _leave_value(self, old: Value, new: Value | None, slots: object, places: object) -> None:
         ctx = self.attempt.ctx
@@ -292,6 +310,8 @@ class Shape:
         places = iter(range(len(self.leaves)))
         inner = self.value.value if isinstance(self.value, MaybeUndefined) else self.value
         value = self._after_value(inner, slots, places, state, mapping)
+        if self.key in self.attempt.carried.moving:
+            value = with_box(value, new_box(self.attempt.ctx))
         if self.key in self.attempt.carried.unsure:
             value = self._unsure(value, self.last)
         if self.flag is None:

@@ -43,6 +43,7 @@ class Carried:
     readonly: dict[Place, str] = field(default_factory=dict)  # arrays that an iteration leaves so
     lists: dict[Key, Value] = field(default_factory=dict)  # changed in the body: what is in them before
     unsure: dict[Key, set[Box]] = field(default_factory=dict)  # names of lists that change, and which they may be
+    moving: set[Key] = field(default_factory=set)  # names of lists that nothing else refers to, and that become others
     growing: dict[Key, Growth] = field(default_factory=dict)  # lists that get longer: Note [Lists that grow]
     kinds: dict[Key, tuple[DType, bool]] = field(default_factory=dict)  # lists that get numbers of another type
     gathered: set[Key] = field(default_factory=set)  # lists of numbers that are written where the position is not known

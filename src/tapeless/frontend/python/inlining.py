@@ -17,6 +17,7 @@ import numpy as np
 
 from tapeless.errors import CompileError, InternalError
 from tapeless.frontend.data.arrays import any_turned
+from tapeless.frontend.data.iterables import grown_rows
 from tapeless.frontend.numpy.methods import call_method
 from tapeless.frontend.numpy.small_functions import FOLDER, inside
 from tapeless.frontend.python.comprehensions import list_of, reduced
@@ -122,9 +123,11 @@ def _has_grown(value: Value) -> bool:
 def _call_with_arrays(ctx: Context, target: Any, args: list[Value], keywords: dict[str, Value]) -> Value:
     """A function of NumPy takes a list of run-time length for the array that it makes of it."""
 
+    typed = target in (np.array, np.asarray) and (len(args) > 1 or "dtype" in keywords)
+
     def made(value: Value) -> Value:
         if isinstance(value, Grown):
-            return rows(ctx, value)
+            return grown_rows(ctx, value) if typed else rows(ctx, value)
         return with_parts(value, [made(v) for v in value.items]) if isinstance(value, Sequence_) else value
 
     if target in JOINING and len(args) == 1 and isinstance(args[0], Grown) and not keywords:

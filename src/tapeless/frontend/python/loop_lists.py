@@ -17,7 +17,7 @@ from tapeless.frontend.data import atoms
 from tapeless.frontend.python.carried import known_sizes
 from tapeless.frontend.python.growth import Growth, Uncounted, converted, gathered, start, uncounted
 from tapeless.frontend.python.guesses import Carried, Retry, Slot
-from tapeless.frontend.python.references import boxes_in, contents, refuse_kept, set_contents, settle
+from tapeless.frontend.python.references import boxes_in, contents, refers_to, refuse_kept, set_contents, settle
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.parts import cells_of, same_form
 from tapeless.frontend.state.values import LISTS, Box, Cell, Conflict, Grown, Key, Scalar, Sequence_, State, Value
@@ -124,7 +124,7 @@ class ListsOfLoop:
         apart = self.made.keys() | self.carried.stay
         for key in [k for k in end.names if k[0] == LISTS and k not in apart]:
             old = contents(self.before, key)
-            if old is None:  # made in the body
+            if old is None or _moves(key, old, entry, end):  # made in the body, or given to another name
                 continue
             if key not in self.carried.lists and end.names[key] is not entry.names.get(key):
                 self.carried.lists[key] = old
@@ -251,6 +251,16 @@ class ListsOfLoop:
             self._put(after, key, lengths.get(key, whole))
         if self.carried.lists:
             settle(after, self.carried.lists)
+
+
+def _moves(key: Key, value: Value, entry: State, end: State) -> bool:
+    """Whether names that refer to a list at the start of the body refer to others at its end. `key` is its hidden name."""
+    box = value.ref if isinstance(value, (Sequence_, Grown)) else None
+    if box is None:
+        return False
+    names = [k for k, v in entry.names.items() if k != key and refers_to(v, box)]
+    after = [end.names.get(k) for k in names]
+    return not any(v is None or isinstance(v, Conflict) or refers_to(v, box) for v in after)
 
 
 def _is_gathered(old: Value, new: Value) -> bool:

@@ -16,8 +16,8 @@ from operator import is_, is_not, or_
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arrays import cast, in_order, read
 from tapeless.frontend.python.list_kinds import as_array, is_list, joined
-from tapeless.frontend.python.references import contents, either, settle
-from tapeless.frontend.state.context import Context, type_text
+from tapeless.frontend.python.references import contents, either, is_alone, settle
+from tapeless.frontend.state.context import Context, new_box, type_text
 from tapeless.frontend.state.parts import cells_of, parts_of, same_form, with_parts
 from tapeless.frontend.state.values import (
     LISTS,
@@ -169,7 +169,8 @@ class Join:
                 joined = with_parts(x, [self._value(p, q, name, after) for p, q in pairs])
                 refs = [v.ref for v in (x, y) if isinstance(v, (Sequence_, Grown))]
                 if isinstance(joined, (Sequence_, Grown)) and refs[0] is not refs[1]:
-                    return replace(joined, ref=either(ctx, refs))
+                    alone = all(is_alone(ctx, arm.state, ref) for arm, ref in zip(self.arms, refs, strict=True))
+                    return replace(joined, ref=new_box(ctx) if alone else either(ctx, refs))
                 return joined
         if x == y:
             return x

@@ -56,6 +56,22 @@ def is_certain(value: Sequence_ | Grown) -> bool:
     return value.ref is not None and not value.ref.may_be
 
 
+def is_alone(ctx: Context, state: State, box: Box | None) -> bool:
+    """Whether one value refers to this list, and nothing else does: which list it is cannot be told from any other place."""
+    if box is None or box.may_be or box.made_in is not ctx.home or box in ctx.kept_lists or box in ctx.growing:
+        return False
+    return sum(_references(value, box) for key, value in state.names.items() if key != box.key) == 1
+
+
+def _references(value: Value, box: Box) -> int:
+    if isinstance(value, MaybeUndefined):
+        value = value.value
+    if isinstance(value, Builtin):
+        return 2 if refers_to(value, box) else 0
+    here = isinstance(value, (Sequence_, Grown)) and value.ref is not None and box in value.ref.possible
+    return here + sum(_references(part, box) for part in parts_of(value))
+
+
 def with_box(value: Value, box: Box) -> Value:
     """The value with this for all of its lists."""
     match value:
