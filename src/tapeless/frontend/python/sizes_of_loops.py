@@ -44,7 +44,8 @@ DIGITS = 1.0, 5.0  # of sizes that are drawn
 def changes(ctx: Context, before: Dim, after: Dim, known: set[Var]) -> bool:
     """Whether a size of before the loop is another one after an iteration. `known`: sizes of before."""
     first, second = _Formula(ctx, before), _Formula(ctx, after)
-    if second.of_call or (second.atoms <= known and not second.atoms & first.atoms and isinstance(after, Var)):
+    constant = not (first.atoms or second.atoms)
+    if second.of_call or (second.atoms <= known and not second.atoms & first.atoms and not constant):
         return False
     for k in range(SAMPLES):
         drawn: dict[Var, Any] = {}
