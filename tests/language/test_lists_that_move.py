@@ -119,6 +119,14 @@ def changed_in_an_arm(x, c):
     return found, len(other), other
 
 
+def appended_or_not(x, n):
+    found = []
+    for k in range(len(x)):
+        if x[k] > 0.4 * n:
+            found.append(x[k])
+    return found
+
+
 def changed_in_arms_of_a_loop(x, n):
     found = []
     for k in range(4):
@@ -212,6 +220,8 @@ PROGRAMS = [
     (changed_in_an_arm, (X, True)),
     (changed_in_an_arm, (X, False)),
     (changed_in_arms_of_a_loop, (X, 5)),
+    (appended_or_not, (X[:1], 1)),
+    (appended_or_not, (X[:2], 2)),
 ]
 
 

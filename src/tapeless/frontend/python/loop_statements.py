@@ -38,6 +38,7 @@ from tapeless.frontend.state.values import (
     Array,
     Box,
     Cell,
+    Conflict,
     Grown,
     Key,
     Planned,
@@ -244,10 +245,15 @@ def _rolled_or_not(ctx: Context, s: ast.For, iterable: RangeValue, hints: Hints)
 
     def in_copies() -> Flow:
         outer, ctx.lists_may_meet = ctx.lists_may_meet, False
+        since = len(ctx.lengthened)
         try:
-            return unrolled(ctx, s, items, "the length of a list changes in it")
+            found = unrolled(ctx, s, items, "the length of a list changes in it")
         finally:
             ctx.lists_may_meet = outer
+        for box in ctx.lengthened[since:]:
+            if isinstance(value := ctx.state.names.get(box.key), Conflict):
+                ctx.fail("TP104", value.reason, value.hint)
+        return found
 
     ways: list[Callable[[], Flow]] = [
         in_copies,
