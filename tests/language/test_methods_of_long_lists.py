@@ -52,6 +52,37 @@ def without_one(n, m):
     return last, s
 
 
+def extended(x, n):
+    some, numbers = [], []
+    for k in range(n):
+        repeated = [x[k]] * (k % 3)
+        some.extend(repeated)
+        numbers.extend(range(k % 4))
+        numbers += [j * k for j in range(len(some) % 3)]
+    return some, numbers
+
+
+def one_or_another(x, n):
+    either, both_ends, mixed, left = [], deque(), [], []
+    for k in range(n):
+        if x[k] > 0:
+            either.append(x[k])
+        else:
+            either.append(-2.0 * x[k])
+        if k % 2:
+            both_ends.append(k)
+        else:
+            both_ends.appendleft(k)
+        if k % 3:
+            mixed.append(k / 2)
+        else:
+            mixed.append(0.0)
+        left.append(k)
+        left.append(2 * k)
+        left.pop()
+    return either, list(both_ends), mixed, left, len(left)
+
+
 def in_threes(x):
     sums, now = [], []
     for v in x:
@@ -106,6 +137,12 @@ def by_tuples(x):
         (the_last_three, (7, 4)),
         (the_last_three, (3, 9)),
         (without_one, (8, 5)),
+        (extended, (X, 8)),
+        (extended, (LONG, 150)),
+        (extended, (X, 0)),
+        (one_or_another, (X, 8)),
+        (one_or_another, (X, 0)),
+        (one_or_another, (LONG, 150)),
         (in_threes, (X,)),
         (in_threes, (LONG,)),
         (from_the_middle, (X,)),

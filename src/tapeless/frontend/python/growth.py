@@ -5,7 +5,7 @@
 
 Note [Lists that grow]
 A loop that changes the length of a list is tried again with the list as a `Grown` one. The first of these trials may not know
-what the items are, only how many an iteration may append at most (`Growth.count`); the next one has an array for all
+what the items are, only how many an iteration may append at most (`Growth.most`); the next one has an array for all
 iterations. Where each iteration appends the same number the length is a formula of the counter (`exact`), otherwise
 it is carried. Items must be numbers of one type or arrays of one shape that is known before the loop; in NumPy's
 functions the list is the array. An empty list is of float64 for NumPy: other items are tested there to be some.
@@ -63,7 +63,8 @@ class Growth:
     shape: tuple[Dim, ...] = ()
     form: str = ""
     columns: Columns = ()
-    count: int = 1  # items of an iteration, at most
+    count: int = 1  # items of an iteration, if that is `exact`
+    most: int = 1  # `append`s in the body: of an iteration there are no more
     exact: bool = True
     seen: int = 0  # in this trial
     mixed: bool = False  # items are of several types, which become one
@@ -166,10 +167,13 @@ def start(ctx: Context, growth: Growth, old: Sequence_ | Grown, most: Atom, know
     if any(isinstance(d, Var) and d not in known for d in growth.shape):
         ctx.fail("TP104", "a list gets longer by arrays of a size that is known in the loop only", ALLOCATE)
     room = most if most in known and most in ctx.sizes else atoms.apply(ctx, "max", most, i64(0))
-    if growth.count > 1:
-        room = atoms.apply(ctx, "mul", room, i64(growth.count))
+    each = growth.count if growth.exact else growth.most
+    if each > 1:
+        room = atoms.apply(ctx, "mul", room, i64(each))
+    if growth.most > each:  # some are taken away again
+        room = atoms.apply(ctx, "add", room, i64(growth.most - each))
     size = ctx.atom_dim(room if first == i64(0) else atoms.apply(ctx, "add", first, room))
-    if isinstance(size, Var) and growth.count == 1 and first == i64(0):
+    if isinstance(size, Var) and each == growth.most == 1 and first == i64(0):
         found = ctx.b.definition(most)
         plain = isinstance(found, Apply) and found.op == "sub" and found.args[1] == i64(0)  # of range(n)
         ctx.lengths[size] = length_of(ctx, found.args[0] if plain and isinstance(found, Apply) else most)
@@ -307,11 +311,11 @@ def append(ctx: Context, grown: Grown, item: Value) -> None:
     fits = growth.learn(ctx, item)
     _keep(ctx, growth, item, None if grown.array is None else grown.array.cell)
     growth.seen += 1
-    known = growth.count
+    known = growth.most
     if growth.depth != ANYWHERE:
-        growth.count = max(known, growth.seen)
+        growth.most = max(known, growth.seen)
     if grown.array is not None:
-        if not fits or growth.count > known:
+        if not fits or growth.most > known:
             raise Unfit
         _store(ctx, grown, end_of(ctx, grown), item)
     length = Scalar(atoms.apply(ctx, "add", grown.length.atom, i64(1)), True)

@@ -20,7 +20,8 @@ from tapeless.frontend.python.dict_methods import OF_DICTS
 from tapeless.frontend.python.growth import Unfit
 from tapeless.frontend.python.list_items import NONE, delete_entry, integer_index, known_length
 from tapeless.frontend.python.made_lists import joined, number_of, position_of, put_between, put_in_order, taken_out
-from tapeless.frontend.python.references import change, new_list, own_box
+from tapeless.frontend.python.references import change, new_list, own_box, refers_to
+from tapeless.frontend.python.rules import run_statement
 from tapeless.frontend.python.tables import moves_rows
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy, call_value
@@ -69,6 +70,13 @@ def extend(ctx: Context, value: Sequence_ | Grown, iterable: Value, /, what: str
         if longer is not None:
             change(ctx, what, value, replace(longer, ref=value.ref))
             return NONE
+    if (
+        value.ref in ctx.growing
+        and of_unknown_length(ctx, iterable)
+        and not refers_to(iterable, own_box(ctx, what, value))
+    ):
+        _append_each(ctx, value, iterable)
+        return NONE
     more = items_of(ctx, what, iterable)
     if isinstance(value, Sequence_):
         change(ctx, what, value, replace(value, items=(*value.items, *more)))
@@ -79,6 +87,30 @@ def extend(ctx: Context, value: Sequence_ | Grown, iterable: Value, /, what: str
         assert isinstance(now, Grown)
         growth.append(ctx, now, item)
     return NONE
+
+
+def _appending() -> ast.For:
+    """With names that Python does not have."""
+    node = ast.parse("for ITEM in SOURCE: LIST.append(ITEM)").body[0]
+    assert isinstance(node, ast.For)
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name):
+            n.id = f"<{n.id.lower()}>"
+        for place in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+            n.__dict__.pop(place, None)
+    return node
+
+
+APPENDING = _appending()
+
+
+def _append_each(ctx: Context, value: Grown | Sequence_, iterable: Value) -> None:
+    names: dict[str, Value] = {"<source>": iterable, "<list>": value}
+    for name, v in names.items():
+        ctx.bind(name, v)
+    run_statement(ctx, APPENDING)
+    for name in (*names, "<item>"):
+        ctx.state.names.pop(ctx.key(name), None)
 
 
 @OF_LISTS.of("insert")

@@ -247,10 +247,19 @@ class ListsOfLoop:
     def after(self, after: State, lengths: Mapping[Key, Atom]) -> None:
         for key, made in self.made.items():
             assert made.array is not None
-            whole = self.ctx.size_atom(made.array.type.shape[0])
-            self._put(after, key, lengths.get(key, whole))
+            self._put(after, key, lengths[key] if key in lengths else self._length(key, made))
         if self.carried.lists:
             settle(after, self.carried.lists)
+
+    def _length(self, key: Key, made: Grown) -> Atom:
+        """Of a list that each iteration makes longer by the same number of items."""
+        growth = self.carried.growing[key]
+        assert made.array is not None and self.most is not None
+        if growth.most == growth.count:
+            return self.ctx.size_atom(made.array.type.shape[0])
+        trips = atoms.apply(self.ctx, "max", self.most, i64(0))
+        added = atoms.apply(self.ctx, "mul", trips, i64(growth.count))
+        return atoms.apply(self.ctx, "add", made.length.atom, added)
 
 
 def _moves(key: Key, value: Value, entry: State, end: State) -> bool:
