@@ -319,7 +319,33 @@ def written_or_appended(x, n):
     return y
 
 
+def parts_of_a_part(x):
+    y = x
+    for _ in range(3):
+        y = y[: int(len(y) * 0.7)]
+    z = x
+    for k in range(4):
+        z = np.append(z, np.zeros(2**k))
+    w = x[2:]
+    for _ in range(2):
+        w = w[: max(1, int(w[0]))]
+    return y, z, w
+
+
+P, Q, R, S = [1.0], [2.0, 3.0], [7.0], [8.0, 9.0]
+
+
+def lists_of_the_surroundings(c):
+    if c:
+        a, b = P, R
+    else:
+        a, b = Q, S
+    return sum(a) + 10 * sum(b), len(a), len(b)
+
+
 PROGRAMS = [
+    (parts_of_a_part, (X,)), (parts_of_a_part, (X[1:],)),
+    (lists_of_the_surroundings, (True,)), (lists_of_the_surroundings, (False,)),
     (of_two_sizes, (np.ones(3),)), (of_two_sizes, (-np.ones(3),)), (filtered_or_written, (X,)), (filtered_or_written, (X[:4],)),
     (taken_from_the_front, (3,)), (window, (5,)), (window, (3,)), (taken_in_two_loops, (5,)), (taken_in_two_loops, (2,)),
     (list_of_a_deque, (5,)), (lists_of_a_deque, (5,)), (longer_or_written, (3,)), (longer_or_written, (2,)), (written_or_longer, (2,)),

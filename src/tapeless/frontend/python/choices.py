@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any
 
 from tapeless.frontend.data.python_operators import truth_of
-from tapeless.frontend.python.merge import Arm, Join
+from tapeless.frontend.python.merge import Arm, join
 from tapeless.frontend.python.rules import evaluate, expression
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Conflict, Never, Scalar, State, Value
-from tapeless.ir.core import Body
 from tapeless.ir.types import Atom, Const
 
 
@@ -65,18 +64,8 @@ def conditional(ctx: Context, cond: Atom, then: Any, orelse: Any) -> Value:
         with ctx.part() as stms:
             ctx.state.names[key] = found = make()
         arms.append(Arm(stms, ctx.state, isinstance(found, Never)))
-    ctx.state = before
-    if all(arm.diverges for arm in arms):
-        ctx.b.if_(cond, Body(tuple(arms[0].stms), ()), Body(tuple(arms[1].stms), ()), [])
+    if not join(ctx, cond, before, (arms[0], arms[1])):
         return Never(None)
-    join = Join(ctx, before, (arms[0], arms[1]))
-    join.run()
-    ctx.b.if_(
-        cond,
-        Body(tuple(arms[0].stms), tuple(arms[0].results)),
-        Body(tuple(arms[1].stms), tuple(arms[1].results)),
-        join.vars,
-    )
     value = ctx.state.names.pop(key)
     if isinstance(value, Conflict):
         ctx.fail("TP104", value.reason, value.hint)

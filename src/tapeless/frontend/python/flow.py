@@ -9,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tapeless.frontend.data import atoms
-from tapeless.frontend.python.merge import Arm, Join
+from tapeless.frontend.python.merge import Arm, join
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Scalar
-from tapeless.ir.core import Body
 from tapeless.ir.types import Atom, i64
 
 FULL = "full"  # there is no room for an iteration: Note [Worklists]
@@ -58,18 +57,8 @@ def branch(ctx: Context, cond: Atom, then: Callable[[], Flow], orelse: Callable[
         ctx.bind(FLOW, Scalar(result.code))
         arms.append(Arm(stms, ctx.state, result.diverges))
         flows.append(result)
-    ctx.state = before
-    if all(a.diverges for a in arms):
-        ctx.b.if_(cond, Body(tuple(arms[0].stms), ()), Body(tuple(arms[1].stms), ()), [])
+    if not join(ctx, cond, before, (arms[0], arms[1])):
         return flow("raise")
-    join = Join(ctx, before, (arms[0], arms[1]))
-    join.run()
-    ctx.b.if_(
-        cond,
-        Body(tuple(arms[0].stms), tuple(arms[0].results)),
-        Body(tuple(arms[1].stms), tuple(arms[1].results)),
-        join.vars,
-    )
     code = ctx.state.names.pop(ctx.key(FLOW))
     kinds = frozenset().union(*(f.kinds for f in flows)) - {"raise"}
     if len(kinds) == 1:

@@ -100,7 +100,7 @@ class Growth:
             ctx.fail(
                 "TP104",
                 f"a list that gets longer in this loop holds numbers or arrays, not {type_text(value)}",
-                "make an array of it: np.array(...).",
+                "keep the items of all of them in one list, and where each begins in another one.",
             )
         shape = value.type.shape if isinstance(value, Array) else ()
         dtype = value.type.dtype if isinstance(value, Array) else value.dtype

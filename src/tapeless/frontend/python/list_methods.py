@@ -23,6 +23,7 @@ from tapeless.frontend.python.made_lists import joined, number_of, position_of, 
 from tapeless.frontend.python.references import change, new_list, own_box, refers_to
 from tapeless.frontend.python.rules import run_statement
 from tapeless.frontend.python.tables import moves_rows
+from tapeless.frontend.source.templates import template
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import call_numpy, call_value
 from tapeless.frontend.state.parts import is_deque
@@ -89,19 +90,7 @@ def extend(ctx: Context, value: Sequence_ | Grown, iterable: Value, /, what: str
     return NONE
 
 
-def _appending() -> ast.For:
-    """With names that Python does not have."""
-    node = ast.parse("for ITEM in SOURCE: LIST.append(ITEM)").body[0]
-    assert isinstance(node, ast.For)
-    for n in ast.walk(node):
-        if isinstance(n, ast.Name):
-            n.id = f"<{n.id.lower()}>"
-        for place in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
-            n.__dict__.pop(place, None)
-    return node
-
-
-APPENDING = _appending()
+APPENDING = template("for ITEM in SOURCE: LIST.append(ITEM)")
 
 
 def _append_each(ctx: Context, value: Grown | Sequence_, iterable: Value) -> None:

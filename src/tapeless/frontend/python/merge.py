@@ -36,7 +36,7 @@ from tapeless.frontend.state.values import (
     Strided,
     Value,
 )
-from tapeless.ir.core import At, Full, Range, Stm
+from tapeless.ir.core import At, Body, Full, Range, Stm
 from tapeless.ir.types import I64, Atom, Const, Dim, DType, Type, Var, atom_dim, dim_atom, i64, zero_of
 
 TRUE, FALSE = Const(True, DType.bool), Const(False, DType.bool)
@@ -53,6 +53,18 @@ class Arm:
     state: State
     diverges: bool = False
     results: list[Atom] = field(default_factory=list)
+
+
+def join(ctx: Context, cond: Atom, before: State, arms: tuple[Arm, Arm]) -> bool:
+    """Emits the `if` of two arms and goes on after it. False if neither gets there."""
+    ctx.state = before
+    met = Join(ctx, before, arms)
+    goes_on = not all(arm.diverges for arm in arms)
+    if goes_on:
+        met.run()
+    then, orelse = (Body(tuple(arm.stms), tuple(arm.results)) for arm in arms)
+    ctx.b.if_(cond, then, orelse, met.vars)
+    return goes_on
 
 
 class Join:
@@ -161,9 +173,12 @@ class Join:
             case Sequence_() | Grown(), Sequence_() | Grown() if self._may_meet(x, y):
                 pair = self._as_arrays(x, y)
                 if pair is not None:
-                    if (x.ref, y.ref) not in self.lists:
-                        self.lists[x.ref, y.ref] = self._value(*pair, name, after)
-                    return self.lists[x.ref, y.ref]
+                    both = x.ref, y.ref
+                    if None in both:  # lists of others, which have no identity
+                        return self._value(*pair, name, after)
+                    if both not in self.lists:
+                        self.lists[both] = self._value(*pair, name, after)
+                    return self.lists[both]
             case _ if same_form(x, y) and (parts_of(x) or isinstance(x, Sequence_)):
                 pairs = zip(parts_of(x), parts_of(y), strict=True)
                 joined = with_parts(x, [self._value(p, q, name, after) for p, q in pairs])

@@ -26,6 +26,7 @@ from tapeless.frontend.python.growth import copied, listed
 from tapeless.frontend.python.references import boxes_in, either, new_list
 from tapeless.frontend.python.tables import copies_rows
 from tapeless.frontend.python.totals import picked
+from tapeless.frontend.source.templates import template
 from tapeless.frontend.state import handlers
 from tapeless.frontend.state.code_copies import refuse_beyond
 from tapeless.frontend.state.context import Context, new_box, type_text
@@ -176,20 +177,13 @@ def _refuse_nan(ctx: Context, key: Value) -> None:
 
 # -- map and filter: as the comprehensions that they are
 
-FUNCTION, ITEM, SOURCE = "<function>", "<item>", "<source>"
+FUNCTION, SOURCE = "<function>", "<source>"
 
 
 def _comprehension(element: str, test: str = "") -> ast.ListComp:
-    """Written with names that Python does not have."""
-    text = f"[{element} for ITEM in SOURCE{' if ' + test if test else ''}]"
-    node = ast.parse(text, mode="eval").body
-    assert isinstance(node, ast.ListComp)
-    for n in ast.walk(node):
-        if isinstance(n, ast.Name):
-            n.id = {"FUNCTION": FUNCTION, "ITEM": ITEM, "SOURCE": SOURCE}[n.id]
-        for place in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
-            n.__dict__.pop(place, None)
-    return node
+    made = template(f"[{element} for ITEM in SOURCE{' if ' + test if test else ''}]")
+    assert isinstance(made, ast.Expr) and isinstance(made.value, ast.ListComp)
+    return made.value
 
 
 MAPPED, SPREAD, KEPT, SAME = (

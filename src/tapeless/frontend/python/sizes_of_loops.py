@@ -4,8 +4,8 @@
 finds out how much room it needs. Used by `carried` and `loop_trials`.
 
 Note [Sizes that change]
-What goes around a loop has one size. So such an array goes around as storage of one size, of which it is the first part, and
-its sizes go around as numbers. Nobody knows how much storage is needed before the loop has run: it runs with room for some
+What goes around a loop has one size. So such an array goes around as storage of one size, of which it is a part, and its sizes
+go around as numbers; so does where it begins, if an iteration may leave a part of it, as `y = y[1:]` does, which moves nothing. Nobody knows how much storage is needed before the loop has run: it runs with room for some
 items, and when an array does not fit again with more, until one run comes to its end. What these runs change is forgotten,
 but for the largest size. Then the loop is compiled as it is, with so much storage.
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 import numpy as np
 
@@ -30,12 +29,12 @@ from tapeless.frontend.state.code_copies import Before
 from tapeless.frontend.state.context import Context
 from tapeless.frontend.state.values import Array, Reshaped, Step, Strided
 from tapeless.ir.core import Apply, Body, Call, Range, While
-from tapeless.ir.types import BOOL, I64, Atom, Const, Dim, DType, Type, Var, dim_atom, i64, zero_of
-from tapeless.ops.table import TABLE
+from tapeless.ir.types import BOOL, I64, Atom, Const, Dim, DType, Type, Var, const, dim_atom, i64, zero_of
 
 FIRST = 64  # items for which the first run has room
 SAMPLES = 12
 DIGITS = 1.0, 5.0  # of sizes that are drawn
+STEPS = 40  # of a formula, one on another, that are looked at
 
 
 # -- which sizes change
@@ -47,12 +46,16 @@ def changes(ctx: Context, before: Dim, after: Dim, known: set[Var]) -> bool:
     constant = not (first.atoms or second.atoms)
     if second.of_call or (second.atoms <= known and not second.atoms & first.atoms and not constant):
         return False
-    for k in range(SAMPLES):
-        drawn: dict[Var, Any] = {}
-        rng = Random(k)
-        if first.sample(drawn, rng) != second.sample(drawn, rng):
-            return True
-    return False
+    return any(_differ(first, second, Random(k)) for k in range(SAMPLES))
+
+
+def _differ(first: _Formula, second: _Formula, rng: Random) -> bool:
+    """Whether they give two numbers where they are computed of numbers that are drawn at random, the same for both."""
+    drawn: dict[Var, Const] = {}
+    try:
+        return first.sample(drawn, rng) != second.sample(drawn, rng)
+    except (ArithmeticError, ValueError):  # of numbers that do not go together: the root of a negative one, as a size
+        return False
 
 
 class _Formula:
@@ -63,16 +66,16 @@ class _Formula:
         self.steps: dict[Var, Apply] = {}
         self.atoms: set[Var] = set()
         self.of_call = False  # which does not say what sizes it gives
-        self._visit(self.size)
+        self._visit(self.size, STEPS)
 
-    def _visit(self, atom: Atom) -> None:
+    def _visit(self, atom: Atom, steps: int) -> None:
         if not isinstance(atom, Var) or atom in self.steps or atom in self.atoms:
             return
         made = self.ctx.b.definition(atom)
-        if isinstance(made, Apply):
+        if isinstance(made, Apply) and steps:
             self.steps[atom] = made
             for a in made.args:
-                self._visit(a)
+                self._visit(a, steps - 1)
         else:
             self.atoms.add(self._leaf(atom))
             self.of_call |= isinstance(made, Call)
@@ -82,24 +85,31 @@ class _Formula:
         found = self.ctx.canon(atom)
         return found if isinstance(found, Var) and self.ctx.b.definition(found) is None else atom
 
-    def sample(self, drawn: dict[Var, Any], rng: Random) -> Any:
-        """Its value, if what it is computed of were numbers drawn at random: equal formulas give equal numbers."""
-        found = dict[Var, Any]()
+    def sample(self, drawn: dict[Var, Const], rng: Random) -> Const:
+        """Its value, if what it is computed of were `drawn`, or is drawn here."""
+        found: dict[Var, Const] = {}
 
-        def value(atom: Atom) -> Any:
+        def value(atom: Atom) -> Const:
             if isinstance(atom, Const):
-                return atom.value if atom.type.dtype is DType.bool else atom.value.real
+                return atom
             if (step := self.steps.get(atom)) is not None:
                 if atom not in found:
-                    found[atom] = TABLE[step.op].numpy(*map(value, step.args))
+                    found[atom] = self._computed(step, atom.type.dtype, [value(a) for a in step.args])
                 return found[atom]
             leaf = self._leaf(atom)
             if leaf not in drawn:
-                drawn[leaf] = rng.random() < 0.5 if leaf.type.dtype is DType.bool else int(10 ** rng.uniform(*DIGITS))
+                number = rng.random() < 0.5 if leaf.type.dtype is DType.bool else int(10 ** rng.uniform(*DIGITS))
+                drawn[leaf] = const(number, leaf.type.dtype)
             return drawn[leaf]
 
         with np.errstate(all="ignore"):
             return value(self.size)
+
+    def _computed(self, step: Apply, dtype: DType, args: Sequence[Const]) -> Const:
+        is_convert = step.op == "convert"
+        made = atoms.convert(self.ctx, args[0], dtype) if is_convert else atoms.apply(self.ctx, step.op, *args)
+        assert isinstance(made, Const)
+        return made
 
 
 # -- what goes around
@@ -107,7 +117,7 @@ class _Formula:
 
 @dataclass(eq=False)
 class Storage:
-    """An array of a carried value, as the first part of what goes around."""
+    """An array of a carried value, as a part of what goes around."""
 
     trial: Trial
     place: Place
