@@ -234,6 +234,13 @@ PYTHON = [
     (lambda a: a[slice(1, 3)], V),
     (lambda a: (a[0].item(), a.item(1), a[0].astype(np.int32)), V32),
     (lambda x: (x.is_integer(), (x + 0.5).is_integer()), 2.0),
+    (lambda n: (n.bit_count(), (-n).bit_count(), (n > 0).bit_count()), 1023),
+    (
+        lambda a: (np.bitwise_count(a), a[1].bit_count(), np.bitwise_count(a > 0)),
+        np.array([-(2**63), -1, 0, 5, 2**62 + 1]),
+    ),
+    (lambda a: np.bitwise_count(a), np.array([-128, -1, 127], np.int8)),
+    (lambda a: np.bitwise_count(a), np.array([2**64 - 1, 2**63, 0], np.uint64)),
 ]
 
 
@@ -491,6 +498,7 @@ SHAPES = [
     (lambda a: np.split(a, 2), V),
     (lambda a: np.split(a, [1, 3], axis=1), M),
     (lambda a: np.broadcast_to(a, (3, 4)) + 0, V),
+    (lambda a, b: np.zeros(np.broadcast_shapes(a.shape, b.shape, (1, 1, 1))) + a + b, V, V[:, None]),
     (lambda a: np.broadcast_to(a, (2, 3)) * 1, 2.5),
     (lambda a: np.broadcast_to(a[:, None], (4, 3)), V),
     (lambda a: (np.tile(a, 2), np.tile(a, (2, 1)), np.tile(a, (2, 3))), V),

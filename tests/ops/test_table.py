@@ -115,6 +115,7 @@ CASES = {
     "or": Case(operator.or_),
     "xor": Case(operator.xor),
     "not": Case(lambda x: not x if isinstance(x, bool) else ~x),
+    "count_bits": Case(lambda x: x.bit_count(), integers=(0, 1, 5, 2**31 - 1)),
     "shl": Case(operator.lshift, second_integers=(0, 1, 5, 20)),
     "shr": Case(operator.rshift, second_integers=(0, 1, 5, 31)),
     "floor": Case(lambda x: math.copysign(math.floor(x), x)),
@@ -182,6 +183,12 @@ ROW_DTYPES = [
     for dtype in DType
     if dtype in TABLE[name].dtypes and (name, dtype) != ("nextafter", DType.f32)  # Python steps in f64 only
 ]
+
+
+def test_bits_are_counted_of_twos_complement():
+    for dtype in (DType.i32, DType.i64):
+        counts = op("count_bits").numpy(np.array([-1, -2, dtype.lowest], dtype.numpy))
+        assert counts.dtype == dtype.numpy and counts.tolist() == [8 * dtype.bytes, 8 * dtype.bytes - 1, 1]
 
 
 def same(a: complex, b: complex) -> bool:

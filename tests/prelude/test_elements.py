@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.prelude.cases import test_refused, test_slopes, test_values  # noqa: F401
+from tests.prelude.cases import test_numpy_raises_too, test_refused, test_slopes, test_values  # noqa: F401
 from tests.prelude.judged import judge
 from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
@@ -12,6 +12,22 @@ WHOLE = np.array([[3, -1, 4], [1, -5, 9], [2, 6, 5]])
 COMPLEX = MATRIX + 1j * (MATRIX > 0)
 SPECIAL = np.array([0.0, np.inf, -np.inf, np.nan, 1e-310, 5e-324, 1.7e308, 2.0, 1.0, 0.5, 0.1, -8.0])
 VALUES = {
+    "infinite": (
+        lambda s, w, h: (
+            np.isposinf(s),
+            np.isneginf(s),
+            np.isposinf(w),
+            np.isneginf(3.0),
+            np.spacing(s),
+            np.spacing(-s),
+            np.spacing(h),
+            np.spacing(w),
+            np.spacing(1.0),
+        ),
+        SPECIAL,
+        WHOLE,
+        np.float32([1.0, -2.0, np.inf, -0.0]),
+    ),
     "complex": (
         lambda z, x, w: (
             np.iscomplex(z),
@@ -52,6 +68,9 @@ VALUES = {
 }
 SLOPES = {
     "slopes": (lambda x: (np.logaddexp2(x, x[::-1]), np.ldexp(x, 3), np.frexp(x)[0]), np.array([0.7, -1.3, 3.1])),
+}
+ERRORS = {
+    "no order": (TypeError, lambda z: np.isposinf(z), COMPLEX),
 }
 REFUSED = {
     "by data": (lambda z: np.real_if_close(z), COMPLEX),

@@ -1,4 +1,4 @@
-"""np.convolve, np.correlate, np.gradient, np.unwrap, np.ediff1d."""
+"""np.convolve, np.correlate, np.gradient, np.unwrap, np.ediff1d, windows."""
 
 import numpy as np
 
@@ -89,6 +89,10 @@ VALUES = {
         VECTOR,
         MATRIX,
     ),
+    **{
+        f"windows of {n}": (lambda n: (np.hanning(n), np.hamming(n), np.blackman(n), np.bartlett(n)), n)
+        for n in (-3, 0, 1, 2, 7, 8)
+    },
 }
 SLOPES = {
     "convolve": (lambda x: (np.convolve(x, x[:3]), np.correlate(x[:2], x, "same")), VECTOR),

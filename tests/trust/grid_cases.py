@@ -320,6 +320,15 @@ CASES = {
         "np.broadcast_to(w, 2)",
         "np.broadcast_to(k, (2, 1))",
     ],
+    "np.broadcast_shapes": [
+        "np.broadcast_shapes((2, 1), (3,), 1)",
+        "np.broadcast_shapes(m.shape, (1, 3))",
+        "np.broadcast_shapes(m.shape, g.shape)",
+        "np.broadcast_shapes(t.shape, (2, 3), 3)",
+        "np.broadcast_shapes(e.shape, 1)",
+        "np.broadcast_shapes((2,), n)",
+        "np.broadcast_shapes()",
+    ],
     "np.repeat": [
         "np.repeat(g, 2)",
         "np.repeat(g, p)",

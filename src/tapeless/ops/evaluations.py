@@ -30,6 +30,11 @@ def integer_power(x: Any, n: Any) -> Any:
     return np.where(n >= 0, np.power(x, np.maximum(n, 0)), np.where(np.abs(x) == 1, sign, 0)).astype(x.dtype)
 
 
+def count_bits(x: Any) -> Any:
+    x = np.asarray(x)
+    return np.bitwise_count(x.view(np.dtype(f"u{x.itemsize}"))).astype(x.dtype)[()]
+
+
 def mul_error(x: Any, y: Any) -> Any:
     """x y - fl(x y)"""
 

@@ -332,7 +332,7 @@ PARTIALS: dict[str, Partials] = {
     **{name: _extremum(name) for name in FIRST_WINS},
     **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), FLAT2),
     **dict.fromkeys(("and", "or", "xor", "shl", "shr"), FLAT2),
-    "not": FLAT1,
+    **dict.fromkeys(("not", "count_bits"), FLAT1),
     "select": (None, None, None),  # own_rule
     "convert": FLAT1,  # own_rule
     **dict.fromkeys(("floor", "ceil", "rint", "trunc"), FLAT1),

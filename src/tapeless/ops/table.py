@@ -64,6 +64,7 @@ from tapeless.ops.borrowed import BORROWED as SCIPY
 from tapeless.ops.borrowed import Borrowed
 from tapeless.ops.evaluations import (
     convert,
+    count_bits,
     direction,
     integer_power,
     is_nan,
@@ -225,6 +226,7 @@ BITS = (
     unary("not", INTS | BOOLS, np.invert, Special("not"), symbol="~", inverse=(Inverse("not", exact=INTS | BOOLS),)),
     binary("shl", INTS, np.left_shift, Special("shl"), symbol="<<", unit=LAST_ZERO),  # Note [Division]
     binary("shr", INTS, np.right_shift, Special("shr"), symbol=">>", unit=LAST_ZERO),  # Note [Division]
+    unary("count_bits", INTS, count_bits, Special("count_bits"), nonnegative=True, word="bit_count"),  # of two's complement
 )
 
 CHOICE = (

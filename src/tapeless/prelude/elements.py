@@ -29,6 +29,30 @@ def isreal(x: Any) -> Any:
     return np.imag(x) == 0
 
 
+@stands_for("np.isposinf")
+def isposinf(x: Any) -> Any:
+    return _real(x) == np.inf
+
+
+@stands_for("np.isneginf")
+def isneginf(x: Any) -> Any:
+    return _real(x) == -np.inf
+
+
+def _real(x: Any) -> Any:
+    if np.asarray(x).dtype.kind == "c":
+        raise TypeError("This operation is not supported for complex values because it would be ambiguous.")
+    return np.asarray(x)
+
+
+@stands_for("np.spacing")
+def spacing(x: Any, /) -> Any:
+    """To the next number away from zero."""
+    number = _real(x)
+    end = np.where(number < 0, -np.inf, np.inf)
+    return np.nextafter(number, end.astype(np.nextafter(number, 0.0).dtype)) - number
+
+
 @stands_for("np.real_if_close")
 def real_if_close(a: Any, tol: Any = 100) -> Any:
     if np.asarray(a).dtype.kind == "c":

@@ -31,6 +31,7 @@ MODULES = {
         "products",
         "quantiles",
         "sequences",
+        "sets",
         "signals",
         "spread",
         "writing",

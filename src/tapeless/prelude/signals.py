@@ -1,4 +1,4 @@
-"""Convolution and correlation of vectors, finite differences, phases."""
+"""Convolution and correlation of vectors, finite differences, phases, windows."""
 
 from __future__ import annotations
 
@@ -157,3 +157,29 @@ def _at_end(y0: Any, y1: Any, y2: Any, near: Any, far: Any) -> Any:
     """The slope at the first of three points by the parabola through them."""
     both = near + far
     return -(2.0 * near + far) / (near * both) * y0 + both / (near * far) * y1 - near / (far * both) * y2
+
+
+@stands_for("np.bartlett")
+def bartlett(M: Any) -> Any:
+    return _window(M, lambda k, n: np.where(k <= 0, 1 + k / (n - 1), 1 - k / (n - 1)))
+
+
+@stands_for("np.hanning")
+def hanning(M: Any) -> Any:
+    return _window(M, lambda k, n: 0.5 + 0.5 * np.cos(np.pi * k / (n - 1)))
+
+
+@stands_for("np.hamming")
+def hamming(M: Any) -> Any:
+    return _window(M, lambda k, n: 0.54 + 0.46 * np.cos(np.pi * k / (n - 1)))
+
+
+@stands_for("np.blackman")
+def blackman(M: Any) -> Any:
+    return _window(M, lambda k, n: 0.42 + 0.5 * np.cos(np.pi * k / (n - 1)) + 0.08 * np.cos(2.0 * np.pi * k / (n - 1)))
+
+
+def _window(M: Any, height: Any) -> Any:
+    """The places of a window of M points are 1 - M, 3 - M, ..., M - 1."""
+    k = np.arange(1 - M, M, 2, dtype=float)
+    return np.ones(k.shape[0]) if M <= 1 else height(k, float(M))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tapeless.backends.llvm.c_functions import call_complex, call_libm
 from tapeless.backends.llvm.complexformulas import FORMULAS
-from tapeless.backends.llvm.special import isfinite, isinf, isnan
+from tapeless.backends.llvm.representation import isfinite, isinf, isnan
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType

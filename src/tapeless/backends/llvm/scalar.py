@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from tapeless.backends.llvm.c_functions import call_foreign, call_libm
 from tapeless.backends.llvm.complexmath import apply_complex
-from tapeless.backends.llvm.special import SEQUENCES, convert, fmod, power
+from tapeless.backends.llvm.representation import convert
+from tapeless.backends.llvm.special import SEQUENCES, fmod, power
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer
 from tapeless.ir.types import Atom, Const, DType
 from tapeless.ops.op import Foreign, Instruction, Intrinsic, Libm, Special

@@ -7,23 +7,28 @@ The meaning of each is the `numpy` column of the ops table; the notes of ops/tab
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from tapeless.backends.llvm import whole_division
 from tapeless.backends.llvm.c_functions import call_libm
 from tapeless.backends.llvm.exact import EXACT_NUMBERS
 from tapeless.backends.llvm.polygamma import polygamma
-from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
+from tapeless.backends.llvm.representation import (
+    Sequence_,
+    count_bits,
+    invert,
+    isfinite,
+    isinf,
+    isnan,
+    number,
+    pattern,
+    shl,
+    shr,
+    sign,
+    signbit,
+)
+from tapeless.backends.llvm.writer import REGISTER, Writer, literal
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
-
-Sequence_ = Callable[[Writer, DType, list[str], bool], str]
-LEAST = {DType.i32: -(2**31), DType.i64: -(2**63)}
-
-
-def _number(value: float, dtype: DType) -> str:
-    return literal(value, dtype)[0]
-
 
 # --- integers and floats: division (Note [Division] of ops/table.py) ---------------------------------------------
 
@@ -37,14 +42,14 @@ def fmod(w: Writer, dtype: DType, args: list[str], reassoc: bool = False) -> str
     """
     kind, (x, y) = REGISTER[dtype], args
     ratio = w.fp("fdiv", kind, x, y, exact=True)
-    limit = _number(2.0**24 if dtype is DType.f32 else 2.0**53, dtype)
+    limit = number(2.0**24 if dtype is DType.f32 else 2.0**53, dtype)
     small = w.let(f"fcmp olt {kind} {w.intrinsic('fabs', kind, ratio, flags='')}, {limit}")
     usual, rare, merge = w.label("usual"), w.label("rare"), w.label("merge")
     w.branch(w.op("and", "i1", small, isfinite(w, dtype, [y], False)), usual, rare, w.weights(1 << 20, 1))
     w.open(usual)
     q = w.fp("fneg", kind, w.intrinsic("trunc", kind, ratio, flags=""), exact=True)
     r = w.intrinsic("fma", kind, q, y, x, flags="")
-    wrong = w.let(f"fcmp olt {kind} {_signed(w, kind, r, x)}, {_number(0, dtype)}")
+    wrong = w.let(f"fcmp olt {kind} {_signed(w, kind, r, x)}, {number(0, dtype)}")
     back = w.fp("fadd", kind, r, w.intrinsic("copysign", kind, y, x, flags=""), exact=True)
     r = w.intrinsic("copysign", kind, w.select(wrong, kind, back, r), x, flags="")
     w.jump(merge)
@@ -78,12 +83,12 @@ def floordiv(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     kind, (x, y) = REGISTER[dtype], args
     if dtype.is_int:
         return whole_division.quotient(w, kind, x, y)
-    zero, one = _number(0, dtype), _number(1, dtype)
+    zero, one = number(0, dtype), number(1, dtype)
     r = fmod(w, dtype, args)
     q = w.fp("fdiv", kind, w.fp("fsub", kind, x, r, exact=True), y, exact=True)
     q = w.select(_opposite(w, kind, r, y, zero), kind, w.fp("fsub", kind, q, one, exact=True), q)
     below = w.intrinsic("floor", kind, q, flags="")
-    high = w.let(f"fcmp ogt {kind} {w.fp('fsub', kind, q, below, exact=True)}, {_number(0.5, dtype)}")
+    high = w.let(f"fcmp ogt {kind} {w.fp('fsub', kind, q, below, exact=True)}, {number(0.5, dtype)}")
     nearest = w.select(high, kind, w.fp("fadd", kind, below, one, exact=True), below)
     ratio = w.fp("fdiv", kind, x, y, exact=True)
     signed = w.intrinsic("copysign", kind, zero, ratio, flags="")
@@ -101,7 +106,7 @@ def mod(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     kind, (x, y) = REGISTER[dtype], args
     if dtype.is_int:
         return whole_division.remainder(w, kind, x, y)
-    zero = _number(0, dtype)
+    zero = number(0, dtype)
     r = fmod(w, dtype, args)
     moved = w.select(_opposite(w, kind, r, y, zero), kind, w.fp("fadd", kind, r, y, exact=True), r)
     signed = w.intrinsic("copysign", kind, zero, y, flags="")
@@ -194,69 +199,10 @@ def _extremum(name: str) -> Sequence_:
             return smaller
         lost = b if nan == "a" else a  # the operand whose NaN makes b the answer
         if w.in_place:  # Note [Extrema in place]: LLVM makes one choice by two comparisons of these
-            return w.select(w.let(f"fcmp uno {kind} {lost}, {_number(0, dtype)}"), kind, b, smaller)
-        return w.select(w.let(f"fcmp ord {kind} {lost}, {_number(0, dtype)}"), kind, smaller, b)
+            return w.select(w.let(f"fcmp uno {kind} {lost}, {number(0, dtype)}"), kind, b, smaller)
+        return w.select(w.let(f"fcmp ord {kind} {lost}, {number(0, dtype)}"), kind, smaller, b)
 
     return write
-
-
-# --- bits, signs and representation ------------------------------------------------------------------------------
-
-
-def invert(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    return w.op("xor", REGISTER[dtype], args[0], "true" if dtype is DType.bool else "-1")
-
-
-def shl(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    kind, (x, n), width = REGISTER[dtype], args, 8 * dtype.bytes
-    if (
-        w.target.kind == Target.ptx
-    ):  # LLVM's code for the select below looks at 32 bits of n alone: two halves of a shift
-        whole = w.intrinsic("umin", kind, n, str(width))
-        half = w.op("lshr", kind, whole, "1")
-        return w.op("shl", kind, w.op("shl", kind, x, half), w.op("sub", kind, whole, half))
-    inside = w.let(f"icmp ult {kind} {n}, {width}")
-    return w.select(inside, kind, w.op("shl", kind, x, w.select(inside, kind, n, "0")), "0")
-
-
-def shr(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    kind, (x, n) = REGISTER[dtype], args
-    inside = w.let(f"icmp ult {kind} {n}, {8 * dtype.bytes}")
-    return w.op("ashr", kind, x, w.select(inside, kind, n, str(8 * dtype.bytes - 1)))
-
-
-def sign(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    kind, (x,) = REGISTER[dtype], args
-    if dtype.is_int:
-        positive = w.let(f"zext i1 {w.let(f'icmp sgt {kind} {x}, 0')} to {kind}")
-        return w.op("sub", kind, positive, w.let(f"zext i1 {w.let(f'icmp slt {kind} {x}, 0')} to {kind}"))
-    zero = _number(0, dtype)
-    rest = w.select(w.let(f"fcmp oeq {kind} {x}, {zero}"), kind, zero, x)
-    rest = w.select(w.let(f"fcmp olt {kind} {x}, {zero}"), kind, _number(-1, dtype), rest)
-    return w.select(w.let(f"fcmp ogt {kind} {x}, {zero}"), kind, _number(1, dtype), rest)
-
-
-def isnan(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    return w.let(f"fcmp uno {REGISTER[dtype]} {args[0]}, {_number(0, dtype)}")
-
-
-def isinf(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    kind = REGISTER[dtype]
-    return w.let(f"fcmp oeq {kind} {w.intrinsic('fabs', kind, args[0], flags='')}, {_number(math.inf, dtype)}")
-
-
-def isfinite(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    kind = REGISTER[dtype]
-    return w.let(f"fcmp one {kind} {w.intrinsic('fabs', kind, args[0], flags='')}, {_number(math.inf, dtype)}")
-
-
-def signbit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    bits = "i32" if dtype is DType.f32 else "i64"
-    return w.let(f"icmp slt {bits} {w.let(f'bitcast {REGISTER[dtype]} {args[0]} to {bits}')}, 0")
-
-
-def pattern(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    return w.let(f"bitcast {REGISTER[dtype]} {args[0]} to {'i32' if dtype is DType.f32 else 'i64'}")
 
 
 # --- functions made of others ------------------------------------------------------------------------------------
@@ -281,7 +227,7 @@ def mul_error(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 
 def reciprocal(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    return w.fp("fdiv", REGISTER[dtype], _number(1, dtype), args[0])
+    return w.fp("fdiv", REGISTER[dtype], number(1, dtype), args[0])
 
 
 def times_root(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
@@ -294,23 +240,23 @@ def rsqrt(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 
 def _scaled(factor: float) -> Sequence_:
-    return lambda w, dtype, args, reassoc: w.fp("fmul", REGISTER[dtype], args[0], _number(factor, dtype))
+    return lambda w, dtype, args, reassoc: w.fp("fmul", REGISTER[dtype], args[0], number(factor, dtype))
 
 
 def expit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     """With e = exp(-|x|), which cannot overflow: 1 / (1 + e), or e / (1 + e) for negative x."""
     kind, (x,) = REGISTER[dtype], args
     e = call_libm(w, "exp", dtype, [w.fp("fneg", kind, w.intrinsic("fabs", kind, x))])
-    r = reciprocal(w, dtype, [w.fp("fadd", kind, e, _number(1, dtype))], reassoc)
-    return w.select(w.let(f"fcmp olt {kind} {x}, {_number(0, dtype)}"), kind, w.fp("fmul", kind, e, r), r)
+    r = reciprocal(w, dtype, [w.fp("fadd", kind, e, number(1, dtype))], reassoc)
+    return w.select(w.let(f"fcmp olt {kind} {x}, {number(0, dtype)}"), kind, w.fp("fmul", kind, e, r), r)
 
 
 def loose_tanh(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     """s / (s + 2) with s = exp(2 |x|) - 1; that is 1 long before s is infinite."""
     kind, (x,) = REGISTER[dtype], args
     s, inverse = _tanh_parts(w, dtype, x)
-    far = w.let(f"fcmp ogt {kind} {w.intrinsic('fabs', kind, x)}, {_number(40, dtype)}")
-    size = w.select(far, kind, _number(1, dtype), w.fp("fmul", kind, s, inverse))
+    far = w.let(f"fcmp ogt {kind} {w.intrinsic('fabs', kind, x)}, {number(40, dtype)}")
+    size = w.select(far, kind, number(1, dtype), w.fp("fmul", kind, s, inverse))
     return w.intrinsic("copysign", kind, size, x)
 
 
@@ -318,8 +264,8 @@ def sech2(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     """1 / cosh(x)^2 as 4 q (1 - q), with q = 1 / (s + 2), which is 1/2 at most."""
     kind = REGISTER[dtype]
     _, inverse = _tanh_parts(w, dtype, args[0])
-    rest = w.fp("fsub", kind, _number(1, dtype), inverse, exact=True)
-    return w.fp("fmul", kind, w.fp("fmul", kind, inverse, _number(4, dtype)), rest)
+    rest = w.fp("fsub", kind, number(1, dtype), inverse, exact=True)
+    return w.fp("fmul", kind, w.fp("fmul", kind, inverse, number(4, dtype)), rest)
 
 
 def _tanh_parts(w: Writer, dtype: DType, x: str) -> tuple[str, str]:
@@ -327,17 +273,17 @@ def _tanh_parts(w: Writer, dtype: DType, x: str) -> tuple[str, str]:
     kind = REGISTER[dtype]
     size = w.intrinsic("fabs", kind, x)
     s = call_libm(w, "expm1", dtype, [w.fp("fadd", kind, size, size)])
-    return s, reciprocal(w, dtype, [w.fp("fadd", kind, s, _number(2, dtype))], False)
+    return s, reciprocal(w, dtype, [w.fp("fadd", kind, s, number(2, dtype))], False)
 
 
 def sinc(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     kind, (x,) = REGISTER[dtype], args
     ratio = w.fp("fdiv", kind, call_libm(w, "sin", dtype, [x]), x)
-    return w.select(w.let(f"fcmp oeq {kind} {x}, {_number(0, dtype)}"), kind, _number(1, dtype), ratio)
+    return w.select(w.let(f"fcmp oeq {kind} {x}, {number(0, dtype)}"), kind, number(1, dtype), ratio)
 
 
 def one_minus_square(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
-    kind, (x,), one = REGISTER[dtype], args, _number(1, dtype)
+    kind, (x,), one = REGISTER[dtype], args, number(1, dtype)
     return w.fp(
         "fmul", kind, w.fp("fsub", kind, one, x, exact=True), w.fp("fadd", kind, one, x, exact=True), exact=True
     )
@@ -345,9 +291,9 @@ def one_minus_square(w: Writer, dtype: DType, args: list[str], reassoc: bool) ->
 
 def direction(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     """x / hypot(x, y), with the edges of Note [Direction] of ops/table.py."""
-    kind, (x, y), one = REGISTER[dtype], args, _number(1, dtype)
+    kind, (x, y), one = REGISTER[dtype], args, number(1, dtype)
     size = call_libm(w, "hypot", dtype, [x, y])
-    nothing = w.let(f"fcmp oeq {kind} {size}, {_number(0, dtype)}")
+    nothing = w.let(f"fcmp oeq {kind} {size}, {number(0, dtype)}")
     ratio = w.fp("fdiv", kind, x, w.select(nothing, kind, one, size))
     sign = w.intrinsic("copysign", kind, one, x, flags="")
     return w.select(isinf(w, dtype, [x], reassoc), kind, sign, ratio)
@@ -356,17 +302,17 @@ def direction(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 def logit(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     """log(p / (1 - p)); near 1/2, where that is log(1 + something small), log1p((2 p - 1) / (1 - p))."""
     kind, (p,) = REGISTER[dtype], args
-    rest = w.fp("fsub", kind, _number(1, dtype), p, exact=True)
+    rest = w.fp("fsub", kind, number(1, dtype), p, exact=True)
     far = call_libm(w, "log", dtype, [w.fp("fdiv", kind, p, rest)])
     excess = w.fp("fsub", kind, p, rest, exact=True)
     near = call_libm(w, "log1p", dtype, [w.fp("fdiv", kind, excess, rest)])
     middle = w.intrinsic("fabs", kind, excess)
-    return w.select(w.let(f"fcmp olt {kind} {middle}, {_number(0.4, dtype)}"), kind, near, far)
+    return w.select(w.let(f"fcmp olt {kind} {middle}, {number(0.4, dtype)}"), kind, near, far)
 
 
 def _log_of_more(w: Writer, dtype: DType, x: str) -> str:
     """log1p for numbers from 0 to 1: a logarithm, and what rounding 1 + x has lost. Twice as fast as the library's."""
-    kind, one = REGISTER[dtype], _number(1, dtype)
+    kind, one = REGISTER[dtype], number(1, dtype)
     more = w.fp("fadd", kind, one, x, exact=True)
     lost = w.fp("fsub", kind, x, w.fp("fsub", kind, more, one, exact=True), exact=True)
     rest = w.fp("fdiv", kind, lost, more, exact=True)
@@ -378,75 +324,27 @@ def logaddexp(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     the distance of equal infinities is 0: LLVM merges the calls.
     """
     kind, (x, y) = REGISTER[dtype], args
-    zero = _number(0, dtype)
+    zero = number(0, dtype)
     same = w.op("and", "i1", w.let(f"fcmp oeq {kind} {x}, {y}"), isinf(w, dtype, [x], reassoc))
     d = w.select(same, kind, zero, w.fp("fsub", kind, x, y))
     larger = w.select(w.let(f"fcmp ogt {kind} {d}, {zero}"), kind, x, y)
     e = call_libm(w, "exp", dtype, [w.fp("fneg", kind, w.intrinsic("fabs", kind, d))])
     apart = w.fp("fadd", kind, larger, _log_of_more(w, dtype, e))
-    equal = w.fp("fadd", kind, x, _number(math.log(2), dtype))
+    equal = w.fp("fadd", kind, x, number(math.log(2), dtype))
     return w.select(w.let(f"fcmp oeq {kind} {x}, {y}"), kind, equal, apart)
 
 
 def xlogy(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     kind, (x, y) = REGISTER[dtype], args
-    zero = _number(0, dtype)
+    zero = number(0, dtype)
     product = w.fp("fmul", kind, x, call_libm(w, "log", dtype, [y]))
     nothing = w.op("and", "i1", w.let(f"fcmp oeq {kind} {x}, {zero}"), w.let(f"fcmp ord {kind} {y}, {zero}"))
     return w.select(nothing, kind, zero, product)
 
 
-# --- conversions (Note [Convert] of ops/table.py) ----------------------------------------------------------------
-
-
-def convert(w: Writer, source: DType, target: DType, value: Value) -> Value:
-    if source is target:
-        return value
-    if source.is_complex:
-        if target is DType.bool:
-            parts = [convert(w, source.real, target, (part,))[0] for part in value]
-            return (w.op("or", "i1", *parts),)
-        if target.is_complex:
-            return tuple(convert(w, source.real, target.real, (part,))[0] for part in value)
-        return convert(w, source.real, target, value[:1])
-    if target.is_complex:
-        return (*convert(w, source, target.real, value), _number(0, target.real))
-    x, old, new = value[0], REGISTER[source], REGISTER[target]
-    if target is DType.bool:
-        return (w.let(f"fcmp une {old} {x}, {_number(0, source)}" if source.is_float else f"icmp ne {old} {x}, 0"),)
-    if source is DType.bool:
-        return (w.let(f"{'uitofp' if target.is_float else 'zext'} i1 {x} to {new}"),)
-    if source.is_int and target.is_int:
-        if old == new:
-            return value
-        longer = "zext" if source.is_unsigned else "sext"
-        return (w.let(f"{longer if target.bytes > source.bytes else 'trunc'} {old} {x} to {new}"),)
-    if source.is_int:
-        return (w.let(f"{'uitofp' if source.is_unsigned else 'sitofp'} {old} {x} to {new}"),)
-    if target.is_float:
-        return (w.let(f"{'fpext' if target is DType.f64 else 'fptrunc'} {old} {x} to {new}"),)
-    if target is DType.u64:
-        return (_unsigned(w, source, x),)
-    if target not in LEAST:
-        return convert(w, DType.i64, target, convert(w, source, DType.i64, value))
-    magnitude = w.intrinsic("fabs", old, x, flags="")
-    inside = w.let(f"fcmp olt {old} {magnitude}, {_number(-float(LEAST[target]), source)}")
-    whole = w.let(f"fptosi {old} {w.select(inside, old, x, _number(0, source))} to {new}")
-    return (w.select(inside, new, whole, str(LEAST[target])),)
-
-
-def _unsigned(w: Writer, source: DType, x: str) -> str:
-    """A float as u64: what i64 does not hold is moved into its range, and back by turning the highest bit."""
-    kind, half = REGISTER[source], _number(2.0**63, source)
-    high = w.let(f"fcmp oge {kind} {x}, {half}")
-    near = w.select(high, kind, w.fp("fsub", kind, x, half), x)
-    (whole,) = convert(w, source, DType.i64, (near,))
-    return w.select(high, "i64", w.op("xor", "i64", whole, str(LEAST[DType.i64])), whole)
-
-
 SEQUENCES: dict[str, Sequence_] = {
     "floordiv": floordiv, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
-    "identity": identity, "not": invert, "shl": shl, "shr": shr, "rsqrt": rsqrt, "times_root": times_root, "logaddexp": logaddexp, "xlogy": xlogy,
+    "identity": identity, "not": invert, "count_bits": count_bits, "shl": shl, "shr": shr, "rsqrt": rsqrt, "times_root": times_root, "logaddexp": logaddexp, "xlogy": xlogy,
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
     "mul_rounded": mul_rounded, "mul_error": mul_error, "loose_tanh": loose_tanh, "sech2": sech2, "sinc": sinc, "direction": direction, "one_minus_square": one_minus_square,
     "polygamma": polygamma,

@@ -229,6 +229,19 @@ def rint(ctx: Context, x: Scalar) -> Scalar:
     return Scalar(apply(ctx, "complex", *parts))
 
 
+def count_bits(ctx: Context, x: Scalar) -> Atom:
+    """How many bits of the absolute value are 1, for integers of any width."""
+    number = x.atom if x.dtype.is_unsigned else convert(ctx, x.atom, x.dtype.work)  # where -(-128) is 128
+    return apply(ctx, "count_bits", apply(ctx, "abs", number))
+
+
+def bitwise_count(ctx: Context, x: Scalar) -> Scalar:
+    (a,) = together(ctx, x)
+    if not (a.type.dtype is DType.bool or a.type.dtype.is_int):
+        ctx.fail("TP104", f"np.bitwise_count does not take {type_text(x)}")
+    return Scalar(convert(ctx, a if a.type.dtype is DType.bool else count_bits(ctx, Scalar(a)), DType.u8))
+
+
 def logical(row: str) -> ScalarRule:
     return lambda ctx, x, y: Scalar(apply(ctx, row, truth(ctx, x), truth(ctx, y)))
 
@@ -320,6 +333,7 @@ RULES: dict[str, tuple[int, ScalarRule]] = {
     "np.angle": (1, angle),
     "np.sign": (1, sign),
     "np.rint": (1, rint),
+    "np.bitwise_count": (1, bitwise_count),
     "np.maximum": (2, extremum("maximum")),
     "np.minimum": (2, extremum("minimum")),
     "np.fmax": (2, extremum("fmax")),

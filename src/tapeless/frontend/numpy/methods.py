@@ -15,6 +15,7 @@ from tapeless.frontend.data.atoms import apply, convert
 from tapeless.frontend.data.indexing import get_item
 from tapeless.frontend.data.iterables import items_of
 from tapeless.frontend.data.python_operators import static_key
+from tapeless.frontend.numpy.elementwise import count_bits
 from tapeless.frontend.numpy.matrices import np_diagonal
 from tapeless.frontend.numpy.shapes import flat, np_transpose, to_shape
 from tapeless.frontend.numpy.sorting import sort_in_place
@@ -46,6 +47,7 @@ REFUSED: dict[str, str] = {
     "byteswap": "do it outside the compiled function.",
 }
 
+OF_NUMBERS = frozenset({"is_integer", "bit_count"})  # and not of arrays
 METHODS: dict[str, Handler] = {}  # the receiver is the first argument
 
 
@@ -170,7 +172,15 @@ def _is_integer(ctx: Context, a: Value) -> Value:
     return Scalar(atoms.logical_and(ctx, whole, apply(ctx, "isfinite", a.atom)), True)
 
 
-ARRAY_METHODS = frozenset(AS_FUNCTION) | (frozenset(METHODS) - {"is_integer"}) | frozenset(REFUSED)
+@method("bit_count")
+def _bit_count(ctx: Context, a: Value) -> Value:
+    if not isinstance(a, Scalar) or not (a.dtype.is_int or a.dtype is DType.bool):
+        ctx.fail("TP104", f".bit_count works on whole numbers, not {type_text(a)}")
+    number = a if a.dtype.is_int else Scalar(convert(ctx, a.atom, DType.i64))
+    return Scalar(convert(ctx, count_bits(ctx, number), DType.i64), True)
+
+
+ARRAY_METHODS = frozenset(AS_FUNCTION) | (frozenset(METHODS) - OF_NUMBERS) | frozenset(REFUSED)
 
 
 def call_method(ctx: Context, receiver: Value, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tapeless.frontend.data.arguments import axis, dtype_of, known, numeric
-from tapeless.frontend.data.dimensions import total_size
+from tapeless.frontend.data.dimensions import shape_of, total_size
+from tapeless.frontend.data.maps import broadcast_shapes
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import register
 from tapeless.frontend.state.values import Array, Scalar, Sequence_, Static, Value, weak
@@ -23,6 +24,12 @@ def _shape(ctx: Context, a: Value) -> Value:
     return Sequence_(
         tuple(Scalar(ctx.size_atom(d), True) for d in value.type.shape) if isinstance(value, Array) else ()
     )
+
+
+@known("np.broadcast_shapes")
+def _broadcast_shapes(ctx: Context, *shapes: Value) -> Value:
+    together = broadcast_shapes(ctx, [shape_of(ctx, s) for s in shapes], "np.broadcast_shapes")
+    return Sequence_(tuple(Scalar(ctx.size_atom(d), True) for d in together))
 
 
 @known("np.ndim")

@@ -18,7 +18,7 @@ from tapeless.frontend.data.classes import (
     class_method,
 )
 from tapeless.frontend.data.dimensions import total_size
-from tapeless.frontend.numpy.methods import ARRAY_METHODS, REFUSED
+from tapeless.frontend.numpy.methods import ARRAY_METHODS, OF_NUMBERS, REFUSED
 from tapeless.frontend.python.dict_methods import OF_DICTS
 from tapeless.frontend.python.list_methods import OF_DEQUES, OF_LISTS
 from tapeless.frontend.python.records import replaced
@@ -130,7 +130,7 @@ def _scalar_attribute(ctx: Context, value: Scalar, name: str) -> Value:
             return weak(1)
         case "T" if not value.weak:
             return value
-        case _ if name in ("conjugate", "is_integer") or (name in ARRAY_METHODS and not value.weak):
+        case _ if name in {"conjugate", *OF_NUMBERS} or (name in ARRAY_METHODS and not value.weak):
             return Method(value, name)
     refuse_attribute(ctx, value, name, _offered(value))
 
@@ -144,7 +144,7 @@ def _offered(base: Value) -> Iterable[str]:
         case Array():
             return OF_ARRAYS
         case Scalar(weak=is_weak):
-            return ("real", "imag", "conjugate", "is_integer") if is_weak else OF_ARRAYS - {"itemsize"}
+            return {"real", "imag", "conjugate", *OF_NUMBERS} if is_weak else OF_ARRAYS - {"itemsize"}
         case Sequence_(kind="dict"):
             return OF_DICTS.keys()
         case Sequence_(kind="list") | Grown():
