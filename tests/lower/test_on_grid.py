@@ -15,7 +15,7 @@ from tapeless.ir.types import i64
 from tapeless.ir.walk import all_stms
 from tapeless.lower.ir.loopir import Alloc, Atomic, Barrier, For, Kernel, Launch, Tag
 from tapeless.lower.ir.walk import is_blocked, walk
-from tapeless.lower.parallel import accumulators
+from tapeless.lower.parallel import accumulators, block_histograms, block_scans
 from tapeless.passes.parallel import summed
 from tapeless.passes.pipeline import finished
 from tapeless.testing.compare import Returned
@@ -128,6 +128,51 @@ def test_sizes_of_its_own_run_in_order(f: Any) -> None:
     program = run(f, 6)
     kernels = [s.kernel for s in walk(program.body) if isinstance(s, Launch)]
     assert not any(isinstance(s, Alloc) for k in kernels for s in walk(k.block))
+
+
+def heavy_recurrence(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Too much for a thread to make several elements; they give more than what is scanned."""
+    a = np.array([np.sum(np.sin(x[i] + np.arange(4.0))) / 5 for i in range(len(x))])
+    return np.cumsum(a), a
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("f", [recurrence, sums, heavy_recurrence], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("each, count", [(1, 1100), (4, 2100), (1, 256), (4, 0)])
+def test_scans_of_several_blocks_and_tiles(f: Any, each: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_scans, "EACH_THREAD", each)
+    monkeypatch.setattr(block_scans, "MOST_BLOCKS", 2)
+    run(f, count)
+
+
+def many_counted(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """More bins than threads of a block; some elements fall into none."""
+    keys = (np.abs(x) * 200).astype(np.int64) - 5
+    both = tp.hist(lambda a, b: (a[0] + b[0], max(a[1], b[1])), (0.0, -np.inf), 300, keys, (y, x))
+    return both[0], both[1]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("room, count", [(300 * 16, 5000), (300 * 16 - 1, 2500), (1 << 15, 2399), (1 << 15, 0)])
+def test_histograms_of_blocks(room: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_histograms, "ROOM", room)
+    program = run(many_counted, count)
+    blocked = [s for s in walk(program.body) if isinstance(s, Launch) and is_blocked(s.kernel.loop)]
+    assert blocked
+
+
+def test_loops_of_histograms_are_one_kernel_while_shared_memory_lasts() -> None:
+    def shares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        total = np.zeros(4)
+        keys = (np.abs(x) * 3).astype(np.int64)
+        for k in range(5):
+            total = tp.hist(lambda a, b: a + b, 0.0, 4, keys, y * total[0] + k)
+        return total
+
+    program = run(shares, 40)
+    loops = [s.kernel for s in walk(program.body) if isinstance(s, Launch) and s.kernel.loop.hi == i64(1)]
+    in_turn = [s for k in loops for s in walk(k.block) if isinstance(s, For) and s.tag == Tag.seq]
+    assert any(isinstance(inner, Barrier) for s in in_turn for inner in walk(s.body))
 
 
 def test_a_sum_of_several_blocks() -> None:

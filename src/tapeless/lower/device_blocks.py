@@ -21,6 +21,7 @@ from tapeless.lower.ir.before import Before
 from tapeless.lower.ir.counts import Counts
 from tapeless.lower.ir.loopir import (
     BLOCK_THREADS,
+    SHARED_BYTES,
     Alloc,
     Assign,
     Buffer,
@@ -48,7 +49,7 @@ from tapeless.lower.one_block import NO, Threads, can_run, is_for_all, leaves
 LAUNCH = 600  # statements that a thread of a block runs meanwhile
 STRIP = 4096  # iterations
 GUESS = 16  # of a loop whose number is not known
-SHARED = 24 * 1024  # bytes of shared memory for small arrays
+WORDS = 1024  # bytes of shared memory for numbers of the first thread
 
 
 def by_blocks(program: Program) -> Program:
@@ -85,12 +86,14 @@ class _Loops:
             return None
         if any(s.a not in self.sizes for s in walk((stm,)) if isinstance(s, Swap)):
             return None
-        way = self.kernel_of(stm, sizes)
+        memory = self.memory_of(stm, sizes)
+        if memory.bytes > SHARED_BYTES - WORDS:
+            return None
+        way = self.kernel_of(stm, memory)
         return [*before.stms, *(way if isinstance(small, Const) else [If(small, tuple(way), (stm,))])]
 
-    def kernel_of(self, stm: For | While, sizes: Mapping[Buffer, Atom]) -> list[Stm]:
+    def kernel_of(self, stm: For | While, memory: _Memory) -> list[Stm]:
         self.kernels += 1
-        memory = self.memory_of(stm, sizes)
         bound = {v for s in walk((stm,)) for v in binds(s)}
         assigned = list(dict.fromkeys(s.var for s in walk((stm,)) if isinstance(s, Assign) and s.var not in bound))
         names = {v: Var(v.name, v.type) for v in (*bound, *assigned)}
@@ -128,15 +131,15 @@ class _Loops:
         own = Counts((stm,), scalars=False).buffers
         parts = [Counts(leaf, scalars=False).buffers for leaf in leaves((stm,))]
         small = [b for b, n in own.items() if b.space is Space.stack and n == self.mentions[b]]
+        for part in parts:
+            memory.pool([b for b in part if b.space is Space.shared])
         for b in small:
             if any(part.get(b) == own[b] for part in parts):
                 memory.keep(b, Space.stack)
-            elif memory.bytes + (b.size or 0) * b.dtype.bytes <= SHARED:
+            elif memory.bytes + (b.size or 0) * b.dtype.bytes <= SHARED_BYTES - WORDS:
                 memory.keep(b, Space.shared)
             else:
                 memory.allocate(b, i64(b.size or 0))
-        for part in parts:
-            memory.pool([b for b in part if b.space is Space.shared])
         return memory
 
 

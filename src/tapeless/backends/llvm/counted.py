@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 from tapeless.backends.llvm.code import Code, Group
 from tapeless.backends.llvm.writer import Bounds
+from tapeless.ir.target import Target
 from tapeless.lower.ir.counts import Counts
 from tapeless.lower.ir.walk import Block
 
 MAX_VECTOR_BODY = 1500  # instructions; the loop vectoriser takes more than linear time in them
 MAX_INTERLEAVED_BODY = 80  # several copies of a vectorised body only pay in small ones without calls
+MAX_UNROLLED_BODY = 40  # of a kernel: several loads on their way at once are worth it, the time to compile more is not
 
 
 def counted(
@@ -44,6 +46,8 @@ def counted(
         hints.append('!{!"llvm.loop.vectorize.enable", i1 false}')
     if w.calls > calls or len(w.lines) - start > MAX_INTERLEAVED_BODY:
         hints.append('!{!"llvm.loop.interleave.count", i32 1}')
+    if w.target.kind == Target.ptx and len(w.lines) - start > MAX_UNROLLED_BODY:
+        hints.append('!{!"llvm.loop.unroll.disable"}')
     node = code.module.node(", ".join(["@self", *hints]), distinct=True)
     w.branch(w.let(f"{compare} {following}, {span.hi}"), head, exit_, f", !llvm.loop {node}")
     w.open(exit_)

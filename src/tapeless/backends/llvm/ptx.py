@@ -76,7 +76,7 @@ def ptx(program: Program, arch: str = "sm_80") -> tuple[str, list[Kernel]]:
     context = llvm.create_context()
     parsed = optimize.parse(str(module), context)
     _link_libdevice(parsed, context, module.externals, {kernel.name for kernel in kernels})
-    optimize.optimize(parsed, machine=machine, vectorize=False, unroll=False)
+    optimize.optimize(parsed, machine=machine, vectorize=False)
     text: str = machine.emit_assembly(parsed)
     return text, kernels
 

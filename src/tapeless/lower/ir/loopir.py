@@ -193,6 +193,7 @@ class Swap:
 
 
 BLOCK_THREADS = 256
+SHARED_BYTES = 48 * 1024  # of memory that a block has for its threads, on any GPU
 CHECK_RECORD = 4  # i64 that a failed check leaves: the number of its site, and three arguments
 INTERRUPT = 2 * CHECK_RECORD  # behind one for an error and one for a warning: an exception of Python, in three words
 PROGRESS = INTERRUPT + 3  # how many iterations a loop has done, and of how many: negative in a backward pass
@@ -365,7 +366,7 @@ class Program:
 
 
 __all__ = [
-    "ALLOCATED", "LARGEST_SIZE", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
+    "ALLOCATED", "LARGEST_SIZE", "SHARED_BYTES", "Alloc", "Assign", "Atom", "Atomic", "Barrier", "Buffer", "Call", "Check", "DType", "Declare", "For", "Free", "Give",
     "If", "Invoke", "Kernel", "Launch", "Let", "Load", "Pointer", "Print", "Program", "Progress", "Return", "Site", "Space", "Stm", "Store", "Swap",
     "Tag", "Type", "Var", "Wait", "While",
 ]  # fmt: skip

@@ -10,7 +10,8 @@ from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.ir.loopir import Atomic
-from tapeless.lower.parallel.elements import atomic_ops, bind_rows, combine_cells
+from tapeless.lower.parallel.block_histograms import combine_element, few_bins, fill_by_blocks, when_inside
+from tapeless.lower.parallel.elements import atomic_ops, bind_rows
 from tapeless.lower.parallel.work import pieces_of, share, worth_cutting
 
 
@@ -29,7 +30,7 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
             def run() -> None:
                 results = lo.body(lam.body)
                 key, values = results[0], results[1:]
-                _guarded(lo, key, targets[0].shape[0], lambda: _combine_at(lo, exp.op, targets, key, values))
+                when_inside(lo, key, targets[0].shape[0], lambda: _combine_at(lo, exp.op, targets, key, values))
 
             lo.scoped(run)
 
@@ -72,21 +73,18 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
 def _by_atomics(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc], ops: Sequence[str]) -> None:
     """On a GPU: all elements at once."""
     code = lo.code
-    code.parallel = True
-    with code.loop(n, tag=lo.schedule.launched) as i:
-        bind_rows(lo, exp.lam, i, exp.arrays)
 
-        def run() -> None:
-            key, *values = lo.body(exp.lam.body)
+    def in_one(lam: Lambda) -> None:
+        code.parallel = True
+        with code.loop(n, tag=lo.schedule.launched) as i:
+            combine_element(lo, exp, lam, i, dests, ops)
+        code.parallel = False
 
-            def put() -> None:
-                for op, d, v in zip(ops, dests, values, strict=True):
-                    combine_cells(lo, op, code.inside(d, key), lo.loc(v) if v.type.shape else v)
-
-            _guarded(lo, key, dests[0].shape[0], put)
-
-        lo.scoped(run)
-    code.parallel = False
+    few = few_bins(lo, exp, n, dests)
+    if few is None:
+        in_one(exp.lam)
+    else:
+        code.branch(few, lambda: fill_by_blocks(lo, exp, n, dests, ops), lambda: in_one(refresh_lambda(exp.lam)))
 
 
 def _fill_neutral(lo: Lowerer, target: Loc, ne: Atom) -> None:
@@ -95,13 +93,6 @@ def _fill_neutral(lo: Lowerer, target: Loc, ne: Atom) -> None:
         return
     with lo.code.loop(target.shape[0]) as k:
         lo.code.copy(lo.loc(ne), lo.code.inside(target, k))
-
-
-def _guarded(lo: Lowerer, key: Atom, size: Atom, then: Callable[[], None]) -> None:
-    """Runs when the key is inside."""
-    code = lo.code
-    inside = code.let("and", DType.bool, code.compare("ge", key, ZERO), code.compare("lt", key, size), label="inside")
-    code.branch(inside, then)
 
 
 def _combine_at(lo: Lowerer, op: Reduction, targets: Sequence[Loc], key: Atom, values: Sequence[Atom]) -> None:
@@ -154,7 +145,7 @@ def lower_scatter(lo: Lowerer, vars: tuple[Var, ...], exp: Scatter) -> None:
                 for d, v in zip(dests, values, strict=True):
                     _put(lo, d, key, lo.loc(v) if v.type.shape else v)
 
-            _guarded(lo, key, dests[0].shape[0], put)
+            when_inside(lo, key, dests[0].shape[0], put)
 
         lo.scoped(run)
 
@@ -175,7 +166,7 @@ def _scatter_at_once(lo: Lowerer, exp: Scatter, dests: Sequence[Loc]) -> None:
 
             def run() -> None:
                 key, *values = lo.body(lam.body)
-                _guarded(lo, key, places, lambda: then(i, key, values))
+                when_inside(lo, key, places, lambda: then(i, key, values))
 
             lo.scoped(run)
         code.parallel = False

@@ -43,6 +43,7 @@ from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda, refresh_lamb
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Tag
+from tapeless.lower.parallel.block_scans import run_by_blocks
 from tapeless.lower.parallel.elements import (
     AtomicTotal,
     Total,
@@ -58,7 +59,7 @@ from tapeless.lower.parallel.elements import (
 )
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.lanes import LANES, are_long, rows_reduced, run_by_lanes
-from tapeless.lower.parallel.scans import can_scan, pieces_on_grid, run_scanned
+from tapeless.lower.parallel.scans import can_scan
 from tapeless.lower.parallel.work import cost_of, share
 from tapeless.passes.analysis.free import VIEWS, is_free
 
@@ -107,7 +108,7 @@ def _has_arrays(exp: Sweep) -> bool:
 def run_on_grid(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs: Sequence[Loc]) -> None:
     """Combines reductions into the totals."""
     if exp.scans:
-        run_scanned(lo, exp, n, pieces_on_grid(lo, n), outs)
+        run_by_blocks(lo, exp, n, outs)
     elif _has_arrays(exp):
         _run_by_atomics(lo, exp, n, totals, outs)
     elif exp.reduces:
