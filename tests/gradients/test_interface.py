@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.transforms import jacobians
 from tests.gradients.jacobians import leaves, same_arguments
 
 X = np.array([0.7, -1.3, 2.1, 0.4])
@@ -402,3 +403,19 @@ def test_sparse_results_are_refused_for_now() -> None:
     for transform in (tp.jacobian, tp.hessian):
         with pytest.raises(tp.CompileError, match="TP303.*sparse"):
             transform(lambda x: np.sum(x**3), sparse=True)(X)
+
+
+def test_one_lane_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU, where each column has a thread: results without an axis, or that do not depend on anything, too."""
+
+    def several(x: np.ndarray, a: np.ndarray) -> tuple[Any, ...]:
+        return np.sin(x) * a.sum(), np.sum(x * x), np.outer(x, x), 3.0, x[0]
+
+    args = np.array([0.3, 0.5, -0.2, 1.0]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    derivative = tp.jacfwd(several, argnums=(0, 1))
+    expected = tp.function(derivative)(*args)
+    monkeypatch.setattr(jacobians, "LANES", 1)
+    found = tp.function(tp.jacfwd(several, argnums=(0, 1)))(*args)
+    for row, wanted in zip(found, expected, strict=True):
+        for got, want in zip(row, wanted, strict=True):
+            np.testing.assert_array_equal(got, want)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.frontend.entry import trace
 from tapeless.ir import core as core_ir
 from tapeless.ir.target import Target
 from tapeless.ir.types import i64
@@ -497,3 +498,24 @@ def test_loops_whose_powers_are_out_of_range_run_in_order() -> None:
     core = finished(tp.function(power).compiled(0.0, 10.0, 400).traced.core, target=Target.ptx)
     kinds = {type(s.exp) for s in all_stms(core.body)}
     assert core_ir.For in kinds and core_ir.Sweep not in kinds
+
+
+def handed_on(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows that elements give in another form; one of the results is written later."""
+    rows = np.outer(x, y)
+
+    def element(row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        more = np.sin(row) * y
+        return row.reshape(-1, 1), more.reshape(1, -1)
+
+    tall, wide = tp.map(element, rows)
+    tall[0] = 7.0
+    return rows, tall, wide
+
+
+def test_rows_in_another_form_are_not_copied_one_by_one() -> None:
+    run(handed_on, 5)
+    core = finished(trace(handed_on, (np.zeros(3), np.zeros(3))).core, target=Target.ptx)
+    maps = [s.exp for s in all_stms(core.body) if isinstance(s.exp, core_ir.Sweep)]
+    bodies = [[type(s.exp) for s in m.lam.body.stms] for m in maps]
+    assert maps and [core_ir.Reshape] not in bodies

@@ -151,8 +151,13 @@ class Function(Shareable, Generic[P, R]):
         with steady:
             caller = self._found(leaves, tree)
             given, key = in_a_row(args, kwargs) if kwargs else (args, fast_key(args))
-            if key is not None and caller.compiled.device is None:
-                self._shorten(key, caller, all_plain(given), self._again_with(len(args), kwargs))
+            if key is not None:
+                self._shorten(
+                    key,
+                    caller,
+                    caller.compiled.device is None and all_plain(given),
+                    self._again_with(len(args), kwargs),
+                )
         return caller(leaves)  # type: ignore[no-any-return]
 
     def _shorten(self, key: Any, caller: Caller, plain: bool, again: Callable[[tuple[Any, ...]], Any]) -> None:

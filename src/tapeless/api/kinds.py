@@ -14,6 +14,7 @@ import numpy as np
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec
 from tapeless.frontend.source.plain_objects import refused
 from tapeless.runtime.calling import Caller
+from tapeless.runtime.device_arrays import interface_of
 from tapeless.runtime.native_entry import PLAIN
 
 NUMBERS = frozenset({np.float64, np.float32, np.int64, np.int32, np.bool_})  # of NumPy, with a short way into a call
@@ -30,6 +31,8 @@ def fast_key(args: tuple[Any, ...]) -> Any:
             key += (a.dtype, a.ndim, a.flags.num)
         elif kind in NUMBERS:
             key.append(kind)
+        elif (given := interface_of(a)) is not None and given.get("strides") is None:  # on a GPU, in a row
+            key += (kind, given["typestr"], len(given["shape"]))
         else:
             return None
     return tuple(key)

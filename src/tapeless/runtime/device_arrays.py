@@ -20,19 +20,18 @@ INTERFACE = "__cuda_array_interface__"
 
 
 def is_on_device(value: Any) -> bool:
-    return (
-        not isinstance(value, (np.ndarray, np.generic, int, float, complex))
-        and hasattr(type(value), INTERFACE)
-        and _has(value)
-    )
+    return interface_of(value) is not None
 
 
-def _has(value: Any) -> bool:
-    """PyTorch's tensors have the attribute, and raise where they are not on a GPU."""
-    try:
-        return hasattr(value, INTERFACE)
+def interface_of(value: Any) -> dict[str, Any] | None:
+    """What an array of the device says of itself; None for everything else."""
+    if isinstance(value, (np.ndarray, np.generic, int, float, complex)) or not hasattr(type(value), INTERFACE):
+        return None
+    try:  # PyTorch's tensors have the attribute, and raise where they are not on a GPU
+        found: dict[str, Any] | None = getattr(value, INTERFACE, None)
     except (TypeError, RuntimeError):
-        return False
+        return None
+    return found
 
 
 class _Seen:
@@ -93,7 +92,9 @@ def _of_torch(memory: Memory) -> Any:
 
 
 def _of_cupy(memory: Memory) -> Any:
-    return importlib.import_module("cupy").asarray(memory)
+    cupy = importlib.import_module("cupy")
+    owned = cupy.cuda.UnownedMemory(memory.pointer, memory.size, memory, device_id=0)
+    return cupy.ndarray(memory.shape, memory.dtype, cupy.cuda.MemoryPointer(owned, 0))
 
 
 LIBRARIES: dict[str, Callable[[Memory], Any]] = {"torch": _of_torch, "cupy": _of_cupy, "numpy": downloaded}
@@ -106,10 +107,11 @@ def library_of(value: Any) -> str:
     return name
 
 
-def in_a_row(value: Any) -> Any:
-    """The same array with its elements in order: itself, or a copy."""
-    strides = getattr(value, INTERFACE).get("strides")
-    if strides is None or view_of(value).flags.c_contiguous:
-        return value
-    library = library_of(value)
-    return value.contiguous() if library == "torch" else importlib.import_module("cupy").ascontiguousarray(value)
+def in_a_row(value: Any, given: dict[str, Any]) -> tuple[Any, int]:
+    """The same array with its elements in order, itself or a copy, and where it lies; `given` is what it says of itself."""
+    if given.get("strides") is not None and not view_of(value).flags.c_contiguous:
+        library = library_of(value)
+        value = value.contiguous() if library == "torch" else importlib.import_module("cupy").ascontiguousarray(value)
+        given = getattr(value, INTERFACE)
+    pointer: int = given["data"][0]
+    return value, pointer

@@ -19,12 +19,12 @@ from tapeless.errors import DeviceError
 from tapeless.lower.ir.loopir import CHECK_RECORD
 from tapeless.runtime.calling import Caller, error_of, warn
 from tapeless.runtime.device_arrays import (
-    INTERFACE,
     LIBRARIES,
     Memory,
     allocated,
     downloaded,
     in_a_row,
+    interface_of,
     is_on_device,
     library_of,
     uploaded,
@@ -51,10 +51,9 @@ class DeviceCaller(Caller):
             if not is_array:
                 self.prepare[k](arguments, value)
                 continue
-            if is_on_device(value):
+            if (shown := interface_of(value)) is not None:
                 made[KIND] = library_of(value)
-                given = in_a_row(value)
-                pointer = getattr(given, INTERFACE)["data"][0]
+                given, pointer = in_a_row(value, shown)
             else:
                 given = uploaded(driver, np.ascontiguousarray(value, dtype.numpy))
                 pointer = given.pointer

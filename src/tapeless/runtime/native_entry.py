@@ -57,6 +57,7 @@ class Unfit(Exception):
 def native_entry(caller: Caller) -> Callable[..., Any] | None:
     if (
         not usable()
+        or caller.compiled.device is not None
         or caller.captured
         or caller.budget is not None
         or caller.compiled.binary.progress

@@ -232,17 +232,17 @@ def _array_columns(traced: Traced, j: int, shapes: Sequence[tuple[Dim, ...]]) ->
         def element(i: Var) -> tuple[Atom]:
             place = emit("sub", i, first)
 
-            def lane(k: Var) -> tuple[Atom]:
+            def lane(k: Atom) -> tuple[Atom]:
                 here = emit("eq", k, place)
                 return (emit("select", here, one_of(p.type.dtype), emit.zero(Type(p.type.dtype))),)
 
-            return (ctx.b.map(lanes, [], lane, "seed")[0],)
+            return (ctx.b.map(lanes, [], lane, "seed")[0],) if axes else lane(Const(0, DType.i64))
 
+        axes = (lanes,) if lanes > 1 else ()
         flat = ctx.b.map(size, [], element, "seed")[0]
-        seed = ctx.b.reshape(flat, (*p.type.shape, lanes))
         tangents: list[Atom | None] = [None] * len(traced.params)
-        tangents[j] = seed
-        found = push(traced, tangents, (lanes,))[1]
+        tangents[j] = ctx.b.reshape(flat, (*p.type.shape, *axes))
+        found = push(traced, tangents, axes)[1]
         return [_with_shape(ctx, t, (*shape, lanes)) for t, shape in zip(found, shapes, strict=False)]
 
     if lanes == size:
@@ -261,7 +261,9 @@ def _array_columns(traced: Traced, j: int, shapes: Sequence[tuple[Dim, ...]]) ->
 
 
 def _with_shape(ctx: Context, t: Atom, shape: Sequence[Dim]) -> Atom:
-    """Sizes that are computed inside are those of outside."""
+    """Sizes that are computed inside are those of outside. One lane may have no axis."""
+    if not t.type.shape:
+        return ctx.b.array([t], "lane")
     assert isinstance(t, Var)
     return t if t.type.shape == tuple(shape) else ctx.b.reshape(t, shape)
 

@@ -25,21 +25,24 @@ from tapeless.ir.core import (
     Axis,
     Body,
     Check,
-    Exp,
+    Copy,
     Full,
     Function,
     Hist,
     Index,
     Lambda,
     Library,
+    Reshape,
     Scatter,
     Stm,
     Sweep,
+    Transpose,
     Update,
     UpdateAcc,
     WithAcc,
 )
 from tapeless.ir.effects import effects_in
+from tapeless.ir.span import Span
 from tapeless.ir.types import I64, Type, Var
 from tapeless.ir.walk import all_stms, free_in_body, in_regions, map_function, refresh_lambda, type_vars, with_stms
 from tapeless.ops.table import TABLE
@@ -182,11 +185,7 @@ class _Element:
         arrays, lam = self.lam(own, results)
         vars = [names.get(v) or Var(v.name, Type(v.type.dtype, (self.exp.width, *v.type.shape))) for v in results]
         self.kept.update(zip(results, vars, strict=True))
-        exp: Exp = Sweep(self.exp.width, arrays, lam)
-        match lam.body.stms:
-            case (Stm(exp=Full(shape=shape, value=value)),) if value not in lam.params and results:
-                exp = Full((self.exp.width, *shape), value)
-        self.out.append(Stm(tuple(vars), exp, self.stm.span))
+        self.out += _made(tuple(vars), Sweep(self.exp.width, arrays, lam), self.stm.span)
 
     def accumulated(self, stm: Stm, exp: WithAcc, names: Mapping[Var, Var]) -> None:
         """An accumulator of each element, as one with a row for each."""
@@ -208,6 +207,22 @@ class _Element:
         whole = WithAcc(tuple(self.kept[a] for a in exp.arrays), Lambda(tuple(rows.values()), all_of_it))
         self.kept.update(zip(stm.vars, vars, strict=True))
         self.out.append(Stm(tuple(vars), whole, stm.span))
+
+
+def _made(vars: tuple[Var, ...], exp: Sweep, span: Span) -> list[Stm]:
+    """A map that fills its rows, or gives those of an array in another form, is the same of all of it."""
+    rows = dict(zip(exp.lam.params[1:], exp.arrays, strict=True))
+    match exp.lam.body:
+        case Body((Stm((v,), Full(shape=shape, value=value)),), (r,)) if r is v and value not in exp.lam.params:
+            return [Stm(vars, Full((exp.width, *shape), value), span)]
+        case Body((Stm((v,), Reshape(row, shape)),), (r,)) if r is v and row in rows:
+            copy = Var(row.name, rows[row].type)
+            return [Stm((copy,), Copy(rows[row]), span), Stm(vars, Reshape(copy, (exp.width, *shape)), span)]
+        case Body((Stm((v,), Transpose(row, perm)),), (r,)) if r is v and row in rows:
+            copy = Var(row.name, rows[row].type)
+            turned = Transpose(copy, (0, *(p + 1 for p in perm)))
+            return [Stm((copy,), Copy(rows[row]), span), Stm(vars, turned, span)]
+    return [Stm(vars, exp, span)]
 
 
 def _in_rows(body: Body, rows: Mapping[Var, Var], index: Var) -> Body:
@@ -245,7 +260,11 @@ def _parts(stm: Stm, exp: Sweep) -> list[Stm] | None:
         else:
             element.part(group, by_free | set(free_in_body(Body(later, body.results))), direct)
     left = [(r, v) for r, v in direct.items() if r not in element.kept]
-    if combined or left or end:
+    if not combined and not end:
+        for r, v in left:
+            arrays, lam = element.lam((), [r])
+            element.out += _made((v,), Sweep(exp.width, arrays, lam), stm.span)
+    else:
         values = (*body.results[:combined], *(r for r, _ in left))
         arrays, lam = element.lam(end, [v for v in values if isinstance(v, Var)])
         names = iter(lam.body.results)
