@@ -176,7 +176,9 @@ CASES = {
     "angle": rounded(mpmath.arg),
     "complex": Case(complex, SPECIALS),
 }
-OTHERS = {"select", "convert", "pattern"} | {name for name, row in TABLE.items() if row.patterns or row.borrowed}
+OTHERS = {"select", "convert", "pattern", "quotient_by"} | {
+    name for name, row in TABLE.items() if row.patterns or row.borrowed
+}
 ROW_DTYPES = [
     pytest.param(name, dtype, id=f"{name}-{dtype!r}")
     for name in CASES

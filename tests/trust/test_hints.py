@@ -198,7 +198,7 @@ NEAREST = {
     "dict.udate": (lambda x: {"a": x}.udate({}), "is it 'update'?", 2.0),
     # nothing that is near in meaning, though some of it is in spelling
     "nbdtr": (lambda x: scipy.special.nbdtr(2, 3, x), "write it out with a loop", 0.5),
-    "setdiff1d": (lambda x: np.setdiff1d(x, x), "write it out with a loop", X),
+    "polydiv": (lambda x: np.polydiv(x, x), "write it out with a loop", X),
     "pdtri": (lambda x: scipy.special.pdtri(2, x), "write it out with a loop", 0.5),
     "x.qqq": (lambda x: x.qqq(), "look at its spelling.", X),
 }

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 LARGEST_ORDER = 170  # of polygamma: the factorial of 171 is infinite
+PLACE_BITS = 40  # of x in `quotient_by`
+PLACE_ROOM = 63 - PLACE_BITS
 
 
 def special(name: str) -> Callable[..., Any]:
@@ -33,6 +35,12 @@ def integer_power(x: Any, n: Any) -> Any:
 def count_bits(x: Any) -> Any:
     x = np.asarray(x)
     return np.bitwise_count(x.view(np.dtype(f"u{x.itemsize}"))).astype(x.dtype)[()]
+
+
+def quotient_by(x: Any, y: Any, factor: Any, shift: Any) -> Any:
+    """x // y. Note [Quotients by products] in `lower/core/places.py`"""
+    wide, factor, shift = (np.asarray(v).astype(object) for v in (x, factor, shift))
+    return np.asarray(((wide << PLACE_ROOM) * factor >> 64) >> shift).astype(np.int64)
 
 
 def mul_error(x: Any, y: Any) -> Any:

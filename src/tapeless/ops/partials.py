@@ -254,6 +254,7 @@ ARITHMETIC: dict[str, Partials] = {
     "div": _QUOTIENT,
     "quotient": _QUOTIENT,
     "floordiv": FLAT2,
+    "quotient_by": (None, None, None, None),
     "mod": (lambda b, r, x, y: 1.0, lambda b, r, x, y: b("neg", b("floordiv", x, y))),
     "fmod": (lambda b, r, x, y: 1.0, _fmod),
     "pow": (_pow_base, _pow_exponent),

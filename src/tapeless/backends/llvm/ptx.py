@@ -13,7 +13,9 @@ what it tested is not so.
 Note [Several elements]
 A thread that reads one number and waits for it leaves most of the memory's speed unused. Where an iteration is short, a
 thread has up to EACH_THREAD of them, as far from each other as there are threads, and begins all before it waits for any.
-Divisions of integers are branches on a GPU, and nothing begins before them: nests of maps have one element for each thread.
+Divisions of integers are branches on a GPU, and nothing begins before them: where there is one, a thread has one element.
+So it is in nests of maps that read more than a few numbers: neighbours in other rows are found in the cache while blocks near
+this one need them too.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from tapeless.lower.ir.loopir import (
     Kernel,
     Launch,
     Let,
+    Load,
     Program,
     Space,
     Stm,
@@ -59,6 +62,8 @@ TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 EACH_THREAD = 4  # iterations of a thread: Note [Several elements]
 SHORT = 64  # statements of an iteration
+FEW_LOADS = 3  # of an iteration of a nest
+IN_NESTS = "quotient_by"  # which has no other use: lower/core/places.py
 SIMPLE = 4  # cost of an operation on integers that is no division
 # The first PTX version that knows an architecture; 8.0 (CUDA 12.0) for all older ones.
 PTX_VERSIONS = ((120, "ptx87"), (100, "ptx86"), (0, "ptx80"))
@@ -92,6 +97,11 @@ def _machine(arch: str, many: bool) -> Any:
 def is_short(kernel: Kernel) -> bool:
     """Note [Several elements]"""
     inside = list(walk(kernel.loop.body))
+    if (
+        any(isinstance(s, Let) and s.op == IN_NESTS for s in inside)
+        and sum(isinstance(s, Load) for s in inside) > FEW_LOADS
+    ):
+        return False
     return len(inside) <= SHORT and not any(isinstance(s, (For, While, Check, Barrier)) or _divides(s) for s in inside)
 
 

@@ -29,6 +29,7 @@ from tapeless.backends.llvm.representation import (
 from tapeless.backends.llvm.writer import REGISTER, Writer, literal
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
+from tapeless.ops.evaluations import PLACE_ROOM
 
 # --- integers and floats: division (Note [Division] of ops/table.py) ---------------------------------------------
 
@@ -94,6 +95,13 @@ def floordiv(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     signed = w.intrinsic("copysign", kind, zero, ratio, flags="")
     result = w.select(w.let(f"fcmp oeq {kind} {q}, {zero}"), kind, signed, nearest)
     return w.select(w.let(f"fcmp oeq {kind} {y}, {zero}"), kind, ratio, result)
+
+
+def quotient_by(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
+    x, _, factor, shift = args
+    wide = [w.let(f"zext i64 {v} to i128") for v in (w.op("shl", "i64", x, str(PLACE_ROOM)), factor)]
+    high = w.let(f"trunc i128 {w.op('lshr', 'i128', w.op('mul', 'i128', *wide), '64')} to i64")
+    return w.op("lshr", "i64", high, shift)
 
 
 def _opposite(w: Writer, kind: str, r: str, y: str, zero: str) -> str:
@@ -343,7 +351,7 @@ def xlogy(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 
 SEQUENCES: dict[str, Sequence_] = {
-    "floordiv": floordiv, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
+    "floordiv": floordiv, "quotient_by": quotient_by, "mod": mod, "ipow": ipow, "sign": sign, "square": square, "reciprocal": reciprocal,
     "identity": identity, "not": invert, "count_bits": count_bits, "shl": shl, "shr": shr, "rsqrt": rsqrt, "times_root": times_root, "logaddexp": logaddexp, "xlogy": xlogy,
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
     "mul_rounded": mul_rounded, "mul_error": mul_error, "loose_tanh": loose_tanh, "sech2": sech2, "sinc": sinc, "direction": direction, "one_minus_square": one_minus_square,

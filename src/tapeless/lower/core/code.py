@@ -14,6 +14,7 @@ from tapeless.errors import WARNINGS
 from tapeless.ir.node import node
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import I64, SCALAR, Atom, Const, DType, Type, Var, const, i64
+from tapeless.lower.core.places import places
 from tapeless.lower.ir.loopir import (
     LARGEST_SIZE,
     Alloc,
@@ -282,19 +283,11 @@ class Code:
         if self.launched is None or self.parallel or (isinstance(count, Const) and count.value.real <= FEW):
             self.each(shape, body)
             return
+        at = places(self, shape)
         self.parallel = True
         with self.loop(count, tag=self.launched) as t:
-            body(self.unravelled(t, shape))
+            body(at.of(t))
         self.parallel = False
-
-    def unravelled(self, at: Atom, shape: Sequence[Atom]) -> list[Atom]:
-        """The indices of an element, given its number."""
-        indices: list[Atom] = []
-        for d in reversed(shape[1:]):
-            rest = self.let("floordiv", DType.i64, at, d, label="rest", exact=True)
-            indices.append(self.sub(at, self.mul(rest, d)))
-            at = rest
-        return [at, *reversed(indices)][: len(shape)]
 
     def copy(self, source: Loc, target: Loc) -> None:
         if source.same_place(target):

@@ -15,6 +15,7 @@ from tapeless.ir.types import DType, const, i64
 from tapeless.lower.core.arrays import write
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Acc, Lowerer, lowers, view
+from tapeless.lower.core.places import places
 from tapeless.lower.ir.loopir import Atomic, Tag
 from tapeless.lower.parallel.work import PARALLEL_WORK, share
 from tapeless.ops.table import TABLE
@@ -103,8 +104,9 @@ def _add_copies(lo: Lowerer, acc: Acc, whole: Loc, copies: Atom) -> None:
     """Threads next to each other take copies next to each other."""
     code, shape = lo.code, (*acc.loc.shape, i64(LEAST_COPIES))
     code.parallel = True
+    at = places(code, shape)
     with code.loop(code.size(shape), tag=lo.schedule.launched) as t:
-        index = code.unravelled(t, shape)
+        index = at.of(t)
         *cell, first = index
         total = code.declare(code.load(whole, index), "total")
         with code.loop(copies, code.add(first, i64(LEAST_COPIES)), label="copy", step=LEAST_COPIES) as k:

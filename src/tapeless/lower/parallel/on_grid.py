@@ -42,6 +42,7 @@ from tapeless.ir.types import Const, Dim, DType, i64
 from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda, refresh_lambda, type_vars
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer
+from tapeless.lower.core.places import places
 from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Tag
 from tapeless.lower.parallel.block_scans import run_by_blocks
 from tapeless.lower.parallel.elements import (
@@ -265,17 +266,20 @@ def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequen
     code = lo.code
     count = code.size(widths)
     possible = True
-    with code.nested() as scratch, code.loop(count, tag=lo.schedule.launched) as t:
-        for level, i in zip(levels, code.unravelled(t, widths), strict=False):
-            bind_rows(lo, level.exp.lam, i, level.exp.arrays)
-            rows = [row_of(lo, out, i, level.exp.lam, level.exp.arrays) for out in outs]
-            for stm in level.before:
-                lo.stm(stm)
-            outs = [rows[k] for k in level.order]
-        read = {v for level in levels for s in level.before for v in free_in_exp(s.exp)}
-        possible = not _clash(lo, last, outs, read)
-        if possible:
-            element(lo, last, last.lam, code.unravelled(t, widths)[-1], [], [], outs, 0)
+    with code.nested() as scratch:
+        at = places(code, widths)
+        with code.loop(count, tag=lo.schedule.launched) as t:
+            *outer, inner = at.of(t)
+            for level, i in zip(levels, outer, strict=True):
+                bind_rows(lo, level.exp.lam, i, level.exp.arrays)
+                rows = [row_of(lo, out, i, level.exp.lam, level.exp.arrays) for out in outs]
+                for stm in level.before:
+                    lo.stm(stm)
+                outs = [rows[k] for k in level.order]
+            read = {v for level in levels for s in level.before for v in free_in_exp(s.exp)}
+            possible = not _clash(lo, last, outs, read)
+            if possible:
+                element(lo, last, last.lam, inner, [], [], outs, 0)
     if possible:
         for emitted in scratch:
             code.emit(emitted)
@@ -335,6 +339,7 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
     blocks = code.let("max", DType.i64, most, ONE, label="blocks")
     partial = [[partial_results(lo, ne.type.dtype, blocks) for ne in r.neutral] for r in exp.reduces]
     threads = code.mul(blocks, i64(BLOCK_THREADS))
+    cells = places(code, widths)
 
     def take(block: Atom, thread: Atom, mine: list[Total]) -> None:
         at = code.add(code.mul(block, i64(BLOCK_THREADS)), thread)
@@ -357,7 +362,7 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
                 i = code.add(start, code.mul(k, step))
                 outer: list[Atom] = []
                 if levels:
-                    *outer, i = code.unravelled(i, widths)
+                    *outer, i = cells.of(i)
                     for level, index in zip(levels, outer, strict=True):
                         bind_rows(lo, level.exp.lam, index, level.exp.arrays)
                         for stm in level.before:

@@ -1,0 +1,78 @@
+"""Where an element is in an array of several axes, given its number.
+
+Note [Quotients by products]
+A kernel over all elements of a nest divides by the sizes of its axes, which a GPU does in some thirty instructions. These
+sizes are the same for all threads. So the host makes of each size d a factor, with which the quotient of all numbers x
+below 2^40 is (x * factor) >> s:
+
+    s = 40 + l with d <= 2^l and 1 <= l,   factor = 2^s // d + 1
+
+Then factor * d exceeds 2^s by at most d <= 2^l, which x multiplies to less than 2^s: too little for the next quotient.
+A kernel cannot have more threads than that. The product is the upper half of (x << 23) * factor, which is shifted by
+l - 1 more. As 2^s is no number of 64 bits, the factor is made of 2^62, and of the rest with as many bits as are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tapeless.ir.types import Atom, Const, DType, i64
+from tapeless.ops.evaluations import PLACE_BITS
+
+ONE = i64(1)
+
+
+class Numbers(Protocol):
+    """Writes arithmetic: `Code` of `code.py`."""
+
+    def let(self, name: str, dtype: DType, *args: Atom, label: str = "t", exact: bool = False) -> Atom: ...
+    def sub(self, a: Atom, b: Atom) -> Atom: ...
+    def mul(self, a: Atom, b: Atom) -> Atom: ...
+    def size(self, shape: Sequence[Atom]) -> Atom: ...
+
+
+@dataclass(frozen=True)
+class Places:
+    """Made by the host for all elements of a shape."""
+
+    code: Numbers
+    shape: tuple[Atom, ...]
+    divisors: tuple[tuple[Atom, ...], ...]  # of all axes but the first: operands of `quotient_by`, or a constant
+
+    def of(self, number: Atom) -> list[Atom]:
+        code = self.code
+        indices: list[Atom] = []
+        for divisor in reversed(self.divisors):
+            if len(divisor) == 1:
+                rest = code.let("floordiv", DType.i64, number, *divisor, label="rest", exact=True)
+            else:
+                rest = code.let("quotient_by", DType.i64, number, *divisor, label="rest", exact=True)
+            indices.append(code.sub(number, code.mul(rest, divisor[0])))
+            number = rest
+        return [number, *reversed(indices)][: len(self.shape)]
+
+
+def places(code: Numbers, shape: Sequence[Atom]) -> Places:
+    """Note [Quotients by products]"""
+    divisors = tuple((d,) if isinstance(d, Const) else (d, *_by_product(code, d)) for d in shape[1:])
+    return Places(code, tuple(shape), divisors)
+
+
+def _by_product(code: Numbers, d: Atom) -> tuple[Atom, Atom]:
+    def let(name: str, *args: Atom) -> Atom:
+        return code.let(name, DType.i64, *args)
+
+    positive = let("max", let("min", d, i64(1 << PLACE_BITS)), ONE)
+    filled = let("sub", positive, ONE)
+    for step in (1, 2, 4, 8, 16, 32):
+        filled = let("or", filled, let("shr", filled, i64(step)))
+    bits = let("max", let("count_bits", filled), ONE)
+    start = i64(1 << 62)
+    quotient = let("floordiv", start, positive)
+    rest = let("sub", start, let("mul", quotient, positive))
+    missing = let("sub", bits, i64(62 - PLACE_BITS))  # bits of 2^s beyond 62
+    more, less = let("max", missing, i64(0)), let("max", let("sub", i64(0), missing), i64(0))
+    longer = let("add", let("shl", quotient, more), let("floordiv", let("shl", rest, more), positive))
+    return let("add", let("shr", longer, less), ONE), let("sub", bits, ONE)
