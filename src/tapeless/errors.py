@@ -126,6 +126,7 @@ class CompileError(SourceError):
     """The function uses something that cannot be compiled."""
 
     code = "TP100"
+    unbound: tuple[int, str] | None = None  # a name without a value, in its function, which a loop may bind
 
 
 class CallError(CompileError, TypeError):

@@ -61,8 +61,9 @@ def rank_changes_in_a_loop(a, n):
 @rejected(np.ones(3, np.int64), 3)
 def element_type_changes_in_a_loop(a, n):
     b = a + 1
-    for i in range(n):
+    while n > 0:
         b = b * 0.5
+        n -= 1
     return b
 
 

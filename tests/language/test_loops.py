@@ -445,8 +445,9 @@ def new_rank(x, n):
 
 
 def new_dtype(x, n):
-    for i in range(n):
+    while n > 0:
         x = x * 0.5
+        n -= 1
     return x
 
 

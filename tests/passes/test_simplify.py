@@ -288,6 +288,15 @@ def test_results_that_are_one_in_both_branches() -> None:
     assert simplified(code, "(t, u, v)").endswith("in (t, t, v)")
 
 
+def test_results_that_are_one_and_become_the_condition() -> None:
+    """The first of them is the condition itself: the other one is too."""
+    code = """
+        t: bool, u: bool, v: f64 = if c then (true, true, a) else (false, false, b)
+        chosen: f64 = if u then a else v
+    """
+    assert simplified(code, "(t, chosen)") == "v: f64 = select c a b chosen: f64 = select c a b in (c, chosen)"
+
+
 def test_what_a_condition_says_is_known_inside() -> None:
     code = """
         p: bool = lt a b

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tapeless.errors import SizeChanged
+from tapeless.errors import CompileError, SizeChanged
 from tapeless.frontend.data import scalars
 from tapeless.frontend.data.arrays import cast, in_order, read
 from tapeless.frontend.data.atoms import same_size
@@ -227,7 +227,7 @@ class Shape:
                         raise Retry
                     return
                 self.ends[at] = new.cell
-                self._leave_array(moving, new, at)
+                self._leave_array(moving, old, new, at)
                 if new.cell.readonly and not self.starts[at].readonly:
                     self.attempt.carried.readonly[at] = new.cell.readonly
                     raise Retry
@@ -235,9 +235,9 @@ class Shape:
                     self.attempt.carried.scattered.add(at)
                     raise Retry
             case Scalar(), Array() if self._may_begin_apart(name):
-                raise Becomes(self.key, "an array", none=False)
+                raise Becomes(self.key, "an array", "a number")
             case Static(value=None), Scalar() | Array() if self._may_begin_apart(name):
-                raise Becomes(self.key, type_text(new), none=True)
+                raise Becomes(self.key, type_text(new), "None")
             case _ if new is not None and parts_of(old) and same_form(old, new):
                 for p, q in zip(parts_of(old), parts_of(new), strict=True):
                     self._leave_value(p, q, slots, places)
@@ -268,26 +268,18 @@ class Shape:
     def _may_begin_apart(self, name: str) -> bool:
         return self.attempt.may_begin_apart and not name.startswith("<")
 
-    def _leave_array(self, slot: Slot, new: Array, place: Place) -> None:
+    def _leave_array(self, slot: Slot, old: Array, new: Array, place: Place) -> None:
         ctx = self.attempt.ctx
         storage = self.storages.get(place)
         if storage is not None and storage.stays(new):
             return
         want = slot.param.type if storage is None else storage.value.type
-        if new.type.rank != want.rank:
-            ctx.fail(
-                "TP104",
-                f"{label(self.key[1])} changes its number of dimensions in the loop, from {want.rank} to {new.type.rank}",
-                "give it the final number of dimensions before the loop.",
-            )
-        var = cast(ctx, read(ctx, new), want.dtype)
-        if new.type.dtype is not want.dtype:
-            ctx.fail(
-                "TP104",
-                f"{label(self.key[1])} changes its element type in the loop, "
-                f"from {want.dtype.numpy.name} to {new.type.dtype.numpy.name}",
-                "give it the final element type before the loop.",
-            )
+        try:
+            var = self._alike(new, want)
+        except CompileError as refusal:
+            if not self._may_begin_apart(self.key[1]):
+                raise
+            raise Becomes(self.key, type_text(new), type_text(old), refusal) from None
         resized = self.attempt.carried.resized
         known = known_sizes(ctx, self.attempt.before)
         for k, (d, e) in enumerate(zip(want.shape, new.type.shape, strict=True)):
@@ -303,6 +295,25 @@ class Shape:
         else:
             storage.leave(var)
 
+    def _alike(self, new: Array, want: Type) -> Var:
+        """Of the element type and with the axes of before the loop."""
+        ctx = self.attempt.ctx
+        if new.type.rank != want.rank:
+            ctx.fail(
+                "TP104",
+                f"{label(self.key[1])} changes its number of dimensions in the loop, from {want.rank} to {new.type.rank}",
+                "give it the final number of dimensions before the loop.",
+            )
+        var = cast(ctx, read(ctx, new), want.dtype)
+        if new.type.dtype is not want.dtype:
+            ctx.fail(
+                "TP104",
+                f"{label(self.key[1])} changes its element type in the loop, "
+                f"from {want.dtype.numpy.name} to {new.type.dtype.numpy.name}",
+                "give it the final element type before the loop.",
+            )
+        return var
+
     # -- after the loop
 
     def after(self, state: State, mapping: dict[Var, Var]) -> Value:
@@ -314,7 +325,7 @@ class Shape:
             value = with_box(value, new_box(self.attempt.ctx))
         if self.key in self.attempt.carried.unsure:
             value = self._unsure(value, self.last)
-        if self.flag is None:
+        if self.flag is None or (self.attempt.runs and self.flag.result == TRUE):
             return value
         assert isinstance(self.value, MaybeUndefined)
         return replace(self.value, value=value, defined=mapping[self.flag.param])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tapeless.errors import CompileError
 from tapeless.frontend.python.growth import Growth
 from tapeless.frontend.python.list_kinds import ListKind
 from tapeless.frontend.python.merge import TRUE
@@ -60,6 +61,21 @@ class Carried:
         return self.gathered | self.kinds.keys()
 
 
+@dataclass(frozen=True)
+class Live:
+    """Names of a function that somebody reads: in the next iteration before it binds them, and after the loop."""
+
+    frame: int
+    at_head: frozenset[str]
+    at_end: frozenset[str]
+
+    def again(self, key: Key) -> bool:
+        return key[0] == self.frame and key[1] in self.at_head
+
+    def after(self, key: Key) -> bool:
+        return key[0] == self.frame and (key[1] in self.at_end or key[1].startswith("<"))
+
+
 class Retry(Exception):
     """The guess was too small."""
 
@@ -67,10 +83,10 @@ class Retry(Exception):
 class Becomes(Exception):
     """A name is something else before the loop than from the first iteration on: Note [The first iteration]"""
 
-    def __init__(self, key: Key, kind: str, none: bool) -> None:
+    def __init__(self, key: Key, kind: str, before: str, refusal: CompileError | None = None) -> None:
+        """`refusal`: what to say if that does not help."""
         super().__init__(key)
-        self.key, self.none = key, none
-        before = "None" if none else "a number"
+        self.key, self.none, self.refusal = key, before == "None", refusal
         self.reason = f"'{key[1]}' is {kind} after an iteration of this loop, and {before} without one"
 
 
@@ -82,6 +98,7 @@ class Trial:
     before: State
     carried: Carried
     slots: list[Slot] = field(default_factory=list)
+    runs: bool = False  # whether there is an iteration for sure
     may_begin_apart: bool = False  # whether the first iteration may come before the loop
     rooms: dict[Place, Atom] = field(
         default_factory=dict

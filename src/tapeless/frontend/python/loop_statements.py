@@ -19,6 +19,7 @@ from tapeless.frontend.python.choices import truth
 from tapeless.frontend.python.counted_lists import with_counted_lists
 from tapeless.frontend.python.expressions import subscript
 from tapeless.frontend.python.flow import FLOW, RETURN, Flow
+from tapeless.frontend.python.guesses import Live
 from tapeless.frontend.python.list_items import is_changeable
 from tapeless.frontend.python.loop_exits import after_loop, finish_iteration, left_early, still_running
 from tapeless.frontend.python.loop_lists import Lengthens
@@ -50,29 +51,22 @@ from tapeless.frontend.state.values import (
 )
 from tapeless.ir.core import Progress
 from tapeless.ir.hints import NONE, Hints
-from tapeless.ir.types import Atom, Var, i64
+from tapeless.ir.types import Atom, i64
 
 
 def _keys(ctx: Context, names: frozenset[str]) -> list[Key]:
     return [ctx.key(n) for n in sorted(names)]
 
 
-def _loop_keys(
-    ctx: Context, s: ast.For | ast.While, extra: frozenset[str] = frozenset()
-) -> tuple[list[Key], Callable[[Key], bool]]:
-    """Names that go around, and which of them somebody reads after the loop."""
+def _loop_keys(ctx: Context, s: ast.For | ast.While, extra: frozenset[str] = frozenset()) -> tuple[list[Key], Live]:
+    """Names that go around, and which of them somebody reads."""
     liveness = ctx.frames[ctx.frame].liveness
     head, after = liveness.head.get(s, frozenset()), liveness.after.get(s, frozenset())
     names = assigned(s.body)
     if isinstance(s, ast.For):
         names |= bound_in(s.target)
     names = frozenset(n for n in names if n in head or n in after)
-    frame = ctx.frame
-
-    def live_after(key: Key) -> bool:
-        return key[0] == frame and (key[1] in after or key[1].startswith("<"))
-
-    return _keys(ctx, names | extra), live_after
+    return _keys(ctx, names | extra), Live(ctx.frame, head, after)
 
 
 def _guess_cells(ctx: Context, s: ast.For | ast.While) -> list[Cell]:
@@ -116,7 +110,7 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
         ctx.fail("TP101", "':=' in this condition is not part of the language", "leave the loop with break, inside.")
     leaves = left_early(s) or may_be_full(ctx, s)
     extra = frozenset({FLOW, RETURN} if leaves else set())
-    keys, live_after = _loop_keys(ctx, s, extra)
+    keys, live = _loop_keys(ctx, s, extra)
     if leaves:
         ctx.bind(FLOW, Scalar(i64(0)))
 
@@ -127,14 +121,14 @@ def _run_while(ctx: Context, s: ast.While) -> Flow:
 
         return still_running(ctx, condition) if leaves else condition()
 
-    def run(_: Var | None) -> None:
+    def run(_: Atom | None) -> None:
         finish_iteration(ctx, leaving_when_full(ctx, s, lambda: run_block(ctx, s.body)), leaves)
 
     saved = ctx.state.names.pop(ctx.key(RETURN), None)
     compile_loop(
         ctx,
         _array_keys(ctx, keys, s),
-        live_after,
+        live,
         run,
         test=test,
         guess_cells=_guess_cells(ctx, s),
@@ -318,9 +312,9 @@ def run_plain_for(ctx: Context, s: ast.For, iterable: Value, hints: Hints = NONE
 def _plain_for(
     ctx: Context, s: ast.For, count: Atom, element: Callable[[Atom], Value], hints: Hints, may_unroll: bool = False
 ) -> None:
-    keys, live_after = _loop_keys(ctx, s)
+    keys, live = _loop_keys(ctx, s)
 
-    def run(index: Var | None) -> None:
+    def run(index: Atom | None) -> None:
         assert index is not None
         with ctx.at(s.target):
             assign(ctx, s.target, element(index))
@@ -329,7 +323,7 @@ def _plain_for(
     compile_loop(
         ctx,
         _array_keys(ctx, keys, s),
-        live_after,
+        live,
         run,
         bound=count,
         hints=hints,
@@ -351,7 +345,7 @@ def _for_with_exits(
     """A `for` that may be left early: a `while` that counts. `most`: how many iterations there are, where it is known before."""
     counts = isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "range"
     counter = COUNTER.format(s.target.id if counts and isinstance(s.target, ast.Name) else "i", ctx.number())
-    keys, live_after = _loop_keys(ctx, s, frozenset({FLOW, RETURN, counter}))
+    keys, live = _loop_keys(ctx, s, frozenset({FLOW, RETURN, counter}))
     ctx.bind(FLOW, Scalar(i64(0)))
     ctx.bind(counter, Scalar(i64(0)))
 
@@ -363,7 +357,7 @@ def _for_with_exits(
     def test() -> Atom:
         return still_running(ctx, lambda: atoms.apply(ctx, "lt", position(), count()))
 
-    def run(_: Var | None) -> None:
+    def run(_: Atom | None) -> None:
         at = position()
 
         def once() -> Flow:
@@ -378,7 +372,7 @@ def _for_with_exits(
     compile_loop(
         ctx,
         _array_keys(ctx, keys, s),
-        live_after,
+        live,
         run,
         test=test,
         hints=hints,

@@ -20,7 +20,8 @@ After `s = 0` and `s = s + row` in a loop, `s` is a number in the first iteratio
 one comes before the loop, which has the others. Two come before it where the array that one name becomes makes an array of
 another name an iteration later. Without them `s` would be a number afterwards: that is an error when it happens, since a
 name has one type. What is None before the loop, as in `best = None` and `if best is None or v > best: best = v`, is
-compiled in the same way: where it is tested, it is known.
+compiled in the same way: where it is tested, it is known. So is an array whose element type or number of axes changes, and a
+name that has no value before the loop, and is read in it where this is not the first iteration (`if k == 0: y = x`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tapeless.frontend.python import exchange
 from tapeless.frontend.python.carried import Shape, known_sizes, undefined
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch
 from tapeless.frontend.python.growth import Unfit
-from tapeless.frontend.python.guesses import Becomes, Carried, Place, Retry, Slot, Trial
+from tapeless.frontend.python.guesses import Becomes, Carried, Live, Place, Retry, Slot, Trial
 from tapeless.frontend.python.list_kinds import as_array, is_list
 from tapeless.frontend.python.loop_lists import ListsOfLoop
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none
@@ -47,7 +48,7 @@ from tapeless.frontend.state.parts import cells_of, parts_of
 from tapeless.frontend.state.values import LISTS, Array, Cell, Conflict, Key, MaybeUndefined, State, Value
 from tapeless.ir.core import Apply, Body, For, While
 from tapeless.ir.hints import NONE, Hints
-from tapeless.ir.types import BOOL, I64, Atom, Var, i64
+from tapeless.ir.types import BOOL, I64, Atom, Const, Var, i64
 
 FIRST = 2  # iterations that may come before a loop
 
@@ -55,8 +56,8 @@ FIRST = 2  # iterations that may come before a loop
 def compile_loop(
     ctx: Context,
     rebound: Iterable[Key],
-    live_after: Callable[[Key], bool],
-    run: Callable[[Var | None], None],
+    live: Live,
+    run: Callable[[Atom | None], None],
     *,
     bound: Atom | None = None,
     test: Callable[[], Atom] | None = None,
@@ -86,12 +87,13 @@ def compile_loop(
 
     def compiled(room: Mapping[Place, Atom], searches: bool) -> _Attempt:
         nonlocal attempt
-        attempt = _Attempt(ctx, before.copy(), keys, live_after, carried, rooms=dict(room), searches=searches)
+        attempt = _Attempt(ctx, before.copy(), keys, live, carried, rooms=dict(room), searches=searches)
         attempt.may_end_apart = bound is not None and hints == NONE
         attempt.may_begin_apart = attempt.may_end_apart and begun < FIRST
         attempt.lists = ListsOfLoop(ctx, attempt.before, carried, most, bound is not None, may_unroll)
         with attempt.lists.open():
             end = _one_less(ctx, bound) if bound and carried.last else bound
+            attempt.runs = isinstance(end, Const) and end.value.real > 0
             attempt.compile(run, end, test, NONE if searches else hints)
         return attempt
 
@@ -105,58 +107,76 @@ def compile_loop(
             ctx.b.stms.extend(stms)
             return
         except (Retry, Unfit, Becomes, CompileError) as problem:
+            apart = isinstance(problem, Becomes) or _may_have_a_value(attempt, problem)
             if isinstance(problem, CompileError):
-                attempt.lists.explain(problem)  # raises it, unless a list is to blame
+                if not apart:
+                    attempt.lists.explain(problem)  # raises it, unless a list is to blame
                 ctx.inside_prelude, ctx.transforms, ctx.copying = depth[0], depth[1], depth[3]
                 del ctx.rules[depth[2] :]
             ctx.state = before.copy()
             ctx.written_cells = set(written_before)
             ctx.b.made, ctx.copied = made, copied  # what is given up does not count
-            if isinstance(problem, Becomes):
+            if apart:
                 assert bound is not None
                 some = apply(ctx, "gt", bound, i64(0))
 
                 def begun_apart(bound: Atom = bound) -> Flow:
-                    run(ctx.b.let(I64, Apply("identity", (i64(0),)), "i"))
+                    run(i64(0))
                     compile_loop(
-                        ctx, keys, live_after, partial(_run_next, ctx, run), bound=apply(ctx, "sub", bound, i64(1)),
+                        ctx, keys, live, partial(_run_next, ctx, run), bound=apply(ctx, "sub", bound, i64(1)),
                         hints=hints, guess_cells=guess_cells, exchanged=exchanged, may_unroll=may_unroll,
                         begun=begun + 1,
                     )  # fmt: skip
                     return NEXT
 
-                two_types = live_after(problem.key) and not problem.none
-                if two_types or not _if_there_are_some(ctx, some, begun_apart, live_after):
-                    ctx.check(some, "ValueError", problem.reason)
-                    begun_apart()
+                two_types = isinstance(problem, Becomes) and live.after(problem.key) and not problem.none
+                if two_types or not _if_there_are_some(ctx, some, begun_apart, live):
+                    if isinstance(problem, Becomes):
+                        ctx.check(some, "ValueError", problem.reason)
+                    elif some != TRUE:
+                        raise problem
+                    try:
+                        begun_apart()
+                    except CompileError as again:
+                        if again.code == "TP104" and isinstance(problem, Becomes) and problem.refusal is not None:
+                            raise problem.refusal from None
+                        raise
                 return
     ctx.fail(
         "TP104", "the types of the variables of this loop do not settle", "give them their final type before the loop."
     )
 
 
+def _may_have_a_value(attempt: _Attempt, problem: Exception) -> bool:
+    """Whether a name that has none in a loop may have one after its first iteration. That is tried once."""
+    if not (isinstance(problem, CompileError) and problem.unbound in attempt.keys and attempt.may_begin_apart):
+        return False
+    problem.unbound = None
+    return True
+
+
 def _one_less(ctx: Context, bound: Atom) -> Atom:
     return apply(ctx, "max", apply(ctx, "sub", bound, i64(1)), i64(0))
 
 
-def _if_there_are_some(ctx: Context, some: Atom, run: Callable[[], Flow], live_after: Callable[[Key], bool]) -> bool:
+def _if_there_are_some(ctx: Context, some: Atom, run: Callable[[], Flow], live: Live) -> bool:
     """Runs the iterations, if there are some. False, and nothing done, if what is read afterwards would be of two types."""
 
     def either() -> None:
         branch(ctx, some, run, lambda: NEXT)
         for key, value in ctx.state.names.items():
-            if isinstance(value, Conflict) and (key[0] == LISTS or live_after(key)):
+            if isinstance(value, Conflict) and (key[0] == LISTS or live.after(key)):
                 ctx.fail("TP104", value.reason, value.hint)
 
     return some != TRUE and not isinstance(trying(ctx, either), CompileError)
 
 
-def _run_next(ctx: Context, run: Callable[[Var | None], None], index: Var | None) -> None:
+def _run_next(ctx: Context, run: Callable[[Atom | None], None], index: Atom | None) -> None:
     assert index is not None
-    run(ctx.b.let(I64, Apply("add", (index, i64(1))), "i"))
+    run(apply(ctx, "add", index, i64(1)))
 
 
-def _run_last(ctx: Context, bound: Atom, run: Callable[[Var | None], None]) -> None:
+def _run_last(ctx: Context, bound: Atom, run: Callable[[Atom | None], None]) -> None:
     """Note [The last iteration]"""
 
     def last() -> Flow:
@@ -175,15 +195,15 @@ class _Attempt(Trial):
     lists: ListsOfLoop
 
     def __init__(
-        self, ctx: Context, before: State, keys: list[Key], live_after: Callable[[Key], bool], carried: Carried,
+        self, ctx: Context, before: State, keys: list[Key], live: Live, carried: Carried,
         **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(ctx, before, carried, **options)
-        self.keys, self.live_after = keys, live_after
+        self.keys, self.live = keys, live
 
     def compile(
         self,
-        run: Callable[[Var | None], None],
+        run: Callable[[Atom | None], None],
         bound: Atom | None,
         test: Callable[[], Atom] | None,
         hints: Hints,
@@ -347,7 +367,8 @@ class _Attempt(Trial):
                 return None
             bound = self.carried.fresh[key]
             value = undefined(self.ctx, bound, self.before)
-            if self.may_end_apart and not isinstance(bound, MaybeUndefined) and self._is_sized_inside(bound):
+            only_after = self.may_end_apart and not self.live.again(key)
+            if only_after and not isinstance(bound, MaybeUndefined) and self._is_sized_inside(bound):
                 del self.carried.fresh[key]
                 self.carried.last.add(key)
                 raise Retry
@@ -366,8 +387,11 @@ class _Attempt(Trial):
         return any(map(self._is_sized_inside, parts_of(value)))
 
     def _first_bound(self, key: Key, value: Value) -> None:
-        """A name that the body binds first: carried out only when somebody reads it afterwards."""
-        if self.live_after(key) and key not in self.carried.last:
+        """A name that the body binds first: carried only when somebody reads it, afterwards or in the next iteration where
+        that may not have bound it.
+        """
+        again = self.live.again(key) and key in self.ctx.doubted
+        if (self.live.after(key) or again) and key not in self.carried.last:
             self.carried.fresh[key] = value
             raise Retry
 

@@ -186,6 +186,7 @@ class Context:
     held: dict[ast.stmt, Key] = field(default_factory=dict)  # the names of what open loops go over
     changed_meanwhile: set[Box] = field(default_factory=set)  # lists over which loops go
     appended: dict[Box | None, Value] = field(default_factory=dict)  # what was appended last, to lists of known length
+    doubted: set[Key] = field(default_factory=set)  # names that were read where some paths leave them without a value
     lists_may_meet: bool = True  # where an arm changes the length of one; not in loops that need not be unrolled
     worklists: Any = None  # whose loop is tried out: Note [Worklists]
     lengths: dict[Var, Length] = field(default_factory=dict)  # of lists: how long they are at most
@@ -254,6 +255,12 @@ class Context:
 
     def fail(self, code: str, reason: str, hint: str = "") -> NoReturn:
         raise CompileError(reason, code=code, hint=hint, **self._where())
+
+    def without_value(self, key: Key) -> NoReturn:
+        reason = f"'{key[1]}' is used before it has a value on this path"
+        problem = CompileError(reason, code="TP110", hint="assign it first.", **self._where())
+        problem.unbound = key
+        raise problem
 
     def call_error(self, reason: str, hint: str = "") -> NoReturn:
         raise CallError(reason, hint=hint, **self._where())

@@ -28,7 +28,18 @@ from tapeless.frontend.state.code_copies import MOST_NUMBERS, SHORT, refuse_long
 from tapeless.frontend.state.context import Context, Watch, whole_number
 from tapeless.frontend.state.handlers import OPERATORS, call_value, find_handler
 from tapeless.frontend.state.refusals import is_library, refuse_call
-from tapeless.frontend.state.values import Array, Builtin, Closure, Scalar, Sequence_, SliceValue, Static, Value, weak
+from tapeless.frontend.state.values import (
+    Array,
+    Builtin,
+    Closure,
+    MaybeUndefined,
+    Scalar,
+    Sequence_,
+    SliceValue,
+    Static,
+    Value,
+    weak,
+)
 from tapeless.ir import containers
 from tapeless.ir.node import node
 from tapeless.ir.types import FROM_NUMPY, const
@@ -51,9 +62,12 @@ def lookup(ctx: Context, name: str) -> Value:
     while number >= 0:  # this function, then the compiled functions around it
         key = (number, name)
         if key in ctx.state.names:
-            return ctx.use(ctx.state.names[key], name)
+            value = ctx.state.names[key]
+            if isinstance(value, MaybeUndefined):
+                ctx.doubted.add(key)
+            return ctx.use(value, name)
         if name in ctx.frames[number].locals:
-            ctx.fail("TP110", f"'{name}' is used before it has a value on this path", "assign it first.")
+            ctx.without_value(key)
         frame = ctx.frames[number]
         number = frame.outer
     function = frame.function

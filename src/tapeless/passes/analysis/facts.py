@@ -81,6 +81,16 @@ def axis_is_inside(axis: Axis, length: object) -> bool:
     return False
 
 
+def repeated_results(vars: Sequence[Var], then: Body, orelse: Body) -> dict[int, Var]:
+    """Scalar results that another one is in both arms: that one, by their position."""
+    first: dict[tuple[Atom, Atom], Var] = {}
+    found: dict[int, Var] = {}
+    for k, (var, x, y) in enumerate(zip(vars, then.results, orelse.results, strict=True)):
+        if not var.type.shape and x != y and first.setdefault((x, y), var) is not var:
+            found[k] = first[x, y]
+    return found
+
+
 def equal_bodies(a: Body, b: Body) -> bool:
     """Do two branches do the same, but for the names of what they bind? Long ones and regions are not compared."""
     if len(a.stms) != len(b.stms) or len(a.stms) > EQUAL_STMS:

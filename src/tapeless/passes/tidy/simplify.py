@@ -43,7 +43,7 @@ from tapeless.ir.operands import operands
 from tapeless.ir.rewrite import Rewriter
 from tapeless.ir.span import NOWHERE
 from tapeless.ir.types import Atom, Const, DType, Var, i64
-from tapeless.passes.analysis.facts import equal_bodies, is_view, sizes_in, used_once
+from tapeless.passes.analysis.facts import equal_bodies, is_view, repeated_results, sizes_in, used_once
 from tapeless.passes.analysis.views import covers, settle, simplify_view
 from tapeless.passes.parallel.known_rows import known_rows
 from tapeless.passes.tidy.algebra import inner, plain_guard, simplify_apply
@@ -295,21 +295,15 @@ class Simplifier(Rewriter):
         for k in common:  # dimensions of the others, perhaps
             if not stm.vars[k].type.shape:
                 self.alias(stm.vars[k], then.results[k])
-        dropped = {*common, *self.twice(stm.vars, then, orelse)}
+        again = repeated_results(stm.vars, then, orelse)
+        dropped = {*common, *again}
+        self.map.update((stm.vars[k], first) for k, first in again.items())  # dimensions of the others, perhaps
         self.choose(stm, exp, If(cond, _without(then, dropped), _without(orelse, dropped)), _others(stm.vars, dropped))
+        for k, first in again.items():
+            self.map[stm.vars[k]] = self.atom(first)  # which may be the condition by now
         for k in common:
             if stm.vars[k].type.shape:
                 self.alias(stm.vars[k], then.results[k])
-
-    def twice(self, vars: Sequence[Var], then: Body, orelse: Body) -> list[int]:
-        """Scalar results that another one, which stands for them from here on, is in both arms."""
-        first: dict[tuple[Atom, Atom], Var] = {}
-        found: list[int] = []
-        for k, (var, x, y) in enumerate(zip(vars, then.results, orelse.results, strict=True)):
-            if not var.type.shape and x != y and first.setdefault((x, y), var) is not var:
-                self.map[var] = first[x, y]
-                found.append(k)
-        return found
 
     def choose(self, stm: Stm, before: If, now: If, vars: tuple[Var, ...]) -> None:
         """The walked branch with the results that differ."""
