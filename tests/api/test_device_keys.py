@@ -1,12 +1,17 @@
 """What arrays in the memory of a GPU are told apart by, in calls: without a GPU, by objects that say they lie there."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tapeless.api.kinds import fast_key
+from tapeless.frontend.entry import ArraySpec
+from tapeless.ir.types import DType
 from tapeless.runtime.device_arrays import in_a_row, interface_of, is_on_device
+from tapeless.runtime.fastcall import fast_call
+from tapeless.runtime.native_entry import MISFIT
 
 
 class There:
@@ -50,6 +55,33 @@ def test_types_and_ranks_decide_and_sizes_do_not():
 
 def test_arrays_with_steps_take_the_long_way():
     assert fast_key((There((3, 4), strides=(8, 24)),)) is None
+
+
+class Tensor(There):
+    """As those of PyTorch, of which the number of elements is no attribute."""
+
+    def size(self) -> tuple[int, ...]:
+        return self.shape
+
+
+def test_the_short_way_takes_tensors():
+    specs = [ArraySpec(DType.f64, (2, 3), True, -1, True), ArraySpec(DType.f64, (3,), True, -1, True)]
+
+    class Recorder:
+        compiled = SimpleNamespace(device=object())
+
+        def __init__(self) -> None:
+            self.specs = specs
+
+        def __call__(self, leaves: Any) -> Any:
+            return "called", leaves
+
+    caller: Any = Recorder()
+    fast = fast_call(caller, False, lambda args: None)
+    fits = Tensor((3, 4)), Tensor((4,))
+    assert fast(fits) == ("called", fits)
+    for misfits in [(Tensor((3, 4)), Tensor((5,))), (Tensor((1, 4)), Tensor((4,)))]:
+        assert fast(misfits) is MISFIT
 
 
 def test_where_an_array_lies():

@@ -176,6 +176,23 @@ def test_loops_of_histograms_are_one_kernel_while_shared_memory_lasts() -> None:
     assert any(isinstance(inner, Barrier) for s in in_turn for inner in walk(s.body))
 
 
+def checked_sum(x: np.ndarray, y: np.ndarray) -> float:
+    return np.sum(y[(np.abs(x) * 2).astype(np.int64)])
+
+
+def checked_scan(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.cumsum(y[(np.abs(x) * 2).astype(np.int64)])
+
+
+@pytest.mark.parametrize("f", [checked_sum, checked_scan], ids=lambda f: f.__name__)
+def test_a_thread_of_a_block_that_fails(f: Any) -> None:
+    """The others go on with what it has not written, which nobody sees: the error is the result."""
+    x = np.full(320, 0.5)
+    x[300] = 9e3
+    outcome, _ = on_device(f, lambda: [x.copy(), np.ones(320)])
+    assert type(outcome) is type(by_python(f, lambda: [x.copy(), np.ones(320)])) and "18000" in str(outcome)
+
+
 def test_a_sum_of_several_blocks() -> None:
     """More than one block of threads, so that the second kernel has something to do."""
     x = np.arange(2100.0)

@@ -59,7 +59,10 @@ def fast_call(caller: Caller, plain: bool, again: Callable[[tuple[Any, ...]], An
     lines = ["def fast(args):"]
     if names:
         lines.append(f"    {', '.join(names)}, = args")
-    lines += _same_arrays(caller.specs) + _sizes_fit(caller.specs, plain)
+    in_a_row = (
+        plain or caller.compiled.device is not None
+    )  # where arrays of PyTorch may come, of which `size` is a method
+    lines += _same_arrays(caller.specs) + _sizes_fit(caller.specs, in_a_row)
     rest = _native_call(caller, env) if plain else None
     lines += ["    return general(args)"] if rest is None else rest
     exec(compile("\n".join(lines), "<tapeless call>", "exec"), env)
@@ -79,7 +82,7 @@ def _same_arrays(specs: Sequence[Any]) -> list[str]:
     return [f"    if {' or '.join(tests)}:", "        return MISFIT"] if tests else []
 
 
-def _sizes_fit(specs: Sequence[Any], plain: bool) -> list[str]:
+def _sizes_fit(specs: Sequence[Any], in_a_row: bool) -> list[str]:
     """Note [Sizes that fit]. `l2`, `l3`... are the sizes by their labels."""
     known: set[int] = set()
     lines: list[str] = []
@@ -98,9 +101,9 @@ def _sizes_fit(specs: Sequence[Any], plain: bool) -> list[str]:
                 known.add(label)
                 sides.append(f"l{label}")
                 tests.append(f"l{label} == 1")
-                if len(spec.labels) > 1 or not plain:  # without elements, or all of them in one place
+                if len(spec.labels) > 1 or not in_a_row:  # without elements, or all of them in one place
                     tests.append(f"l{label} > {LARGEST_SIZE}")
-        if not plain:
+        if not in_a_row:
             tests.append(f"a{k}.size > {LARGEST_SIZE}")
         lines.append(f"    {', '.join(sides)}, = a{k}.shape")
         lines.append(f"    if {' or '.join(tests)}:")

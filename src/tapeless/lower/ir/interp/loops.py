@@ -15,6 +15,7 @@ import numpy as np
 from tapeless.lower.ir.interp.machine import LoopError, Machine, Scope, executes
 from tapeless.lower.ir.interp.races import Races, Who
 from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, For, If, Stm, Tag, Wait, While
+from tapeless.lower.ir.verify import LoopIRError
 
 
 @executes(If)
@@ -104,6 +105,9 @@ def lockstep(machine: Machine, stm: For, scope: Scope) -> Iterator[Barrier]:
                 finished += 1
             except LoopError as error:
                 first = first or error
+            except LoopIRError:
+                if first is None:
+                    raise  # else it looked for what a thread that failed did not write: nobody will see it
         if waiting and (finished or len(barriers) > 1):
             raise machine.fault(stm, f"{len(waiting)} threads wait at a barrier that others do not reach")
         if waiting:
