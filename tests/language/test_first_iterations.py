@@ -280,3 +280,49 @@ def sized_and_last(x):
 
 def test_one_iteration_that_is_the_last():
     same(sized_and_last, X)
+
+
+def changed_beside(x, n):
+    """Another array than the one that is found first changes its element type too."""
+    a, s = np.ones(3, dtype=np.float32), np.full(3, 2**31 - 1, dtype=np.int32)
+    for _ in range(n):
+        s = s * a
+        a = a * np.ones(3)
+    return s + s
+
+
+def in_a_triangle(x, n):
+    s = np.zeros(4, dtype=np.int64)
+    for i in range(n):
+        for _ in range(i):
+            s = s + x
+    return s
+
+
+def an_iteration_late(x, n):
+    s = np.zeros(4, dtype=np.int64)
+    u = s
+    for _ in range(n):
+        u = s
+        s = s * 0.5 + x
+    return u
+
+
+@pytest.mark.parametrize("f, least", [(changed_beside, 1), (in_a_triangle, 2), (an_iteration_late, 2)])
+def test_results_have_one_type_or_the_call_says_so(f, least):
+    for n in range(4):
+        if n < least:
+            with pytest.raises(ValueError, match="give it the final element type before the loop"):
+                tp.function(f)(X, n)
+        else:
+            same(f, X, n)
+
+
+def test_a_loop_that_never_runs_changes_nothing():
+    def never(x):
+        s = np.zeros(3, dtype=np.int64)
+        for _ in range(0):
+            s = s * 0.5
+        return s
+
+    same(never, X)

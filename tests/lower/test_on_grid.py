@@ -23,6 +23,7 @@ from tapeless.testing.compare import Returned
 from tapeless.testing.stages import by_python, on_device
 
 RNG = np.random.default_rng(2)
+MANY = 3
 
 
 def by_one_thread(kernel: Kernel) -> bool:
@@ -144,6 +145,30 @@ def test_scans_of_several_blocks_and_tiles(f: Any, each: int, count: int, monkey
     monkeypatch.setattr(block_scans, "EACH_THREAD", each)
     monkeypatch.setattr(block_scans, "MOST_BLOCKS", 2)
     run(f, count)
+
+
+def many_sums(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    return [np.cumsum(x * k + y) for k in range(MANY)]
+
+
+def turned_often(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Numbers of a scan that depend on each other, in an order that matters."""
+
+    def then(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(a[k] * b[0] + b[k] if k else a[0] * b[0] for k in range(MANY))
+
+    return tp.scan(then, (1.0,) + (0.0,) * (MANY - 1), (x, *[y] * (MANY - 1)))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("many", [12, 14, 24, 26])
+@pytest.mark.parametrize("f", [many_sums, turned_often], ids=lambda f: f.__name__)
+def test_scans_of_more_numbers_than_shared_memory_has_room_for(
+    f: Any, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two cells for each thread, one, or another way: the verifier counts them."""
+    monkeypatch.setitem(globals(), "MANY", many)
+    run(f, 300)
 
 
 def many_counted(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from tapeless.lower.core.code import ONE, Code, Loc
 from tapeless.lower.core.places import places
 from tests.backends.native import call, param, prepare, program, var
 
-HIGHEST = 2**40 - 1
+HIGHEST = 2**62 - 1
 
 
 def found(shape: tuple[int, ...], numbers: list[int], known: int | None = None) -> list[tuple[int, ...]]:

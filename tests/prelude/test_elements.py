@@ -23,6 +23,7 @@ VALUES = {
             np.spacing(h),
             np.spacing(w),
             np.spacing(1.0),
+            np.spacing(w.astype(np.int16)),
         ),
         SPECIAL,
         WHOLE,

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 LARGEST_ORDER = 170  # of polygamma: the factorial of 171 is infinite
-PLACE_BITS = 40  # of x in `quotient_by`
-PLACE_ROOM = 63 - PLACE_BITS
 
 
 def special(name: str) -> Callable[..., Any]:
@@ -40,7 +38,7 @@ def count_bits(x: Any) -> Any:
 def quotient_by(x: Any, y: Any, factor: Any, shift: Any) -> Any:
     """x // y. Note [Quotients by products] in `lower/core/places.py`"""
     wide, factor, shift = (np.asarray(v).astype(object) for v in (x, factor, shift))
-    return np.asarray(((wide << PLACE_ROOM) * factor >> 64) >> shift).astype(np.int64)
+    return np.asarray((wide * 2 * (factor % 2**64) >> 64) >> shift).astype(np.int64)
 
 
 def mul_error(x: Any, y: Any) -> Any:

@@ -50,7 +50,7 @@ def spacing(x: Any, /) -> Any:
     """To the next number away from zero."""
     number = _real(x)
     end = np.where(number < 0, -np.inf, np.inf)
-    return np.nextafter(number, end.astype(np.nextafter(number, 0.0).dtype)) - number
+    return np.nextafter(number, end.astype(np.nextafter(number, number).dtype)) - number
 
 
 @stands_for("np.real_if_close")

@@ -11,7 +11,7 @@ from tapeless.prelude.registry import stands_for
 
 @stands_for("np.union1d")
 def union1d(ar1: Any, ar2: Any) -> Any:
-    return np.unique(np.concatenate((np.ravel(ar1), np.ravel(ar2))))
+    return np.unique(np.concatenate((ar1, ar2), axis=None))
 
 
 @stands_for("np.intersect1d")

@@ -29,7 +29,6 @@ from tapeless.backends.llvm.representation import (
 from tapeless.backends.llvm.writer import REGISTER, Writer, literal
 from tapeless.ir.target import Target
 from tapeless.ir.types import DType
-from tapeless.ops.evaluations import PLACE_ROOM
 
 # --- integers and floats: division (Note [Division] of ops/table.py) ---------------------------------------------
 
@@ -99,7 +98,7 @@ def floordiv(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
 
 def quotient_by(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     x, _, factor, shift = args
-    wide = [w.let(f"zext i64 {v} to i128") for v in (w.op("shl", "i64", x, str(PLACE_ROOM)), factor)]
+    wide = [w.let(f"zext i64 {v} to i128") for v in (w.op("shl", "i64", x, "1"), factor)]
     high = w.let(f"trunc i128 {w.op('lshr', 'i128', w.op('mul', 'i128', *wide), '64')} to i64")
     return w.op("lshr", "i64", high, shift)
 

@@ -174,7 +174,7 @@ def _is_integer(ctx: Context, a: Value) -> Value:
 
 @method("bit_count")
 def _bit_count(ctx: Context, a: Value) -> Value:
-    if not isinstance(a, Scalar) or not (a.dtype.is_int or a.dtype is DType.bool):
+    if not isinstance(a, Scalar) or not (a.dtype.is_int or (a.dtype is DType.bool and a.weak)):
         ctx.fail("TP104", f".bit_count works on whole numbers, not {type_text(a)}")
     number = a if a.dtype.is_int else Scalar(convert(ctx, a.atom, DType.i64))
     return Scalar(convert(ctx, count_bits(ctx, number), DType.i64), True)

@@ -86,8 +86,17 @@ class Becomes(Exception):
     def __init__(self, key: Key, kind: str, before: str, refusal: CompileError | None = None) -> None:
         """`refusal`: what to say if that does not help."""
         super().__init__(key)
-        self.key, self.none, self.refusal = key, before == "None", refusal
-        self.reason = f"'{key[1]}' is {kind} after an iteration of this loop, and {before} without one"
+        self.key, self.kind, self.before, self.refusal = key, kind, before, refusal
+
+    @property
+    def none(self) -> bool:
+        return self.before == "None"
+
+    def reason(self, begun: int) -> str:
+        """Why there have to be more than so many iterations."""
+        more, fewer = ("two iterations", "after one") if begun else ("an iteration", "without one")
+        text = f"'{self.key[1]}' is {self.kind} after {more} of this loop, and {self.before} {fewer}"
+        return text if self.refusal is None else f"{text}: {self.refusal.hint.rstrip('.')}"
 
 
 @dataclass(eq=False)

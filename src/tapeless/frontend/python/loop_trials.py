@@ -48,7 +48,7 @@ from tapeless.frontend.state.parts import cells_of, parts_of
 from tapeless.frontend.state.values import LISTS, Array, Cell, Conflict, Key, MaybeUndefined, State, Value
 from tapeless.ir.core import Apply, Body, For, While
 from tapeless.ir.hints import NONE, Hints
-from tapeless.ir.types import BOOL, I64, Atom, Const, Var, i64
+from tapeless.ir.types import BOOL, I64, Atom, Const, DType, Var, i64
 
 FIRST = 2  # iterations that may come before a loop
 
@@ -118,6 +118,8 @@ def compile_loop(
             ctx.b.made, ctx.copied = made, copied  # what is given up does not count
             if apart:
                 assert bound is not None
+                if isinstance(bound, Const) and bound.value.real <= 0:
+                    return
                 some = apply(ctx, "gt", bound, i64(0))
 
                 def begun_apart(bound: Atom = bound) -> Flow:
@@ -132,7 +134,7 @@ def compile_loop(
                 two_types = isinstance(problem, Becomes) and live.after(problem.key) and not problem.none
                 if two_types or not _if_there_are_some(ctx, some, begun_apart, live):
                     if isinstance(problem, Becomes):
-                        ctx.check(some, "ValueError", problem.reason)
+                        ctx.check(some, "ValueError", problem.reason(begun))
                     elif some != TRUE:
                         raise problem
                     try:
@@ -155,6 +157,11 @@ def _may_have_a_value(attempt: _Attempt, problem: Exception) -> bool:
     return True
 
 
+def _element_types(value: Value) -> list[DType]:
+    """Of the arrays in it."""
+    return [value.type.dtype] if isinstance(value, Array) else [t for v in parts_of(value) for t in _element_types(v)]
+
+
 def _one_less(ctx: Context, bound: Atom) -> Atom:
     return apply(ctx, "max", apply(ctx, "sub", bound, i64(1)), i64(0))
 
@@ -163,10 +170,13 @@ def _if_there_are_some(ctx: Context, some: Atom, run: Callable[[], Flow], live: 
     """Runs the iterations, if there are some. False, and nothing done, if what is read afterwards would be of two types."""
 
     def either() -> None:
+        before = dict(ctx.state.names)
         branch(ctx, some, run, lambda: NEXT)
         for key, value in ctx.state.names.items():
             if isinstance(value, Conflict) and (key[0] == LISTS or live.after(key)):
                 ctx.fail("TP104", value.reason, value.hint)
+            if live.after(key) and _element_types(value) != _element_types(before.get(key, value)):
+                ctx.fail("TP104", f"'{key[1]}' changes its element type in this loop")
 
     return some != TRUE and not isinstance(trying(ctx, either), CompileError)
 

@@ -3,24 +3,26 @@
 Note [Quotients by products]
 A kernel over all elements of a nest divides by the sizes of its axes, which a GPU does in some thirty instructions. These
 sizes are the same for all threads. So the host makes of each size d a factor, with which the quotient of all numbers x
-below 2^40 is (x * factor) >> s:
+below 2^62 is (x * factor) >> s:
 
-    s = 40 + l with d <= 2^l and 1 <= l,   factor = 2^s // d + 1
+    s = 62 + l with d <= 2^l and 1 <= l,   factor = 2^s // d + 1
 
 Then factor * d exceeds 2^s by at most d <= 2^l, which x multiplies to less than 2^s: too little for the next quotient.
-A kernel cannot have more threads than that. The product is the upper half of (x << 23) * factor, which is shifted by
-l - 1 more. As 2^s is no number of 64 bits, the factor is made of 2^62, and of the rest with as many bits as are missing.
+The product is the upper half of 2 x * factor, both without a sign, which is shifted by l - 1 more. As 2^s is no number of
+64 bits, the factor is made of 2^62 // d and the rest, bit by bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from tapeless.ir.types import Atom, Const, DType, i64
-from tapeless.ops.evaluations import PLACE_BITS
+from tapeless.ir.types import Atom, Const, DType, Var, i64
+from tapeless.lower.ir.loopir import Tag
 
+BITS = 62
 ONE = i64(1)
 
 
@@ -31,6 +33,17 @@ class Numbers(Protocol):
     def sub(self, a: Atom, b: Atom) -> Atom: ...
     def mul(self, a: Atom, b: Atom) -> Atom: ...
     def size(self, shape: Sequence[Atom]) -> Atom: ...
+    def declare(self, init: Atom, label: str = "v") -> Var: ...
+    def assign(self, var: Var, value: Atom) -> None: ...
+    def loop(
+        self,
+        hi: Atom,
+        lo: Atom | None = None,
+        tag: Tag = Tag.seq,
+        label: str = "i",
+        vectorize: bool = True,
+        step: int = 1,
+    ) -> AbstractContextManager[Var]: ...
 
 
 @dataclass(frozen=True)
@@ -64,15 +77,16 @@ def _by_product(code: Numbers, d: Atom) -> tuple[Atom, Atom]:
     def let(name: str, *args: Atom) -> Atom:
         return code.let(name, DType.i64, *args)
 
-    positive = let("max", let("min", d, i64(1 << PLACE_BITS)), ONE)
+    positive = let("max", let("min", d, i64(1 << BITS)), ONE)
     filled = let("sub", positive, ONE)
     for step in (1, 2, 4, 8, 16, 32):
         filled = let("or", filled, let("shr", filled, i64(step)))
     bits = let("max", let("count_bits", filled), ONE)
-    start = i64(1 << 62)
-    quotient = let("floordiv", start, positive)
-    rest = let("sub", start, let("mul", quotient, positive))
-    missing = let("sub", bits, i64(62 - PLACE_BITS))  # bits of 2^s beyond 62
-    more, less = let("max", missing, i64(0)), let("max", let("sub", i64(0), missing), i64(0))
-    longer = let("add", let("shl", quotient, more), let("floordiv", let("shl", rest, more), positive))
-    return let("add", let("shr", longer, less), ONE), let("sub", bits, ONE)
+    quotient = code.declare(let("floordiv", i64(1 << BITS), positive), "quotient")
+    rest = code.declare(let("sub", i64(1 << BITS), let("mul", quotient, positive)), "rest")
+    with code.loop(bits, vectorize=False):
+        twice, left = let("add", quotient, quotient), let("sub", let("add", rest, rest), positive)
+        goes = code.let("ge", DType.bool, left, i64(0))
+        code.assign(rest, let("select", goes, left, let("add", left, positive)))
+        code.assign(quotient, let("select", goes, let("add", twice, ONE), twice))
+    return let("add", quotient, ONE), let("sub", bits, ONE)

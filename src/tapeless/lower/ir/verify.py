@@ -20,6 +20,7 @@ from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import Const, Var
 from tapeless.lower.ir.loopir import (
     ALLOCATED,
+    SHARED_BYTES,
     Alloc,
     Assign,
     Atom,
@@ -273,6 +274,9 @@ class _Verifier:
                 self._buffer(param)
         given, inside = set(kernel.params), list(walk(loop.body))
         bound = {loop.var, *(v for s in inside for v in binds(s))}
+        shared = {b for s in inside for b in buffers(s) if b.space is Space.shared}
+        used = sum((b.size or 0) * b.dtype.bytes for b in shared)
+        self._require(used <= SHARED_BYTES, f"{kernel.name} uses {used} bytes of shared memory")
         for s in inside:
             for v in reads(s):
                 self._require(v in bound or v in given, f"{{}} is not handed over to {kernel.name}", v)

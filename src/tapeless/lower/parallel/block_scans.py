@@ -19,8 +19,16 @@ from tapeless.ir.types import DType, Var, i64
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer
-from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Tag
-from tapeless.lower.parallel.elements import Total, element, partial_results, put_totals, shared_memory, start_total
+from tapeless.lower.ir.loopir import BLOCK_THREADS, SHARED_BYTES, Barrier, Tag
+from tapeless.lower.parallel.elements import (
+    Total,
+    element,
+    partial_results,
+    put_totals,
+    shared_bytes,
+    shared_memory,
+    start_total,
+)
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.work import cost_of, share
 
@@ -71,7 +79,7 @@ class _Block:
     def run(self, tiles: tuple[Atom, Atom], outs: Sequence[Loc] | None) -> None:
         """Without `outs` for the total of the block, else from what comes before it."""
         lo, code, scans = self.lo, self.lo.code, self.exp.scans
-        shared = [[[shared_memory(ne.type.dtype) for ne in r.neutral] for r in scans] for _ in range(2)]
+        shared = _shared(scans)
         first, self.lam = once_per_chunk(self.lam)
         start, stop = tiles
         with code.loop(i64(BLOCK_THREADS), tag=Tag.block, label="thread") as thread:
@@ -139,12 +147,20 @@ def _by_thread(
             _assign(mine, left)
 
         code.branch(code.compare("ge", thread, i64(step)), partial(join, code.sub(thread, i64(step))))
+        if len(shared) == 1:
+            code.emit(Barrier())
         shared = shared[::-1]  # the other half: others may still read this one
         step *= 2
     _meet(lo, shared[0], thread, mine)
     before = neutral(lo, [total.reduction for total in own])
     code.branch(code.compare("gt", thread, ZERO), lambda: _load(before, shared[0], code.sub(thread, ONE)))
     return before, [[code.load(loc, [i64(BLOCK_THREADS - 1)]) for loc in locs] for locs in shared[0]]
+
+
+def _shared(scans: Sequence[Reduction]) -> list[Cells]:
+    """A cell for each thread, twice if there is room: then it is written again before all have read it."""
+    halves = 2 if 2 * shared_bytes(scans) <= SHARED_BYTES else 1
+    return [[[shared_memory(ne.type.dtype) for ne in r.neutral] for r in scans] for _ in range(halves)]
 
 
 def _meet(lo: Lowerer, cells: Cells, thread: Atom, mine: Sequence[Total]) -> None:
@@ -157,7 +173,7 @@ def scan_totals(lo: Lowerer, scans: Sequence[Reduction], blocks: Atom, totals: C
     code = lo.code
     threads = i64(BLOCK_THREADS)
     with code.loop(ONE, tag=lo.schedule.launched, label="block"):
-        shared = [[[shared_memory(ne.type.dtype) for ne in r.neutral] for r in scans] for _ in range(2)]
+        shared = _shared(scans)
         with code.loop(threads, tag=Tag.block, label="thread") as thread:
             start, stop = share(lo, thread, blocks, threads)
             mine = neutral(lo, scans)

@@ -69,6 +69,11 @@ def shared_memory(dtype: DType) -> Loc:
     return Loc(buffer, dtype, (i64(BLOCK_THREADS),), (ONE,))
 
 
+def shared_bytes(reductions: Sequence[Reduction]) -> int:
+    """For a number of each kind for each thread of a block."""
+    return BLOCK_THREADS * sum(ne.type.dtype.bytes for r in reductions for ne in r.neutral)
+
+
 def put_totals(lo: Lowerer, places: Sequence[Sequence[Loc]], at: Atom, totals: Sequence[Total]) -> None:
     """Stores running values, which are numbers."""
     for locs, total in zip(places, totals, strict=True):

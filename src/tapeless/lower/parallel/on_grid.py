@@ -43,7 +43,7 @@ from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda, refresh_lamb
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.core.places import places
-from tapeless.lower.ir.loopir import BLOCK_THREADS, Barrier, Tag
+from tapeless.lower.ir.loopir import BLOCK_THREADS, SHARED_BYTES, Barrier, Tag
 from tapeless.lower.parallel.block_scans import run_by_blocks
 from tapeless.lower.parallel.elements import (
     AtomicTotal,
@@ -55,6 +55,7 @@ from tapeless.lower.parallel.elements import (
     partial_results,
     put_totals,
     row_of,
+    shared_bytes,
     shared_memory,
     start_total,
 )
@@ -77,6 +78,11 @@ def can_run(exp: Sweep) -> bool:
     """Whether there is a way for all elements at once: arrays that they make have sizes that are known before."""
     known = _known_before(exp.lam)
     if not all(known(d) for v in _made(exp.lam) for d in type_vars(v.type)):
+        return False
+    if (
+        shared_bytes([r for r in (*exp.reduces, *exp.scans) if not any(ne.type.shape for ne in r.neutral)])
+        > SHARED_BYTES
+    ):
         return False
     if exp.scans:
         return can_scan(exp)
