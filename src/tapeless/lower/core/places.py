@@ -9,7 +9,7 @@ below 2^62 is (x * factor) >> s:
 
 Then factor * d exceeds 2^s by at most d <= 2^l, which x multiplies to less than 2^s: too little for the next quotient.
 The product is the upper half of 2 x * factor, both without a sign, which is shifted by l - 1 more. As 2^s is no number of
-64 bits, the factor is made of 2^62 // d and the rest, bit by bit.
+64 bits, the factor is made of 2^62 // d and the rest, with as many bits more as are missing.
 """
 
 from __future__ import annotations
@@ -82,11 +82,19 @@ def _by_product(code: Numbers, d: Atom) -> tuple[Atom, Atom]:
     for step in (1, 2, 4, 8, 16, 32):
         filled = let("or", filled, let("shr", filled, i64(step)))
     bits = let("max", let("count_bits", filled), ONE)
-    quotient = code.declare(let("floordiv", i64(1 << BITS), positive), "quotient")
-    rest = code.declare(let("sub", i64(1 << BITS), let("mul", quotient, positive)), "rest")
-    with code.loop(bits, vectorize=False):
-        twice, left = let("add", quotient, quotient), let("sub", let("add", rest, rest), positive)
-        goes = code.let("ge", DType.bool, left, i64(0))
-        code.assign(rest, let("select", goes, left, let("add", left, positive)))
-        code.assign(quotient, let("select", goes, let("add", twice, ONE), twice))
-    return let("add", quotient, ONE), let("sub", bits, ONE)
+    quotient = let("floordiv", i64(1 << BITS), positive)
+    rest = let("sub", i64(1 << BITS), let("mul", quotient, positive))
+    missing = bits
+    for _ in range(2):  # of all bits at once that there is room for, which are all for sizes below 2^41
+        some = let("min", missing, let("sub", i64(BITS), bits))
+        longer = let("shl", rest, some)
+        more = let("floordiv", longer, positive)
+        quotient, rest = let("add", let("shl", quotient, some), more), let("sub", longer, let("mul", more, positive))
+        missing = let("sub", missing, some)
+    found, left = code.declare(quotient, "quotient"), code.declare(rest, "rest")
+    with code.loop(missing, vectorize=False):
+        twice, beyond = let("add", found, found), let("sub", let("add", left, left), positive)
+        goes = code.let("ge", DType.bool, beyond, i64(0))
+        code.assign(left, let("select", goes, beyond, let("add", beyond, positive)))
+        code.assign(found, let("select", goes, let("add", twice, ONE), twice))
+    return let("add", found, ONE), let("sub", bits, ONE)
