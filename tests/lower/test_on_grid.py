@@ -16,35 +16,22 @@ from tapeless.ir.types import i64
 from tapeless.ir.walk import all_stms
 from tapeless.lower.ir.loopir import Alloc, Atomic, Barrier, For, Kernel, Launch, Tag
 from tapeless.lower.ir.walk import is_blocked, walk
-from tapeless.lower.parallel import accumulators, block_histograms, block_scans
+from tapeless.lower.parallel import accumulators
 from tapeless.passes.parallel import summed
 from tapeless.passes.pipeline import finished
 from tapeless.testing.compare import Returned
-from tapeless.testing.stages import by_python, on_device
+from tapeless.testing.stages import on_device
+from tests.lower.device import recurrence, run, sums, turned
 
-RNG = np.random.default_rng(2)
-MANY = 3
+RNG = np.random.default_rng(3)
 
 
 def by_one_thread(kernel: Kernel) -> bool:
     return kernel.loop.hi == i64(1) and not is_blocked(kernel.loop)
 
 
-def turned(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
-    """Affine maps, one after the other: the order matters."""
-    return a[0] * b[0], a[1] * b[0] + b[1]
-
-
-def recurrence(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return tp.scan(turned, (1.0, 0.0), (x, y))
-
-
 def composed(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     return tp.reduce(turned, (1.0, 0.0), (x, y))
-
-
-def sums(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.cumsum(np.sin(x)) + tp.scan(max, -np.inf, y, exclusive=True, reverse=True)
 
 
 def extrema(x: np.ndarray, y: np.ndarray) -> tuple[float, int, float]:
@@ -96,17 +83,6 @@ def with_sizes_of_its_own(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 OPERATORS = [recurrence, composed, sums, extrema, counted, rows_counted, scattered, nested, with_memory]
 
 
-def run(f: Any, count: int) -> Any:
-    args = [RNG.normal(size=count), RNG.normal(size=count)]
-    outcome, lowered = on_device(f, lambda: copy.deepcopy(args), seed=count)
-    want = by_python(f, lambda: copy.deepcopy(args))
-    assert isinstance(outcome, Returned) and isinstance(want, Returned), (outcome, want)
-    results = [x if isinstance(x, tuple) else (x,) for x in (outcome.result, want.result)]
-    for got, expected in zip(*results, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
-    return lowered.program
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("count", [3, 40])
 @pytest.mark.parametrize("f", OPERATORS, ids=lambda f: f.__name__)
@@ -130,101 +106,6 @@ def test_sizes_of_its_own_run_in_order(f: Any) -> None:
     program = run(f, 6)
     kernels = [s.kernel for s in walk(program.body) if isinstance(s, Launch)]
     assert not any(isinstance(s, Alloc) for k in kernels for s in walk(k.block))
-
-
-def heavy_recurrence(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Too much for a thread to make several elements; they give more than what is scanned."""
-    a = np.array([np.sum(np.sin(x[i] + np.arange(4.0))) / 5 for i in range(len(x))])
-    return np.cumsum(a), a
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("f", [recurrence, sums, heavy_recurrence], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("each, count", [(1, 1100), (4, 2100), (1, 256), (4, 0)])
-def test_scans_of_several_blocks_and_tiles(f: Any, each: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_scans, "EACH_THREAD", each)
-    monkeypatch.setattr(block_scans, "MOST_BLOCKS", 2)
-    run(f, count)
-
-
-def many_sums(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
-    return [np.cumsum(x * k + y) for k in range(MANY)]
-
-
-def turned_often(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Numbers of a scan that depend on each other, in an order that matters."""
-
-    def then(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(a[k] * b[0] + b[k] if k else a[0] * b[0] for k in range(MANY))
-
-    return tp.scan(then, (1.0,) + (0.0,) * (MANY - 1), (x, *[y] * (MANY - 1)))
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("many", [12, 14, 24, 26])
-@pytest.mark.parametrize("f", [many_sums, turned_often], ids=lambda f: f.__name__)
-def test_scans_of_more_numbers_than_shared_memory_has_room_for(
-    f: Any, many: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two cells for each thread, one, or another way: the verifier counts them."""
-    monkeypatch.setitem(globals(), "MANY", many)
-    run(f, 300)
-
-
-def many_counted(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """More bins than threads of a block; some elements fall into none."""
-    keys = (np.abs(x) * 200).astype(np.int64) - 5
-    both = tp.hist(lambda a, b: (a[0] + b[0], max(a[1], b[1])), (0.0, -np.inf), 300, keys, (y, x))
-    return both[0], both[1]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("room, count", [(300 * 16, 5000), (300 * 16 - 1, 2500), (1 << 15, 2399), (1 << 15, 0)])
-def test_histograms_of_blocks(room: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_histograms, "ROOM", room)
-    program = run(many_counted, count)
-    blocked = [s for s in walk(program.body) if isinstance(s, Launch) and is_blocked(s.kernel.loop)]
-    assert blocked
-
-
-def test_loops_of_histograms_are_one_kernel_while_shared_memory_lasts() -> None:
-    def shares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        total = np.zeros(4)
-        keys = (np.abs(x) * 3).astype(np.int64)
-        for k in range(5):
-            total = tp.hist(lambda a, b: a + b, 0.0, 4, keys, y * total[0] + k)
-        return total
-
-    program = run(shares, 40)
-    loops = [s.kernel for s in walk(program.body) if isinstance(s, Launch) and s.kernel.loop.hi == i64(1)]
-    in_turn = [s for k in loops for s in walk(k.block) if isinstance(s, For) and s.tag == Tag.seq]
-    assert any(isinstance(inner, Barrier) for s in in_turn for inner in walk(s.body))
-
-
-def checked_sum(x: np.ndarray, y: np.ndarray) -> float:
-    return np.sum(y[(np.abs(x) * 2).astype(np.int64)])
-
-
-def checked_scan(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.cumsum(y[(np.abs(x) * 2).astype(np.int64)])
-
-
-@pytest.mark.parametrize("f", [checked_sum, checked_scan], ids=lambda f: f.__name__)
-def test_a_thread_of_a_block_that_fails(f: Any) -> None:
-    """The others go on with what it has not written, which nobody sees: the error is the result."""
-    x = np.full(320, 0.5)
-    x[300] = 9e3
-    outcome, _ = on_device(f, lambda: [x.copy(), np.ones(320)])
-    assert type(outcome) is type(by_python(f, lambda: [x.copy(), np.ones(320)])) and "18000" in str(outcome)
-
-
-def test_a_sum_of_several_blocks() -> None:
-    """More than one block of threads, so that the second kernel has something to do."""
-    x = np.arange(2100.0)
-    outcome, lowered = on_device(lambda y: np.sum(y * 2.0), lambda: [x.copy()])
-    assert isinstance(outcome, Returned) and outcome.result == 2 * x.sum()
-    inside = [s for s in walk(lowered.program.body) if isinstance(s, For) and s.tag is Tag.block]
-    assert len(inside) == 2 and all(any(isinstance(s, Barrier) for s in walk(b.body)) for b in inside)
 
 
 def test_adjoints_are_added_up_by_atomics() -> None:

@@ -1,11 +1,10 @@
-"""Note [Quotients by products] of lower/core/places.py: where elements are, by machine code."""
+"""Note [Quotients by products] of lower/core/code.py: where elements are, by machine code."""
 
 import numpy as np
 import pytest
 
 from tapeless.ir.types import DType, i64
-from tapeless.lower.core.code import ONE, Code, Loc
-from tapeless.lower.core.places import places
+from tapeless.lower.core.code import ONE, Code, Loc, places
 from tests.backends.native import call, param, prepare, program, var
 
 HIGHEST = 2**62 - 1

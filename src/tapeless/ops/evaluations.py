@@ -36,7 +36,7 @@ def count_bits(x: Any) -> Any:
 
 
 def quotient_by(x: Any, y: Any, factor: Any, shift: Any) -> Any:
-    """x // y. Note [Quotients by products] in `lower/core/places.py`"""
+    """x // y. Note [Quotients by products] in `lower/core/code.py`"""
     wide, factor, shift = (np.asarray(v).astype(object) for v in (x, factor, shift))
     return np.asarray((wide * 2 * (factor % 2**64) >> 64) >> shift).astype(np.int64)
 

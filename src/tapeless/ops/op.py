@@ -153,6 +153,7 @@ class Op:
     inverse:     for each operand, or nothing: how it is found from the result
     patterns:    operands or results are patterns of exact numbers: Note [Patterns] of ops/exact.py
     word:        what a user calls it, where that is neither its symbol nor its name
+    locates:     lowering writes it to find where an element of a nest is, and nobody else does
     borrowed:    its values are another library's, as accurate as that has them: ops/borrowed.py
     """
 
@@ -168,6 +169,7 @@ class Op:
     partials: Partials = ()
     own_rule: bool = False
     patterns: bool = False
+    locates: bool = False
     borrowed: bool = False
     of_parts: tuple[str, tuple[str, str]] | None = None
     singular_at: tuple[tuple[float, ...], ...] = ()

@@ -174,7 +174,9 @@ ARITHMETIC = (
     binary(
         "floordiv", REAL, np.floor_divide, Special("floordiv"), 2 * DIVIDE, symbol="//", monotone=True
     ),  # Note [Division]
-    new_row(4, "quotient_by", frozenset({DType.i64}), quotient_by, Special("quotient_by"), CHEAP),  # Note [Quotients by products]
+    new_row(
+        4, "quotient_by", frozenset({DType.i64}), quotient_by, Special("quotient_by"), CHEAP, locates=True
+    ),  # Note [Quotients by products]
     binary("mod", REAL, np.remainder, Special("mod"), 2 * DIVIDE, symbol="%", decides=True, singular_at=BY_ZERO),  # Note [Division]
     binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL, decides=True, singular_at=BY_ZERO),
     binary(

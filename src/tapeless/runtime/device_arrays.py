@@ -93,7 +93,7 @@ def _of_torch(memory: Memory) -> Any:
 
 def _of_cupy(memory: Memory) -> Any:
     cupy = importlib.import_module("cupy")
-    owned = cupy.cuda.UnownedMemory(memory.pointer, memory.size, memory, device_id=0)
+    owned = cupy.cuda.UnownedMemory(memory.pointer, memory.size, memory, device_id=memory.driver.device.value)
     return cupy.ndarray(memory.shape, memory.dtype, cupy.cuda.MemoryPointer(owned, 0))
 
 

@@ -63,7 +63,6 @@ LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 EACH_THREAD = 4  # iterations of a thread: Note [Several elements]
 SHORT = 64  # statements of an iteration
 FEW_LOADS = 3  # of an iteration of a nest
-IN_NESTS = "quotient_by"  # which has no other use: lower/core/places.py
 SIMPLE = 4  # cost of an operation on integers that is no division
 # The first PTX version that knows an architecture; 8.0 (CUDA 12.0) for all older ones.
 PTX_VERSIONS = ((120, "ptx87"), (100, "ptx86"), (0, "ptx80"))
@@ -97,10 +96,8 @@ def _machine(arch: str, many: bool) -> Any:
 def is_short(kernel: Kernel) -> bool:
     """Note [Several elements]"""
     inside = list(walk(kernel.loop.body))
-    if (
-        any(isinstance(s, Let) and s.op == IN_NESTS for s in inside)
-        and sum(isinstance(s, Load) for s in inside) > FEW_LOADS
-    ):
+    in_nest = any(isinstance(s, Let) and TABLE[s.op].locates for s in inside)
+    if in_nest and sum(isinstance(s, Load) for s in inside) > FEW_LOADS:
         return False
     return len(inside) <= SHORT and not any(isinstance(s, (For, While, Check, Barrier)) or _divides(s) for s in inside)
 

@@ -237,7 +237,7 @@ class Shape:
             case Scalar(), Array() if self._may_begin_apart(name):
                 raise Becomes(self.key, "an array", "a number")
             case Static(value=None), Scalar() | Array() if self._may_begin_apart(name):
-                raise Becomes(self.key, type_text(new), "None")
+                raise Becomes(self.key, type_text(new), "None", none=True)
             case _ if new is not None and parts_of(old) and same_form(old, new):
                 for p, q in zip(parts_of(old), parts_of(new), strict=True):
                     self._leave_value(p, q, slots, places)
@@ -279,7 +279,7 @@ class Shape:
         except CompileError as refusal:
             if not self._may_begin_apart(self.key[1]):
                 raise
-            raise Becomes(self.key, type_text(new), type_text(old), refusal) from None
+            raise Becomes(self.key, type_text(new), type_text(old), refusal=refusal) from None
         resized = self.attempt.carried.resized
         known = known_sizes(ctx, self.attempt.before)
         for k, (d, e) in enumerate(zip(want.shape, new.type.shape, strict=True)):

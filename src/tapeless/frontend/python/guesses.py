@@ -83,14 +83,12 @@ class Retry(Exception):
 class Becomes(Exception):
     """A name is something else before the loop than from the first iteration on: Note [The first iteration]"""
 
-    def __init__(self, key: Key, kind: str, before: str, refusal: CompileError | None = None) -> None:
-        """`refusal`: what to say if that does not help."""
+    def __init__(
+        self, key: Key, kind: str, before: str, none: bool = False, refusal: CompileError | None = None
+    ) -> None:
+        """`none`: it is None before. `refusal`: what to say if that does not help."""
         super().__init__(key)
-        self.key, self.kind, self.before, self.refusal = key, kind, before, refusal
-
-    @property
-    def none(self) -> bool:
-        return self.before == "None"
+        self.key, self.kind, self.before, self.none, self.refusal = key, kind, before, none, refusal
 
     def reason(self, begun: int) -> str:
         """Why there have to be more than so many iterations."""

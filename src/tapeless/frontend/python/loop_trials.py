@@ -118,35 +118,48 @@ def compile_loop(
             ctx.b.made, ctx.copied = made, copied  # what is given up does not count
             if apart:
                 assert bound is not None
-                if isinstance(bound, Const) and bound.value.real <= 0:
-                    return
-                some = apply(ctx, "gt", bound, i64(0))
 
-                def begun_apart(bound: Atom = bound) -> Flow:
-                    run(i64(0))
+                def others(run: Callable[[Atom | None], None], count: Atom) -> None:
                     compile_loop(
-                        ctx, keys, live, partial(_run_next, ctx, run), bound=apply(ctx, "sub", bound, i64(1)),
-                        hints=hints, guess_cells=guess_cells, exchanged=exchanged, may_unroll=may_unroll,
-                        begun=begun + 1,
+                        ctx, keys, live, run, bound=count, hints=hints, guess_cells=guess_cells, exchanged=exchanged,
+                        may_unroll=may_unroll, begun=begun + 1,
                     )  # fmt: skip
-                    return NEXT
 
-                two_types = isinstance(problem, Becomes) and live.after(problem.key) and not problem.none
-                if two_types or not _if_there_are_some(ctx, some, begun_apart, live):
-                    if isinstance(problem, Becomes):
-                        ctx.check(some, "ValueError", problem.reason(begun))
-                    elif some != TRUE:
-                        raise problem
-                    try:
-                        begun_apart()
-                    except CompileError as again:
-                        if again.code == "TP104" and isinstance(problem, Becomes) and problem.refusal is not None:
-                            raise problem.refusal from None
-                        raise
+                _begin_apart(ctx, problem, run, others, bound, live, begun)
                 return
     ctx.fail(
         "TP104", "the types of the variables of this loop do not settle", "give them their final type before the loop."
     )
+
+
+def _begin_apart(
+    ctx: Context, problem: Exception, run: Callable[[Atom | None], None],
+    others: Callable[[Callable[[Atom | None], None], Atom], None], bound: Atom, live: Live, begun: int,
+) -> None:  # fmt: skip
+    """Note [The first iteration]. `others` compiles the loop of all others."""
+    if isinstance(bound, Const) and bound.value.real <= 0:
+        return
+    some = apply(ctx, "gt", bound, i64(0))
+
+    def begun_apart() -> Flow:
+        run(i64(0))
+        others(partial(_run_next, ctx, run), apply(ctx, "sub", bound, i64(1)))
+        return NEXT
+
+    becomes = problem if isinstance(problem, Becomes) else None
+    two_types = becomes is not None and live.after(becomes.key) and not becomes.none
+    if not two_types and _if_there_are_some(ctx, some, begun_apart, live):
+        return
+    if becomes is not None:
+        ctx.check(some, "ValueError", becomes.reason(begun))
+    elif some != TRUE:
+        raise problem
+    try:
+        begun_apart()
+    except CompileError as again:
+        if again.code == "TP104" and becomes is not None and becomes.refusal is not None:
+            raise becomes.refusal from None
+        raise
 
 
 def _may_have_a_value(attempt: _Attempt, problem: Exception) -> bool:

@@ -2,6 +2,17 @@
 
 Gives `Code` (the statements under construction, with index arithmetic) and `Loc` (buffer, offset, strides, shape).
 Relies on `lower.ir.loopir`. Lowering is written over these.
+
+Note [Quotients by products]
+A kernel over all elements of a nest divides by the sizes of its axes, which a GPU does in some thirty instructions. These
+sizes are the same for all threads. So the host makes of each size d a factor, with which the quotient of all numbers x
+below 2^62 is (x * factor) >> s:
+
+    s = 62 + l with d <= 2^l and 1 <= l,   factor = 2^s // d + 1
+
+Then factor * d exceeds 2^s by at most d <= 2^l, which x multiplies to less than 2^s: too little for the next quotient.
+The product is the upper half of 2 x * factor, both without a sign, which is shifted by l - 1 more. As 2^s is no number of
+64 bits, the factor is made of 2^62 // d and the rest, with as many bits more as are missing.
 """
 
 from __future__ import annotations
@@ -14,7 +25,6 @@ from tapeless.errors import WARNINGS
 from tapeless.ir.node import node
 from tapeless.ir.span import NOWHERE, Span
 from tapeless.ir.types import I64, SCALAR, Atom, Const, DType, Type, Var, const, i64
-from tapeless.lower.core.places import places
 from tapeless.lower.ir.loopir import (
     LARGEST_SIZE,
     Alloc,
@@ -39,6 +49,7 @@ from tapeless.ops.table import op as row
 ZERO, ONE = i64(0), i64(1)
 LINE = 128  # bytes: processors fetch lines of 64 in pairs
 FEW = 256  # elements that are not worth a kernel, nor so many cheap operations of a thread
+BITS = 62  # of numbers that products divide
 STACK_LIMIT = 1024  # elements of constant size up to which an array lives on the stack
 
 
@@ -303,3 +314,57 @@ class Code:
         if target.ordered and target.rank != 1:
             target = Loc(target.buffer, target.dtype, (self.size(target.shape),), (ONE,), target.offset)
         self.spread(target.shape, lambda i: self.store(target, i, value))
+
+
+@node(frozen=True)
+class Places:
+    """Where an element of a nest is, given its number. Made by the host, for all elements. Note [Quotients by products]"""
+
+    code: Code
+    shape: tuple[Atom, ...]
+    divisors: tuple[tuple[Atom, ...], ...]  # of all axes but the first: operands of `quotient_by`, or a constant
+
+    def of(self, number: Atom) -> list[Atom]:
+        code = self.code
+        indices: list[Atom] = []
+        for divisor in reversed(self.divisors):
+            if len(divisor) == 1:
+                rest = code.let("floordiv", DType.i64, number, *divisor, label="rest", exact=True)
+            else:
+                rest = code.let("quotient_by", DType.i64, number, *divisor, label="rest", exact=True)
+            indices.append(code.sub(number, code.mul(rest, divisor[0])))
+            number = rest
+        return [number, *reversed(indices)][: len(self.shape)]
+
+
+def places(code: Code, shape: Sequence[Atom]) -> Places:
+    """Note [Quotients by products]"""
+    divisors = tuple((d,) if isinstance(d, Const) else (d, *_by_product(code, d)) for d in shape[1:])
+    return Places(code, tuple(shape), divisors)
+
+
+def _by_product(code: Code, d: Atom) -> tuple[Atom, Atom]:
+    def let(name: str, *args: Atom) -> Atom:
+        return code.let(name, DType.i64, *args)
+
+    positive = let("max", let("min", d, i64(1 << BITS)), ONE)
+    filled = let("sub", positive, ONE)
+    for step in (1, 2, 4, 8, 16, 32):
+        filled = let("or", filled, let("shr", filled, i64(step)))
+    bits = let("max", let("count_bits", filled), ONE)
+    quotient = let("floordiv", i64(1 << BITS), positive)
+    rest = let("sub", i64(1 << BITS), let("mul", quotient, positive))
+    missing = bits
+    for _ in range(2):  # of all bits at once that there is room for, which are all for sizes below 2^41
+        some = let("min", missing, let("sub", i64(BITS), bits))
+        longer = let("shl", rest, some)
+        more = let("floordiv", longer, positive)
+        quotient, rest = let("add", let("shl", quotient, some), more), let("sub", longer, let("mul", more, positive))
+        missing = let("sub", missing, some)
+    found, left = code.declare(quotient, "quotient"), code.declare(rest, "rest")
+    with code.loop(missing, vectorize=False):
+        twice, beyond = let("add", found, found), let("sub", let("add", left, left), positive)
+        goes = code.let("ge", DType.bool, beyond, i64(0))
+        code.assign(left, let("select", goes, beyond, let("add", beyond, positive)))
+        code.assign(found, let("select", goes, let("add", twice, ONE), twice))
+    return let("add", found, ONE), let("sub", bits, ONE)

@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from tapeless.ir.core import Atom, UpdateAcc, Var, WithAcc
 from tapeless.ir.types import DType, const, i64
 from tapeless.lower.core.arrays import write
-from tapeless.lower.core.code import ONE, ZERO, Loc
+from tapeless.lower.core.code import ONE, ZERO, Loc, places
 from tapeless.lower.core.lowerer import Acc, Lowerer, lowers, view
-from tapeless.lower.core.places import places
 from tapeless.lower.ir.loopir import Atomic, Tag
 from tapeless.lower.parallel.work import PARALLEL_WORK, share
 from tapeless.ops.table import TABLE

@@ -8,21 +8,21 @@ neutral with the results in the end. Both ways are there; the sizes of the call 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from tapeless.ir.core import Atom, Hist, Lambda
+from tapeless.ir.core import Atom, Hist
 from tapeless.ir.operands import regions
 from tapeless.ir.types import DType, i64
-from tapeless.lower.core.code import ONE, ZERO, Loc
+from tapeless.lower.core.code import ONE, Loc
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import BLOCK_THREADS, SHARED_BYTES, Barrier, Buffer, Space, Tag
-from tapeless.lower.parallel.elements import bind_rows, combine_cells
+from tapeless.lower.parallel.elements import combine_cells, combine_element
+from tapeless.lower.parallel.work import blocks_of
 
 ROOM = SHARED_BYTES - 8 * 1024  # a loop of small kernels, which becomes one, needs some for other things
 EACH_THREAD = 8  # elements that a thread takes before there is another block
 EACH_BIN = 4  # elements for each bin that is combined with the results in the end
-MOST_BLOCKS = 1024
 
 
 def few_bins(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc]) -> Atom | None:
@@ -36,28 +36,6 @@ def few_bins(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc]) -> Atom | No
     return code.let("and", DType.bool, room, code.compare("le", code.mul(bins, i64(2 * EACH_BIN)), n), label="few")
 
 
-def combine_element(lo: Lowerer, exp: Hist, lam: Lambda, i: Atom, dests: Sequence[Loc], ops: Sequence[str]) -> None:
-    """Atomically."""
-    bind_rows(lo, lam, i, exp.arrays)
-
-    def run() -> None:
-        key, *values = lo.body(lam.body)
-
-        def put() -> None:
-            for op, d, v in zip(ops, dests, values, strict=True):
-                combine_cells(lo, op, lo.code.inside(d, key), lo.loc(v) if v.type.shape else v)
-
-        when_inside(lo, key, dests[0].shape[0], put)
-
-    lo.scoped(run)
-
-
-def when_inside(lo: Lowerer, key: Atom, size: Atom, then: Callable[[], None]) -> None:
-    code = lo.code
-    inside = code.let("and", DType.bool, code.compare("ge", key, ZERO), code.compare("lt", key, size), label="inside")
-    code.branch(inside, then)
-
-
 def _capacity(dests: Sequence[Loc]) -> int:
     return ROOM // sum(d.dtype.bytes for d in dests)
 
@@ -68,8 +46,7 @@ def fill_by_blocks(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc], ops: S
     bins, capacity = dests[0].shape[0], _capacity(dests)
     enough = code.mul(bins, i64(EACH_BIN))
     each = code.let("max", DType.i64, enough, i64(BLOCK_THREADS * EACH_THREAD), label="each")
-    most = code.let("min", DType.i64, code.let("floordiv", DType.i64, n, each), i64(MOST_BLOCKS), label="blocks")
-    blocks = code.let("max", DType.i64, most, ONE, label="blocks")
+    blocks = blocks_of(lo, n, each)
     threads = code.mul(blocks, i64(BLOCK_THREADS))
     code.parallel = True
     with code.loop(blocks, tag=lo.schedule.launched, label="block") as block:

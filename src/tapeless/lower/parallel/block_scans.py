@@ -30,11 +30,9 @@ from tapeless.lower.parallel.elements import (
     start_total,
 )
 from tapeless.lower.parallel.invariant import once_per_chunk
-from tapeless.lower.parallel.work import cost_of, share
+from tapeless.lower.parallel.work import LIGHT, blocks_of, cost_of, share
 
-MOST_BLOCKS = 1024
 EACH_THREAD = 4  # elements of a tile
-LIGHT = 64  # operations of an element of which a thread makes several
 
 Cells = Sequence[Sequence[Loc]]  # for each scan, for each of its numbers
 
@@ -46,8 +44,7 @@ def run_by_blocks(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None
     each = EACH_THREAD if simple else 1
     tile = BLOCK_THREADS * each
     tiles = code.let("floordiv", DType.i64, code.add(n, i64(tile - 1)), i64(tile), label="tiles")
-    most = code.let("min", DType.i64, tiles, i64(MOST_BLOCKS), label="blocks")
-    blocks = code.let("max", DType.i64, most, ONE, label="blocks")
+    blocks = blocks_of(lo, tiles, ONE)
     scanned = sum(len(r.neutral) for r in exp.scans)
     totals = [[partial_results(lo, ne.type.dtype, blocks) for ne in r.neutral] for r in exp.scans]
     only = Lambda(exp.lam.params, Body(exp.lam.body.stms, exp.lam.body.results[:scanned]))

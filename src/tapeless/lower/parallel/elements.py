@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tapeless.ir.core import Apply, Atom, Body, Lambda, Reduction, Stm, Sweep, Var
+from tapeless.ir.core import Apply, Atom, Body, Hist, Lambda, Reduction, Stm, Sweep, Var
 from tapeless.ir.types import DType, i64
 from tapeless.ir.walk import free_in_lambda
-from tapeless.lower.core.code import ONE, Loc
+from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.control import assign_together
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import BLOCK_THREADS, Atomic, Buffer, Space
@@ -70,8 +70,9 @@ def shared_memory(dtype: DType) -> Loc:
 
 
 def shared_bytes(reductions: Sequence[Reduction]) -> int:
-    """For a number of each kind for each thread of a block."""
-    return BLOCK_THREADS * sum(ne.type.dtype.bytes for r in reductions for ne in r.neutral)
+    """For a number of each kind for each thread of a block. Arrays are combined elsewhere."""
+    numbers = [r for r in reductions if not any(ne.type.shape for ne in r.neutral)]
+    return BLOCK_THREADS * sum(ne.type.dtype.bytes for r in numbers for ne in r.neutral)
 
 
 def put_totals(lo: Lowerer, places: Sequence[Sequence[Loc]], at: Atom, totals: Sequence[Total]) -> None:
@@ -112,6 +113,28 @@ def combine_cells(lo: Lowerer, op: str, target: Loc, value: Atom | Loc) -> None:
         lo.code.emit(Atomic(op, target.buffer, lo.code.address(target, at), new))
 
     lo.code.each(target.shape, combine)
+
+
+def combine_element(lo: Lowerer, exp: Hist, lam: Lambda, i: Atom, dests: Sequence[Loc], ops: Sequence[str]) -> None:
+    """Atomically."""
+    bind_rows(lo, lam, i, exp.arrays)
+
+    def run() -> None:
+        key, *values = lo.body(lam.body)
+
+        def put() -> None:
+            for op, d, v in zip(ops, dests, values, strict=True):
+                combine_cells(lo, op, lo.code.inside(d, key), lo.loc(v) if v.type.shape else v)
+
+        when_inside(lo, key, dests[0].shape[0], put)
+
+    lo.scoped(run)
+
+
+def when_inside(lo: Lowerer, key: Atom, size: Atom, then: Callable[[], None]) -> None:
+    code = lo.code
+    inside = code.let("and", DType.bool, code.compare("ge", key, ZERO), code.compare("lt", key, size), label="inside")
+    code.branch(inside, then)
 
 
 @dataclass

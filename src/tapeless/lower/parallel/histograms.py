@@ -10,8 +10,8 @@ from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.ir.loopir import Atomic
-from tapeless.lower.parallel.block_histograms import combine_element, few_bins, fill_by_blocks, when_inside
-from tapeless.lower.parallel.elements import atomic_ops, bind_rows
+from tapeless.lower.parallel.block_histograms import few_bins, fill_by_blocks
+from tapeless.lower.parallel.elements import atomic_ops, bind_rows, combine_element, when_inside
 from tapeless.lower.parallel.work import pieces_of, share, worth_cutting
 
 

@@ -40,9 +40,8 @@ from tapeless.ir.core import (
 from tapeless.ir.operands import regions
 from tapeless.ir.types import Const, Dim, DType, i64
 from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda, refresh_lambda, type_vars
-from tapeless.lower.core.code import FEW, ONE, ZERO, Loc
+from tapeless.lower.core.code import FEW, ONE, ZERO, Loc, places
 from tapeless.lower.core.lowerer import Lowerer
-from tapeless.lower.core.places import places
 from tapeless.lower.ir.loopir import BLOCK_THREADS, SHARED_BYTES, Barrier, Tag
 from tapeless.lower.parallel.block_scans import run_by_blocks
 from tapeless.lower.parallel.elements import (
@@ -62,12 +61,10 @@ from tapeless.lower.parallel.elements import (
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.lanes import LANES, are_long, rows_reduced, run_by_lanes
 from tapeless.lower.parallel.scans import can_scan
-from tapeless.lower.parallel.work import cost_of, share
+from tapeless.lower.parallel.work import LIGHT, blocks_of, cost_of, share
 from tapeless.passes.analysis.free import VIEWS, is_free
 
-MOST_BLOCKS = 1024  # of a reduction
 EACH_THREAD = 8  # elements that a thread takes before there is another block
-LIGHT = 64  # operations of an element of which a thread takes several
 FEW_HEAVY = 1 << 15  # elements of others, which are not enough for all threads of a large GPU
 HEAVY_BLOCK = 32  # of these, for each block
 IN_ORDER = 400  # operations of an element for each operation of its own and each element, that pay for launches of them
@@ -79,10 +76,7 @@ def can_run(exp: Sweep) -> bool:
     known = _known_before(exp.lam)
     if not all(known(d) for v in _made(exp.lam) for d in type_vars(v.type)):
         return False
-    if (
-        shared_bytes([r for r in (*exp.reduces, *exp.scans) if not any(ne.type.shape for ne in r.neutral)])
-        > SHARED_BYTES
-    ):
+    if shared_bytes((*exp.reduces, *exp.scans)) > SHARED_BYTES:
         return False
     if exp.scans:
         return can_scan(exp)
@@ -340,9 +334,7 @@ def run_reduced(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
     if not light and all(map(order_free, exp.reduces)) and not _made(exp.lam):
         few = code.compare("lt", n, i64(FEW_HEAVY))
         per_block = code.let("select", DType.i64, few, i64(HEAVY_BLOCK), per_block)
-    enough = code.let("floordiv", DType.i64, code.add(n, code.sub(per_block, ONE)), per_block, label="blocks")
-    most = code.let("min", DType.i64, enough, i64(MOST_BLOCKS), label="blocks")
-    blocks = code.let("max", DType.i64, most, ONE, label="blocks")
+    blocks = blocks_of(lo, n, per_block)
     partial = [[partial_results(lo, ne.type.dtype, blocks) for ne in r.neutral] for r in exp.reduces]
     threads = code.mul(blocks, i64(BLOCK_THREADS))
     cells = places(code, widths)

@@ -13,6 +13,8 @@ from tapeless.ops.table import op as row
 
 PARALLEL_WORK = 60_000  # scalar operations below which a region is not worth its start (1 to 2 us)
 GUESS = 16  # iterations assumed of a loop whose count is not known
+MOST_BLOCKS = 1024  # of threads on a GPU, where each takes several elements
+LIGHT = 64  # operations of an element of which a thread of a GPU takes several
 CALL = 1000  # assumed of a function: small ones are not called (passes/inline.py)
 
 
@@ -62,6 +64,14 @@ def pieces_for(lo: Lowerer, n: Atom, work: Atom) -> Atom:
 def work_of(lo: Lowerer, n: Atom, lam: Lambda, body: Body, more: int = 0) -> Atom:
     """Scalar operations of n elements, whose lambda is made, but for what is done beforehand, by `body`."""
     return lo.code.mul(n, _work(lo, lam, body, more))
+
+
+def blocks_of(lo: Lowerer, n: Atom, each: Atom) -> Atom:
+    """How many blocks of threads go through n elements, if `each` pay for one more. At least one."""
+    code = lo.code
+    enough = code.let("floordiv", DType.i64, code.add(n, code.sub(each, ONE)), each, label="blocks")
+    most = code.let("min", DType.i64, enough, i64(MOST_BLOCKS), label="blocks")
+    return code.let("max", DType.i64, most, ONE, label="blocks")
 
 
 def share(lo: Lowerer, piece: Atom, n: Atom, pieces: Atom) -> tuple[Atom, Atom]:
