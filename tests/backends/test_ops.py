@@ -130,6 +130,7 @@ def compare_complex(columns, got, want, tolerance):
     assert not bad.any(), [(c[finite][bad], got[finite][bad], want[finite][bad]) for c in columns]
 
 
+@pytest.mark.sampled(2, each="target")
 @pytest.mark.parametrize("source", list(DType), ids=lambda d: d.value)
 @pytest.mark.parametrize("target", list(DType), ids=lambda d: d.value)
 def test_convert(source, target):

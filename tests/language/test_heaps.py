@@ -16,6 +16,7 @@ rng = np.random.default_rng(4)
 X = rng.normal(size=100)
 START, TO, W = random_graph(200, 6)
 W = W**2 + 0.1
+SMALL = (*random_graph(40, 4)[:2], rng.uniform(0.1, 2.0, 40 * 4))
 
 
 def shortest(start, to, w):
@@ -85,7 +86,8 @@ def item_of_tuples(k):
 
 
 PROGRAMS = [
-    (shortest, (START, TO, W)),
+    (shortest, SMALL),
+    pytest.param(shortest, (START, TO, W), marks=pytest.mark.thorough),
     (sorted_by_a_heap, (X,)),
     (sorted_by_a_heap, (np.round(X),)),
     (largest, (X, 5)),
@@ -104,13 +106,17 @@ def test_positions_in_lists_of_tuples():
     raises(IndexError, item_of_tuples, 3)
 
 
-def test_derivatives():
+@pytest.mark.thorough
+def test_derivatives_of_shortest_paths():
     near = np.isfinite(shortest(START, TO, W))
 
     def total(w):
         return np.sum(np.where(near, shortest(START, TO, w), 0.0) ** 2)
 
     tp.check_grads(total, (W,), order=1)
+
+
+def test_derivatives():
     apart = rng.permutation(30) / 10.0
     tp.check_grads(lambda x: np.sum(sorted_by_a_heap(x) ** 2 * np.arange(30.0)), (apart,))
 

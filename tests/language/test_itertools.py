@@ -142,6 +142,7 @@ def of_one_axis(x):
     return total
 
 
+@pytest.mark.sampled(2, each="f")
 @pytest.mark.parametrize(
     "f", [by_indices, by_tuples, with_elements, with_elements_by_tuples, of_one_axis], ids=lambda f: f.__name__
 )

@@ -252,6 +252,7 @@ def statements(f, *args):
     return len(f.compiled(*args).traced.core.body.stms)
 
 
+@pytest.mark.thorough
 def test_large_bodies_are_compiled_once():
     same(trajectory, 0.5)
     same(settled, 0.3)

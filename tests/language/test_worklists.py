@@ -425,10 +425,10 @@ def one_inside_another(n):
 
 
 PROGRAMS = [
-    (strong_components, LARGE[:2]),
-    (lists_of_both, (90, 1000)),
+    pytest.param(strong_components, LARGE[:2], marks=pytest.mark.thorough),
+    pytest.param(lists_of_both, (90, 1000), marks=pytest.mark.thorough),
     (lists_of_both, (90, 100)),
-    (three_deep, (MANY, 11)),
+    pytest.param(three_deep, (MANY, 11), marks=pytest.mark.thorough),
     (one_inside_another, (30,)),
     (newton, (3.0, 2.0)),
     (newton, (0.001, 2.0)),
@@ -486,6 +486,7 @@ SMOOTH = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("f, args", SMOOTH)
 def test_derivatives(f, args):
     tp.check_grads(f, args)

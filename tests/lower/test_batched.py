@@ -55,6 +55,7 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(2, each="function")
 @pytest.mark.parametrize("sides", [(2, 3, 2), (9, 12, 7)], ids=["small", "large"])
 @pytest.mark.parametrize("dtype", ["f8", "c16"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)

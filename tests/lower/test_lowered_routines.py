@@ -110,6 +110,7 @@ def by_all_axes(x):
     return np.fft.fftn(x.reshape(2, 1, -1)) + 1.0
 
 
+@pytest.mark.sampled(2, each="function")
 @pytest.mark.parametrize("function", [transform, back, by_rows, by_all_axes])
 @pytest.mark.parametrize("n", [2, 8, 14, 30, 106])
 def test_transforms_on_a_device(function, n):

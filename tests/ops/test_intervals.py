@@ -54,6 +54,7 @@ def operands(draw: st.DrawFn, count: int, dtype: DType) -> list[tuple[tuple[floa
     return found
 
 
+@pytest.mark.sampled(2, each="name")
 @pytest.mark.parametrize("dtype", [DType.f32, DType.f64], ids=str)
 @pytest.mark.parametrize("name", ROWS)
 @settings(max_examples=25, deadline=None)

@@ -93,6 +93,7 @@ def backward(n):
     return [(i + 1, n, True) for i in range(n)]
 
 
+@pytest.mark.sampled(2, each="options")
 @PAIRS
 @pytest.mark.parametrize("options", WAYS, ids=str)
 def test_gradients_are_those_of_the_range(shown, plain, options):
