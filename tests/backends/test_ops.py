@@ -78,7 +78,7 @@ def is_exact(name, row, result):
     )
 
 
-@pytest.mark.sampled(2, each="name")
+@pytest.mark.sampled(3, each="name")
 @pytest.mark.parametrize("name, dtype", CASES, ids=lambda v: v if isinstance(v, str) else v.value)
 def test_row(name, dtype):
     row = TABLE[name]

@@ -62,7 +62,7 @@ def chosen(c: bool, a: float, x: float, n: int) -> float:
 COUNTS = [0, 1, 2, 3, 128, 129, 130, 257, 1000, -4]
 
 
-@pytest.mark.sampled(3, each="f")
+@pytest.mark.sampled(5, each="f")
 @pytest.mark.parametrize("n", COUNTS)
 @pytest.mark.parametrize(
     "f, args",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 
 def data(count: int = 50) -> tuple[np.ndarray, np.ndarray]:

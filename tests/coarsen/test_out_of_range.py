@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 INF = math.inf
 

@@ -16,6 +16,7 @@ from scipy.special import expit, logsumexp
 from tapeless.errors import CompileError, ShapeError
 from tapeless.frontend.state.context import Options
 from tests.frontend.tracing import check, run
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 V = np.array([0.5, -1.25, 3.0, 2.0])
 W = np.array([1.5, 2.5, -0.5, 2.0])

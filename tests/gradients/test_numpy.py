@@ -389,7 +389,7 @@ def mixed_precision(x, y):
     return np.sum(x * y * y)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @case.all
 def test_jacobian(program: Case) -> None:
     program.check()

@@ -11,6 +11,7 @@ import pytest
 
 import tapeless as tp
 from tests.language.same import same
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 X = np.arange(5.0)
 

@@ -7,6 +7,7 @@ import pytest
 
 import tapeless as tp
 from tests.language.same import raises, same
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 LARGE = 2**62
 

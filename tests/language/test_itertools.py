@@ -10,6 +10,7 @@ import pytest
 
 import tapeless as tp
 from tests.language.same import same, same_values
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 
 def grid(x):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 X = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
 EDGES = np.array([[0, 1], [1, 2], [3, 4]])

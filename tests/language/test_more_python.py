@@ -12,6 +12,7 @@ import pytest
 
 import tapeless as tp
 from tests.language.same import raises, same
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 X = np.array([0.5, -1.5, 2.0, 3.25])
 

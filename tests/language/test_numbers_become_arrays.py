@@ -5,6 +5,7 @@ import pytest
 
 import tapeless as tp
 from tests.language.same import same, same_values
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 X = np.array([0.3, -1.2, 2.0])
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 X = np.array([0.1, -0.4, 0.7])
 

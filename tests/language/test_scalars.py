@@ -9,6 +9,7 @@ import pytest
 
 import tapeless as tp
 from tests.language.same import raises, same, same_values
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 
 def arithmetic(x, y):

@@ -22,6 +22,7 @@ def test_values(case, tolerance):
     judge(function, *args, order=0, **tolerance)
 
 
+@pytest.mark.sampled(2)
 def test_slopes(case, tolerance):
     function, *args = case
     judge(function, *args, **tolerance)

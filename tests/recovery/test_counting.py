@@ -7,6 +7,7 @@ import pytest
 
 import tapeless as tp
 from tapeless.runtime.peak import peak_of
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 
 
 def triangle(a):

@@ -6,6 +6,7 @@ import pytest
 import tapeless as tp
 from tapeless.testing.compare import compare
 from tapeless.testing.stages import outcomes
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 from tests.recovery.same import plans
 
 SIZES = [1, 5, 70]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 from tests.recovery.same import plans
 
 N = 5

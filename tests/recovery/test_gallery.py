@@ -3,6 +3,7 @@
 import pytest
 
 import tapeless as tp
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 from tests.recovery.gallery import loop
 from tests.recovery.same import ALWAYS, TRIPS, Loop, quietly, same
 
@@ -14,7 +15,7 @@ def test_storing_everything_against_differences(program: Loop) -> None:
         program.against_differences(n)
 
 
-@pytest.mark.sampled(4, each="program")
+@pytest.mark.sampled(8, each="program")
 @pytest.mark.parametrize("recover", ALWAYS)
 @loop.all
 def test_always(program: Loop, recover: str) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tests.quick import unoptimized  # noqa: F401  (for all tests here)
 from tests.recovery.same import same
 
 X = np.array([0.7, -0.3, 0.2, 0.9])
