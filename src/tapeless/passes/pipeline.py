@@ -54,7 +54,7 @@ from tapeless.passes.tidy.sizes import equal_sizes
 
 CPU = frozenset({Target.cpu})
 VERIFY = bool(os.environ.get("TAPELESS_VERIFY"))  # check the program after every pass
-ROUNDS = 4  # so many times at most is a list gone through that is repeated
+ROUNDS = 4  # so many times at most is a list gone through
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,11 @@ class Pass:
 
 @dataclass(frozen=True)
 class Repeated:
-    """Passes that make work for each other: until none of them changes anything, or for ROUNDS rounds."""
+    """Passes that make work for each other: until none of them changes anything, or for so many rounds."""
 
     name: str
     passes: tuple[Pass, ...]
+    rounds: int = ROUNDS
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ _TIDYING = (
     Pass("dce", dce),
 )
 TIDY = Repeated("tidy", _TIDYING)
+TIDY_ONCE = replace(TIDY, rounds=1)  # between other passes: what a second round would find, the last ones do
 
 # The last time, before lowering: see Note [Branches as selections] in `selections`.
 _SPECULATE = partial(simplify, speculate=True)
@@ -135,7 +137,7 @@ COMPARISONS = Pass("intervals", settle_comparisons, about=SETTLED)
 CLOSED_LOOPS = Pass("closed loops", close_loops, about=frozenset({For}), reports=True)
 STABLE_LOGS = Pass("stable logs", stable_logs, about=frozenset({"log", "log1p"}), coarsens=True)
 DATA_SUMS = Followed(
-    Pass("data sums", sum_data_first, about=frozenset({For}), reports=True), (TIDY, CLOSED_LOOPS, TIDY)
+    Pass("data sums", sum_data_first, about=frozenset({For}), reports=True), (TIDY_ONCE, CLOSED_LOOPS, TIDY_ONCE)
 )
 _COUNTING = Pass("counters", count_at_once, about=frozenset({For})), _SIMPLIFY, CHECKS
 COUNTERS = Repeated("counters", tuple(replace(step, targets=DEVICES) for step in _COUNTING))
@@ -146,16 +148,16 @@ PRODUCTS = Pass("recognise", recognise_products, about=frozenset({Sweep, For}))
 
 # Before a function is differentiated: rules shall see few and large statements.
 PREPARING: tuple[Step, ...] = (
-    TIDY,
+    TIDY_ONCE,
     SIZES,
     COMPARISONS,
     CLOSED_LOOPS,
     Pass("parallelise", parallelise_derivable, about=frozenset({For})),
     CHECKS,
-    TIDY,
+    TIDY_ONCE,
     LOOP_SUMS,
     OWN_CELLS,
-    TIDY,
+    TIDY_ONCE,
     FUSE,
     STABLE_LOGS,
     DATA_SUMS,
@@ -168,21 +170,21 @@ PREPARING: tuple[Step, ...] = (
 FINISHING: tuple[Step, ...] = (
     INLINE,
     INLINE_ALL,
-    TIDY,
+    TIDY_ONCE,
     SIZES,
     COMPARISONS,
     CLOSED_LOOPS,
     Pass("parallelise", parallelise_marked, about=frozenset({For})),
     CHECKS,
-    TIDY,
+    TIDY_ONCE,
     Pass("cleared", leave_cleared, about=frozenset({For})),
     COUNTERS,
     Pass("free loops", free_loops, DEVICES, about=frozenset({For})),
     LOOP_SUMS,
     OWN_CELLS,
-    TIDY,
+    TIDY_ONCE,
     Pass("gather", gather, about=frozenset({WithAcc})),
-    TIDY,
+    TIDY_ONCE,
     FUSE,
     DATA_SUMS,
     PRODUCTS,
@@ -224,7 +226,7 @@ class Pipeline:
         return function
 
     def _repeated(self, repeated: Repeated, function: Function) -> Function:
-        for _ in range(ROUNDS):
+        for _ in range(repeated.rounds):
             before = function
             function = self.run(repeated.passes, function)
             if function is before:
