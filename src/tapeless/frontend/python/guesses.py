@@ -5,6 +5,7 @@ What the guess did not allow for raises `Retry`, or `Becomes`. Used by `loop_tri
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tapeless.errors import CompileError
@@ -78,6 +79,24 @@ class Live:
 
 class Retry(Exception):
     """The guess was too small."""
+
+
+def learn(steps: Iterable[Callable[[], None]]) -> None:
+    """Takes all steps, so that one attempt finds what there is to be found: `Retry` if one did, since what failed in others
+    may come of the guess.
+    """
+    again, failure = False, None
+    for step in steps:
+        try:
+            step()
+        except Retry:
+            again = True
+        except (CompileError, Becomes) as problem:
+            failure = failure or problem
+    if again:
+        raise Retry
+    if failure is not None:
+        raise failure
 
 
 class Becomes(Exception):

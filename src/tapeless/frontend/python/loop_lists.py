@@ -7,9 +7,10 @@ them at the end of the body, and says what is in them afterwards. Notes [Lists t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NoReturn
 
 from tapeless.errors import CompileError, InternalError
@@ -110,31 +111,41 @@ class ListsOfLoop:
 
     # -- at the end of the body
 
-    def leave(self, end: State, entry: State, lengths: Mapping[Key, Slot]) -> None:
-        self._leave_kept(end, entry)
-        self._leave_numbers(end)
-        for key, made in self.made.items():
-            self._leave_growing(key, made, end, entry, lengths)
-        for key in self.carried.stay:
-            if end.names[key] != self.before.names[key]:
-                self.carried.gathered.discard(key)
-                self.carried.kinds.pop(key, None)
+    def leave(self, end: State, entry: State, lengths: Mapping[Key, Slot]) -> Iterator[Callable[[], None]]:
+        """The steps of it."""
+        yield partial(self._leave_kept, end, entry)
+        for key in [k for k in end.names if k[0] == LISTS]:
+            yield partial(self._leave_list, key, end, entry, lengths)
+
+    def _leave_list(self, key: Key, end: State, entry: State, lengths: Mapping[Key, Slot]) -> None:
+        self._leave_numbers(key, end)
+        if key in self.made:
+            self._leave_growing(key, self.made[key], end, entry, lengths)
+        elif key in self.carried.stay:
+            self._leave_stay(key, end)
+        else:
+            self._leave_changed(key, end, entry)
+
+    def _leave_stay(self, key: Key, end: State) -> None:
+        if end.names[key] != self.before.names[key]:
+            self.carried.gathered.discard(key)
+            self.carried.kinds.pop(key, None)
+            self._grow(key)
+            raise Retry
+
+    def _leave_changed(self, key: Key, end: State, entry: State) -> None:
+        old = contents(self.before, key)
+        if old is None or _moves(key, old, entry, end):  # made in the body, or given to another name
+            return
+        if key not in self.carried.lists and end.names[key] is not entry.names.get(key):
+            self.carried.lists[key] = old
+            raise Retry
+        if key in self.carried.lists and (not same_form(old, end.names[key]) or self._grew(key)):
+            if _is_gathered(old, end.names[key]):
+                self.carried.gathered.add(key)
+            else:
                 self._grow(key)
-                raise Retry
-        apart = self.made.keys() | self.carried.stay
-        for key in [k for k in end.names if k[0] == LISTS and k not in apart]:
-            old = contents(self.before, key)
-            if old is None or _moves(key, old, entry, end):  # made in the body, or given to another name
-                continue
-            if key not in self.carried.lists and end.names[key] is not entry.names.get(key):
-                self.carried.lists[key] = old
-                raise Retry
-            if key in self.carried.lists and (not same_form(old, end.names[key]) or self._grew(key)):
-                if _is_gathered(old, end.names[key]):
-                    self.carried.gathered.add(key)
-                else:
-                    self._grow(key)
-                raise Retry
+            raise Retry
 
     def _leave_kept(self, end: State, entry: State) -> None:
         """What has been put into a list in this iteration may have been changed in it before, and is again in the next one."""
@@ -148,26 +159,26 @@ class ListsOfLoop:
             if now is not was or any(end.cells.get(cell) is not entry.cells.get(cell) for cell in cells_of(now)):
                 refuse_kept(self.ctx, "this loop", now.kind if isinstance(now, Sequence_) else "list")
 
-    def _leave_numbers(self, end: State) -> None:
-        """Lists into which numbers of another type are put have these from before the loop on."""
-        for key, now in end.names.items():
-            old = contents(self.before, key) if key[0] == LISTS else None
-            if not isinstance(old, Grown) or not isinstance(now, Grown) or old.array is None or now.array is None:
-                continue
-            kind = now.array.type.dtype, now.weak
-            if kind == (old.array.type.dtype, old.weak):
-                continue
-            if key in self.made:
-                growth = self.carried.growing[key]
-                growth.dtype, growth.weak = kind
-            elif now.ref in self.ctx.growing:  # with room for all that loops append: begins again
-                outer = self.ctx.growing[now.ref]
-                outer.dtype, outer.weak = kind
-                self._refuse("its items become numbers of another type")
-            else:
-                self.carried.lists.setdefault(key, old)
-                self.carried.kinds[key] = kind
-            raise Retry
+    def _leave_numbers(self, key: Key, end: State) -> None:
+        """A list into which numbers of another type are put has these from before the loop on."""
+        now = end.names[key]
+        old = contents(self.before, key)
+        if not isinstance(old, Grown) or not isinstance(now, Grown) or old.array is None or now.array is None:
+            return
+        kind = now.array.type.dtype, now.weak
+        if kind == (old.array.type.dtype, old.weak):
+            return
+        if key in self.made:
+            growth = self.carried.growing[key]
+            growth.dtype, growth.weak = kind
+        elif now.ref in self.ctx.growing:  # with room for all that loops append: begins again
+            outer = self.ctx.growing[now.ref]
+            outer.dtype, outer.weak = kind
+            self._refuse("its items become numbers of another type")
+        else:
+            self.carried.lists.setdefault(key, old)
+            self.carried.kinds[key] = kind
+        raise Retry
 
     def _grew(self, key: Key) -> bool:
         """Whether a list of run-time length got longer, without room that was made for it before."""

@@ -37,7 +37,7 @@ from tapeless.frontend.python import exchange
 from tapeless.frontend.python.carried import Shape, known_sizes, undefined
 from tapeless.frontend.python.flow import NEXT, RETURN, Flow, branch
 from tapeless.frontend.python.growth import Unfit
-from tapeless.frontend.python.guesses import Becomes, Carried, Live, Place, Retry, Slot, Trial
+from tapeless.frontend.python.guesses import Becomes, Carried, Live, Place, Retry, Slot, Trial, learn
 from tapeless.frontend.python.list_kinds import as_array, is_list
 from tapeless.frontend.python.loop_lists import ListsOfLoop
 from tapeless.frontend.python.merge import FALSE, TRUE, is_none
@@ -276,13 +276,7 @@ class _Attempt(Trial):
             lists.count(head, index)
             run(index if bound is not None else None)
             end = ctx.state
-            lists.leave(end, entry, lengths)
-            for cell, slot in cell_slots:
-                slot.result = end.cells[cell]
-            missed = [c for c in self.before.cells if c not in own_cells and end.cells.get(c) is not entry.cells[c]]
-            if missed:
-                self.carried.cells.extend(missed)
-                raise Retry
+            learn([*lists.leave(end, entry, lengths), partial(self._leave_cells, cell_slots, entry)])
             handed = exchange.owners(tuple(numbers), {key: shapes[key].starts[key, 0] for key in numbers}, end)
             if handed is None:
                 self.carried.exchanged = ()
@@ -293,16 +287,14 @@ class _Attempt(Trial):
             if stale:
                 self.carried.stale.update(stale)
                 raise Retry
-            for shape in shapes.values():
-                shape.leave(end)
+            learn(partial(shape.leave, end) for shape in shapes.values())
             if enough is not None:
                 enough.result = self.fits
             if count is not None:
                 count.result = apply(ctx, "add", index, i64(1))
             self._next_iteration(list(shapes.values()))
-            for key in self.keys:
-                if key not in shapes and key in end.names:
-                    self._first_bound(key, end.names[key])
+            first_bound = (k for k in self.keys if k not in shapes and k in end.names)
+            learn(partial(self._first_bound, key, end.names[key]) for key in first_bound)
         results = tuple(s.result for s in self.slots if s.result is not None)
         assert len(results) == len(self.slots)
         params = tuple(s.param for s in self.slots)
@@ -325,6 +317,16 @@ class _Attempt(Trial):
         lists.after(after, {key: mapping[slot.param] for key, slot in lengths.items()})
         if enough is not None:
             self.fits = mapping[enough.param]
+
+    def _leave_cells(self, slots: list[tuple[Cell, Slot]], entry: State) -> None:
+        end = self.ctx.state
+        for cell, slot in slots:
+            slot.result = end.cells[cell]
+        own = {cell for cell, _ in slots}
+        missed = [c for c in self.before.cells if c not in own and end.cells.get(c) is not entry.cells[c]]
+        if missed:
+            self.carried.cells.extend(missed)
+            raise Retry
 
     def _unless_full(
         self, enough: Var, test: Callable[[], Atom] | None, counter: tuple[Var, Atom | None] | None
