@@ -26,6 +26,19 @@ def test_the_second_joins_the_first() -> None:
     )
 
 
+def test_what_the_second_needs_comes_along() -> None:
+    code = f"""
+        {FIRST}
+        m: f64 = mul t 2.0
+        h: f64 = mul b 2.0
+        p: f64 = if c then u1: f64 = exp h; q: f64 = add u1 t; in q else (t)
+    """
+    assert merged(code, "(m, p)") == (
+        "h: f64 = mul b 2.0 t: f64, p: f64 = if c then u: f64 = sin a u1: f64 = exp h q: f64 = add u1 u in (u, q)"
+        " else v: f64 = cos a in (v, v) m: f64 = mul t 2.0 in (m, p)"
+    )
+
+
 def test_the_third_joins_the_second_where_it_cannot_join_the_first() -> None:
     code = f"""
         {FIRST}
@@ -39,12 +52,12 @@ def test_the_third_joins_the_second_where_it_cannot_join_the_first() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        f"{FIRST}\n        p: f64 = if c then u1: f64 = exp t; in u1 else (b)",
+        f"{FIRST}\n        m: f64 = mul t 2.0\n        p: f64 = if c then u1: f64 = exp m; in u1 else (b)",
         f"{FIRST}\n        l: bool = not c\n        p: f64 = if l then u1: f64 = exp b; in u1 else (b)",
         f'{FIRST}\n        p: f64 = if c then check c ValueError "no"; in a else (b)',
         f"{FIRST}\n        e: f64 = x[j?]\n        p: f64 = if c then f: f64 = x[j]; in f else (b)",
     ],
-    ids=["uses the first", "another condition", "may fail", "relies on a test between them"],
+    ids=["uses what is made of the first", "another condition", "may fail", "relies on a test between them"],
 )
 def test_branches_that_stay_apart(code: str) -> None:
     f = program(code, "(t, p)")

@@ -100,7 +100,7 @@ def test_times_and_verification() -> None:
     f = program("t: f64 = add 1.0 2.0; u: f64 = mul t a", "u")
     times: dict[str, float] = {}
     Pipeline(times, verify=True).run((TIDY,), f)
-    assert set(times) == {"simplify", "cse", "branches", "hoist", "dce", "verify"}
+    assert set(times) == {"simplify", "cse", "branches", "repeated loops", "hoist", "dce", "verify"}
     assert all(seconds >= 0 for seconds in times.values())
 
     def wrong(f: Function) -> Function:

@@ -53,6 +53,36 @@ def test_quotients(code: str, result: str) -> None:
     assert settled(code, "(t, u)" if "u:" in code else "(t, t)") == result
 
 
+@pytest.mark.parametrize(
+    "code, result",
+    [
+        (
+            "t: c128 = quotient z z\n        u: c128 = quotient t z",
+            "inverse: c128 = div (1+0j) z t: c128 = mul z inverse u: c128 = mul t inverse in (t, u)",
+        ),
+        (
+            "t: c128 = quotient (1+0j) z\n        u: c128 = quotient t z",
+            "t: c128 = div (1+0j) z u: c128 = mul t t in (t, u)",
+        ),
+        (
+            "t: c128 = reciprocal z\n        u: c128 = quotient t z",
+            "t: c128 = reciprocal z u: c128 = div t z in (t, u)",
+        ),
+    ],
+    ids=["two", "one over it", "a reciprocal of the program, which is another row"],
+)
+def test_complex_quotients(code: str, result: str) -> None:
+    assert settled(code, "(t, u)") == result
+
+
+def test_quotients_in_branches_are_loose_on_the_way_back() -> None:
+    def f(x: np.ndarray) -> float:
+        return np.sum(tp.map(lambda y: y / (y * y + 2.0) if y > 0 else 3.0 / (y - 1.0), x))
+
+    text = tp.grad(f).ir(np.linspace(-1, 1, 5), stage="optimized")
+    assert text.count("div ") + text.count("reciprocal ") <= 2, text
+
+
 def test_the_slope_of_a_sigmoid_divides_no_more_than_its_value() -> None:
     f = tp.value_and_grad(lambda x: (1.0 / (1.0 + np.exp(-x))).sum())
     x = np.linspace(-3, 3, 9)

@@ -4,7 +4,9 @@ otherwise.
 
 from __future__ import annotations
 
-from tapeless.ir.core import Apply, Body, Stm
+from collections.abc import Collection
+
+from tapeless.ir.core import Apply, Body, If, Stm
 from tapeless.ir.types import Atom, DType, Var
 from tapeless.ir.walk import all_stms, free_in_body, type_vars
 from tapeless.ops.table import LOOSE, TABLE
@@ -44,16 +46,21 @@ def slopes_in(body: Body) -> Intervals:
     return Intervals(body if steep else Body((), ()), slopes=True)
 
 
-def loosened(body: Body) -> Body:
+def loosened(body: Body, given: Collection[Atom] = ()) -> Body:
     """The body, which is run again for slopes only, with rows that need not be rounded like those of the program: Note
-    [Loose rows] in `ops.table`. Those that regions look at stay, and those that decide: their operands have to be those
-    of the first run, to the last bit.
+    [Loose rows] in `ops.table`. Those that loops look at stay, and those that decide: their operands have to be those
+    of the first run, to the last bit. So do the results that are `given` to such rows.
     """
-    exact: set[Atom] = set()
+    exact = set(given)
     stms: list[Stm] = []
     for s in reversed(body.stms):
         exp = s.exp
-        if not isinstance(exp, Apply):
+        if isinstance(exp, If):
+            places = [k for k, v in enumerate(s.vars) if v in exact]
+            arms = (loosened(arm, [arm.results[k] for k in places]) for arm in (exp.then, exp.orelse))
+            exact.update(free_in_body(Body((s,), ())))
+            s = Stm(s.vars, If(exp.cond, *arms), s.span)
+        elif not isinstance(exp, Apply):
             exact.update(free_in_body(Body((s,), ())))
         elif s.vars[0] in exact or TABLE[exp.op].decides or not _moves(s, exp):
             exact.update(exp.args)

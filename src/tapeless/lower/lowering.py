@@ -28,6 +28,7 @@ from tapeless.lower.device_memory import outside
 from tapeless.lower.device_parts import apart
 from tapeless.lower.ir.loopir import Buffer, Give, Program, Return, Site, Space
 from tapeless.lower.kernels import outlined
+from tapeless.lower.loads_ahead import with_loads_ahead
 from tapeless.lower.memory import place_allocations
 from tapeless.lower.routines_by_loops import inside_kernels
 from tapeless.lower.rules import RULES
@@ -101,7 +102,7 @@ def lower(function: Function, target: Target = Target.cpu, fastmath: bool = Fals
     if schedule.apart:
         program = outside(inside_kernels(program))
     program = outlined(program, schedule.launched)
-    entry.program = apart(by_blocks(program), entry.shapes) if schedule.apart else program
+    entry.program = with_loads_ahead(apart(by_blocks(program), entry.shapes)) if schedule.apart else program
     for callee in known.values():
         entry.notes.extend(callee.notes)
     return entry

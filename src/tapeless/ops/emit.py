@@ -60,6 +60,8 @@ class Emit:
         atoms = [a if isinstance(a, (Var, Const)) else const(a, kind) for a in args]
         if self.steep and kind in INEXACT:  # Note [Products of slopes]
             op, atoms = ("times", atoms * (2 // len(atoms))) if op in ("mul", "square") else (op, atoms)
+        if op == "reciprocal" and kind.is_complex:  # of which NumPy's own function divides once more
+            op, atoms = "quotient", [const(1.0, kind), *atoms]
         folded = _fold(op, atoms)
         if folded is not None:
             return folded

@@ -48,6 +48,7 @@ from tapeless.passes.tidy.cse import cse
 from tapeless.passes.tidy.dce import dce
 from tapeless.passes.tidy.hoist import hoist
 from tapeless.passes.tidy.quotients import settle_quotients
+from tapeless.passes.tidy.repeated_loops import drop_repeated_loops
 from tapeless.passes.tidy.scales import HANDING_ON, lift_scales
 from tapeless.passes.tidy.simplify import simplify
 from tapeless.passes.tidy.sizes import equal_sizes
@@ -115,6 +116,7 @@ _TIDYING = (
     _SIMPLIFY,
     Pass("cse", cse, settles=True),
     Pass("branches", merge_branches, about=frozenset({If})),
+    Pass("repeated loops", drop_repeated_loops, about=frozenset({For, While})),
     Pass("hoist", hoist, about=LOOPS),
     Pass("dce", dce),
 )

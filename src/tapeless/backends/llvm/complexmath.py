@@ -105,7 +105,8 @@ def divide(w: Writer, real: DType, x: Value, y: Value) -> Value:
     ratio = w.fp("fdiv", kind, small, large)
     zero = w.let(f"fcmp oeq {kind} {large}, {literal(0, real)[0]}")
     scale = w.fp("fdiv", kind, literal(1, real)[0], w.fp("fadd", kind, large, w.fp("fmul", kind, small, ratio)))
-    scale = w.select(zero, kind, w.fp("fdiv", kind, literal(1, real)[0], w.intrinsic("fabs", kind, c)), scale)
+    endless = w.fp("fadd", kind, literal(math.inf, real)[0], w.intrinsic("fabs", kind, c))  # c is 0 here, or NaN
+    scale = w.select(zero, kind, endless, scale)
     # |c| >= |d|: (a + b r, b - a r);  otherwise: (a r + b, b r - a)
     ar, br = w.fp("fmul", kind, a, ratio), w.fp("fmul", kind, b, ratio)
     top = w.fp("fadd", kind, w.select(wide, kind, a, ar), w.select(wide, kind, br, b))

@@ -1,4 +1,4 @@
-"""Branches on one condition: the second joins the first, if all that it uses is there by then. Updates that both arms end
+"""Branches on one condition: the second joins the first, if all that it uses can be there by then. Updates that both arms end
 with, of the same cells, follow the branch: loops in which each iteration writes its own cells are seen to be so.
 
 Takes and gives a verified function. Relies on `cse` to find what the arms have in common afterwards. Forward code and
@@ -7,14 +7,14 @@ the partials for the backward pass are two such branches, which compute much the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from tapeless.ir.core import Body, Function, If, Stm, Update
 from tapeless.ir.effects import effects_in
 from tapeless.ir.types import Atom, Var, i64
-from tapeless.ir.walk import free_in_exp, in_regions, map_function, type_vars, with_stms
+from tapeless.ir.walk import Substitution, free_in_exp, in_regions, map_function, with_stms
 from tapeless.passes.analysis.dependence import Footprints
+from tapeless.passes.analysis.moving import brought_forward
 
 
 def merge_branches(function: Function) -> Function:
@@ -34,33 +34,23 @@ class Branches:
         return with_stms(body, [in_regions(s, self.body) for s in body.stms])
 
     def merged(self, body: Body) -> Body:
-        places = {v: k for k, s in enumerate(body.stms) for v in s.vars}  # statements that join others: of these
-        stms: list[Stm | None] = list(body.stms)
-        first: dict[Var, int] = {}
-        for k, stm in enumerate(body.stms):
-            if not isinstance(stm.exp, If) or not isinstance(stm.exp.cond, Var):
+        stms = list(body.stms)
+        first: dict[Var, Stm] = {}
+        k = 0
+        while k < len(stms):
+            stm = stms[k]
+            if not isinstance(stm.exp, If) or not isinstance(cond := stm.exp.cond, Var):
+                k += 1
                 continue
-            j = first.setdefault(stm.exp.cond, k)
-            before = stms[j]
-            if j == k or before is None:
+            before, first[cond] = first.get(cond), stm
+            j = next((j for j in range(k - 1, -1, -1) if stms[j] is before), k)
+            ahead = brought_forward(self.footprints, stms[j:k], stm, {*stms[j].vars}) if j < k else None
+            if ahead is None:
+                k += 1
                 continue
-            sizes = [d for v in stm.vars for d in type_vars(v.type) if d not in stm.vars]
-            known = all(places.get(v, -1) < j for v in (*free_in_exp(stm.exp), *sizes))
-            if known and self.may_move(stm, [s for s in stms[j + 1 : k] if s is not None]):
-                stms[j], stms[k] = _joined(before, stm), None
-                places.update(dict.fromkeys(stm.vars, j))
-            else:
-                first[stm.exp.cond] = k
-        left = tuple(s for s in stms if s is not None)
-        return body if len(left) == len(stms) else Body(left, body.results)
-
-    def may_move(self, stm: Stm, between: Sequence[Stm]) -> bool:
-        """Note [Trading places] in `dependence`."""
-        mine = self.footprints.stm(stm)
-        if mine.ordered or mine.consumed:
-            return False
-        others = [self.footprints.stm(s) for s in between]
-        return not any(o.consumed or o.must_precede(mine) for o in others)
+            joined = first[cond] = _joined(stms[j], stm)
+            stms[j : k + 1] = [*ahead, joined, *(s for s in stms[j + 1 : k] if not any(s is a for a in ahead))]
+        return body if len(stms) == len(body.stms) else Body(tuple(stms), body.results)
 
 
 def _updated_after(body: Body) -> Body:
@@ -124,6 +114,7 @@ def _joined(first: Stm, second: Stm) -> Stm:
     assert isinstance(a, If) and isinstance(b, If)
 
     def both(x: Body, y: Body) -> Body:
+        y = Substitution(dict(zip(first.vars, x.results, strict=True))).body(y)
         return Body((*x.stms, *y.stms), (*x.results, *y.results))
 
     branch = If(a.cond, both(a.then, b.then), both(a.orelse, b.orelse))

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tapeless.ir.core import Apply, Body, Function, Stm, WithRegions
+from tapeless.ir.core import Apply, Body, Exp, Function, Stm, WithRegions
 from tapeless.ir.rewrite import Rewriter
-from tapeless.ir.types import Atom, Const, Var
+from tapeless.ir.types import Atom, Const, Var, const
 from tapeless.ir.walk import all_stms
 
 
@@ -45,27 +45,43 @@ class Quotients(Rewriter):
         if isinstance(exp, WithRegions):
             exp = self.inside(exp)
             self.wanted = wanted
-        match exp:
-            case Apply("reciprocal", (y,)) | Apply("div", (Const(1.0), y)) if y in self.shared:
-                self.map[stm.vars[0]] = self.shared[y]
-                return
-            case Apply("reciprocal", (y,)) | Apply("div", (Const(1.0), y)) if wanted[y] > 1:
-                self.shared[y] = stm.vars[0]
-            case Apply("quotient", (x, y)):
-                if y not in self.shared and wanted[y] > 1:
-                    self.shared[y] = Var("inverse", y.type)
-                    self.out.append(Stm((self.shared[y],), Apply("reciprocal", (y,)), stm.span))
-                exp = Apply("mul", (x, self.shared[y])) if y in self.shared else Apply("div", (x, y))
+        y = _inverted(exp)
+        if y is not None and y in self.shared:
+            self.map[stm.vars[0]] = self.shared[y]
+            return
+        if y is not None and wanted[y] > 1:
+            self.shared[y] = stm.vars[0]
+            exp = _inverse(y) if isinstance(exp, Apply) and exp.op == "quotient" else exp
+        elif isinstance(exp, Apply) and exp.op == "quotient":
+            x, y = exp.args
+            if y not in self.shared and wanted[y] > 1:
+                self.shared[y] = Var("inverse", y.type)
+                self.out.append(Stm((self.shared[y],), _inverse(y), stm.span))
+            exp = Apply("mul", (x, self.shared[y])) if y in self.shared else Apply("div", (x, y))
         self.emit(stm, exp)
+
+
+def _inverse(y: Atom) -> Apply:
+    dtype = y.type.dtype
+    return Apply("div", (const(1.0, dtype), y)) if dtype.is_complex else Apply("reciprocal", (y,))
+
+
+def _inverted(exp: Exp) -> Atom | None:
+    """What a row gives the reciprocal of. That of complex numbers is another row than their quotient."""
+    match exp:
+        case Apply("reciprocal", (y,)) if not y.type.dtype.is_complex:
+            return y
+        case Apply("div" | "quotient", (Const(1.0), y)):
+            return y
+        case _:
+            return None
 
 
 def _divisors(body: Body) -> Counter[Atom]:
     """How often a region divides by a number where a reciprocal does."""
     found: Counter[Atom] = Counter()
     for s in body.stms:
-        match s.exp:
-            case Apply("quotient", (_, y)) | Apply("reciprocal", (y,)) | Apply("div", (Const(1.0), y)) if (
-                not y.type.dtype.is_complex
-            ):
-                found[y] += 1
+        y = s.exp.args[1] if isinstance(s.exp, Apply) and s.exp.op == "quotient" else _inverted(s.exp)
+        if y is not None:
+            found[y] += 1
     return found
