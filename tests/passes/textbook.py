@@ -193,6 +193,31 @@ def logistic_regression(w, x, y):
     return np.mean(np.log(1.0 + np.exp(-y * (x @ w))))
 
 
+def support_vectors(w, x, y):
+    """The hinge loss, by loops."""
+    total = 0.0
+    for i in range(len(x)):
+        margin = 0.0
+        for k in range(len(w)):
+            margin += w[k] * x[i, k]
+        total += max(0.0, 1.0 - y[i] * margin)
+    return total
+
+
+def hausdorff(x, y):
+    """How far points are at most from the nearest one of others."""
+    farthest = 0.0
+    for i in range(len(x)):
+        nearest = np.inf
+        for j in range(len(y)):
+            distance = 0.0
+            for k in range(x.shape[1]):
+                distance += (x[i, k] - y[j, k]) ** 2
+            nearest = min(nearest, distance)
+        farthest = max(farthest, nearest)
+    return np.sqrt(farthest)
+
+
 def soft_layer(x, w):
     """A layer with the smooth form of max(0, t)."""
     return np.sum(np.log(1.0 + np.exp(x @ w)))
@@ -227,6 +252,8 @@ TEXTBOOK = (
     (batched, (some(2, 3, 4), some(2, 4, 5))),
     (line_by_descent, (some(9), some(9), 0.1, 20)),
     (tp.grad(logistic_regression).python, (some(4), some(9, 4), np.sign(some(9) - 0.5))),
+    (tp.grad(support_vectors).python, (some(4), some(9, 4), np.sign(some(9) - 0.5))),
+    (tp.grad(hausdorff, (0, 1)).python, (some(9, 3), some(8, 3))),
     (tp.grad(soft_layer, (0, 1)).python, (some(3, 4), some(4, 5))),
     (tp.grad(two_modes, (1, 2)).python, (some(9), -1.0, 1.0)),
     (tp.grad(jacobi, (0, 1)).python, (some(4, 4) + 4.0 * np.eye(4), some(4), 3)),

@@ -16,7 +16,7 @@ from operator import is_not
 from time import perf_counter
 from typing import TypeVar
 
-from tapeless.ir.contents import Kind, contents
+from tapeless.ir.contents import TESTS, Kind, contents
 from tapeless.ir.core import Check, For, Function, Hist, If, Library, Scatter, Sweep, Update, UpdateAcc, While, WithAcc
 from tapeless.ir.segments import Segment
 from tapeless.ir.target import Target
@@ -24,11 +24,13 @@ from tapeless.passes.accumulators.added_rows import add_in_place
 from tapeless.passes.accumulators.cleared import leave_cleared
 from tapeless.passes.accumulators.gather import gather
 from tapeless.passes.accumulators.loop_sums import sum_in_loops
+from tapeless.passes.accumulators.nothing_added import skip_additions_of_nothing
 from tapeless.passes.accumulators.own_cells import own_cells
 from tapeless.passes.accumulators.tiles import write_tiles
 from tapeless.passes.accumulators.written_slices import write_at_once
 from tapeless.passes.bounds.comparisons import SETTLED, settle_comparisons
 from tapeless.passes.bounds.ranges import DECIDED, eliminate_checks
+from tapeless.passes.bounds.tests_once import test_once
 from tapeless.passes.bounds.version import version_loops
 from tapeless.passes.check.verify import verify as check_function
 from tapeless.passes.coarsen.closed_loops import close_loops
@@ -192,7 +194,8 @@ FINISHING: tuple[Step, ...] = (
     PRODUCTS,
     Pass("product sums", sum_products_first, about=frozenset({Library})),
     Pass("added rows", add_in_place, about=frozenset({UpdateAcc})),
-    Pass("version", version_loops, about=frozenset({For})),
+    Pass("version", version_loops, about=frozenset({For, Sweep})),
+    Pass("tests once", test_once, about=frozenset({TESTS, Check})),
     Pass("written slices", write_at_once, DEVICES, about=frozenset({Update})),
     Pass("distribute", distribute, DEVICES, about=frozenset({Sweep})),
     Pass("summed", sum_outer_maps, DEVICES, about=frozenset({UpdateAcc})),
@@ -200,6 +203,7 @@ FINISHING: tuple[Step, ...] = (
     SCALES,
     Pass("quotients", settle_quotients, about=frozenset({"quotient"})),
     Pass("tiles", write_tiles, CPU, about=frozenset({WithAcc})),
+    Pass("nothing added", skip_additions_of_nothing, about=frozenset({UpdateAcc})),
 )
 
 

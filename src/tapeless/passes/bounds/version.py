@@ -2,7 +2,7 @@
 
 Takes Core after range analysis; gives Core in which such a loop is an `if`: all positions c*i + r inside, then the loop
 without those tests, else the loop as it was. Unlike hoisting a test this changes nothing about errors, and negative
-positions may wrap.
+positions may wrap. So do sweeps that only test: often there is nothing left of them then.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from tapeless.ir.core import (
     Function,
     If,
     Index,
+    Lambda,
     Stm,
+    Sweep,
     Update,
     UpdateAcc,
 )
+from tapeless.ir.effects import effects_in
 from tapeless.ir.operands import regions
 from tapeless.ir.types import BOOL, I64, Dim, Var, dim_atom, i64
 from tapeless.ir.walk import in_regions, map_function, refresh_body, with_stms
@@ -40,51 +43,63 @@ def version_loops(function: Function) -> Function:
 def _body(body: Body) -> Body:
     stms: list[Stm] = []
     for s in body.stms:
-        if isinstance(s.exp, For) and _innermost(s.exp):
-            stms.extend(_versioned(s, s.exp))
+        if isinstance(s.exp, For) and _innermost(s.exp.body):
+            stms.extend(_versioned(s, s.exp, s.exp.bound, s.exp.body, (s.exp.index, *s.exp.params)))
+        elif isinstance(s.exp, Sweep) and _only_tests(s) and _innermost(s.exp.lam.body):
+            stms.extend(_versioned(s, s.exp, dim_atom(s.exp.width), s.exp.lam.body, s.exp.lam.params))
         else:
             stms.append(in_regions(s, _body))
     return with_stms(body, stms)
 
 
-def _innermost(loop: For) -> bool:
-    return len(loop.body.stms) <= LARGEST and not any(regions(s.exp) for s in loop.body.stms)
+def _only_tests(stm: Stm) -> bool:
+    return not stm.vars and not any(isinstance(e, UpdateAcc) for e in effects_in((stm,)))
 
 
-def _versioned(stm: Stm, loop: For) -> list[Stm]:
+def _innermost(body: Body) -> bool:
+    return len(body.stms) <= LARGEST and not any(regions(s.exp) for s in body.stms)
+
+
+def _versioned(stm: Stm, loop: For | Sweep, bound: Atom, body: Body, params: tuple[Var, ...]) -> list[Stm]:
     """The tests that one comparison before the loop can answer, and the loop twice; just the loop when there are none."""
-    forms = _forms(loop)
-    inside = {v for s in loop.body.stms for v in s.vars} | {*loop.params, loop.index}
+    forms, index = _forms(body), params[0]
+    inside = {v for s in body.stms for v in s.vars} | {*params}
     covered: dict[tuple[Atom, Dim], Position] = {}
-    for s in loop.body.stms:
+    for s in body.stms:
         for axis, size in _tested(s.exp):
             form = form_of(axis.index, forms)
-            rest = form.without(loop.index)
+            rest = form.without(index)
             if rest.symbols & inside or (isinstance(size, Var) and size in inside):
                 continue
             covered[axis.index, size] = form
     if not covered:
         return [stm]
     b = Builder(stm.span)
-    all_inside: Atom = b.let(BOOL, Apply("gt", (loop.bound, i64(0))), "runs")
-    last = b.let(I64, Apply("sub", (loop.bound, i64(1))), "last")
+    all_inside: Atom = b.let(BOOL, Apply("gt", (bound, i64(0))), "runs")
+    last = b.let(I64, Apply("sub", (bound, i64(1))), "last")
     for (_, size), form in covered.items():
-        all_inside = _and(b, all_inside, _fits(b, form, loop.index, last, size))
-    free = For(loop.index, loop.bound, loop.params, loop.inits, _untested(loop.body, covered), loop.hints)
+        all_inside = _and(b, all_inside, _fits(b, form, index, last, size))
+    free = _with_body(loop, _untested(body, covered))
     return [*b.stms, Stm(stm.vars, _choice(stm, all_inside, free, loop), stm.span)]
 
 
-def _choice(stm: Stm, cond: Atom, free: For, tested: For) -> If:
-    def arm(loop: For) -> Body:
+def _with_body(loop: For | Sweep, body: Body) -> For | Sweep:
+    if isinstance(loop, For):
+        return replace(loop, body=body)
+    return replace(loop, lam=Lambda(loop.lam.params, body))
+
+
+def _choice(stm: Stm, cond: Atom, free: For | Sweep, tested: For | Sweep) -> If:
+    def arm(loop: For | Sweep) -> Body:
         outs = tuple(Var(v.name, v.type) for v in stm.vars)
         return refresh_body(Body((Stm(outs, loop, stm.span),), outs))
 
     return If(cond, arm(free), arm(tested))
 
 
-def _forms(loop: For) -> dict[Var, Position]:
+def _forms(body: Body) -> dict[Var, Position]:
     forms: dict[Var, Position] = {}
-    for s in loop.body.stms:
+    for s in body.stms:
         if isinstance(s.exp, Apply) and s.vars[0].type == I64:
             form = combined(s.exp, forms)
             if form is not None:

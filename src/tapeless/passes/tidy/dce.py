@@ -301,7 +301,7 @@ def _tested(exp: Index) -> list[Atom]:
     return [*operands(exp)[1:], *sizes]
 
 
-def _test(stm: Stm, exp: Index) -> list[Stm]:
+def tests_of_position(stm: Stm, exp: Index) -> list[Stm]:
     b = Builder(stm.span)
     for k, (a, length) in enumerate(zip(exp.axes, exp.array.type.shape, strict=True)):
         if isinstance(a, At) and a.check:
@@ -336,7 +336,7 @@ class Trim:
                 if isinstance(exp, WithRegions):
                     stms.append(self.stm(stm, exp))
                 elif isinstance(exp, Index) and exp.array not in needed and exp.array in self.bound:
-                    stms.extend(_test(stm, exp))  # Note [Tests of positions]
+                    stms.extend(tests_of_position(stm, exp))  # Note [Tests of positions]
                 else:
                     stms.append(stm)
         results = body.results if keep is None else _kept(body.results, keep)
