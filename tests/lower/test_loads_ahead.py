@@ -11,6 +11,8 @@ import tapeless as tp
 from tapeless.lower.ir.loopir import For, Launch, Load, Program
 from tapeless.lower.ir.walk import walk
 from tapeless.lower.loads_ahead import AHEAD
+from tapeless.testing.compare import compare
+from tapeless.testing.stages import by_python, on_device
 from tests.lower.device import run
 
 
@@ -58,6 +60,33 @@ def written(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def test_any_number_of_iterations(f: Any, count: int) -> None:
     loops = ahead(run(f, count))
     assert loops or count < 2  # sizes are numbers there
+
+
+def gathered(x: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Positions in an array that are read from another one."""
+
+    def of(a: float) -> float:
+        total = 0.0
+        for k in range(len(keys)):
+            total += x[keys[k]] * a
+        return total
+
+    return tp.map(of, x)
+
+
+@pytest.mark.parametrize("count", [0, 1, AHEAD, AHEAD + 1, 3 * AHEAD - 1])
+@pytest.mark.parametrize("wrong", [None, 0, AHEAD - 1, AHEAD, 2 * AHEAD])
+@pytest.mark.parametrize("value", [-3, -4, 3])
+def test_positions_are_tested_together(count: int, wrong: int | None, value: int) -> None:
+    """-3 is the first from the end, the others are outside: the error is that of the first position that is."""
+    keys = np.random.default_rng(count).integers(0, 3, count)
+    if wrong is not None:
+        keys[wrong:] = value
+    args = [np.array([1.0, 2.0, 4.0]), keys]
+    outcome, lowered = on_device(gathered, lambda: args)
+    assert ahead(lowered.program) or count < 2
+    problem = compare(by_python(gathered, lambda: args), outcome)
+    assert not problem, problem
 
 
 def test_what_is_written_meanwhile() -> None:

@@ -2,6 +2,11 @@
 
 Takes and gives a program of launches.
 
+Note [Tests ahead]
+Where an iteration tests what it has read, as a position in another array, the next one cannot be on its way before that
+test is done. So the tests of AHEAD iterations are done at once, where its number tells what they look at, and if all hold
+these iterations run without, and LLVM unrolls them. Where one does not hold, and at the end of the loop, they run as they were.
+
 Note [Loads ahead]
 A thread waits for memory as long as for hundreds of operations, and a thread that goes through a long loop alone has
 nobody to work meanwhile. What an iteration reads at places that its number tells, as a loop that goes backwards reads what
@@ -15,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
-from tapeless.ir.types import I64, Const, Var, i64
+from tapeless.ir.types import BOOL, I64, Atom, Const, DType, Var, i64
 from tapeless.lower.ir.loopir import (
     Assign,
     Atomic,
@@ -24,6 +30,7 @@ from tapeless.lower.ir.loopir import (
     Buffer,
     Call,
     Check,
+    Declare,
     For,
     If,
     Invoke,
@@ -45,7 +52,7 @@ from tapeless.ops.table import TABLE
 
 AHEAD = 8  # iterations
 MOST = 6  # loads of an iteration
-ENDS = (Check, Call, Invoke, Barrier, Swap)  # or may write anywhere
+ENDS = (Call, Invoke, Barrier, Swap)  # wait for others, or write anywhere
 OWN = (Space.stack, Space.shared)  # memory that is near
 
 
@@ -69,51 +76,65 @@ def _inside(block: Block) -> Block:
 
 
 def _loop(loop: For) -> Stm:
-    found = _loads(loop) if _is_long(loop) else []
-    if not any(isinstance(s, Load) for s in found):
+    inside = list(walk(loop.body))
+    if not _is_long(loop) or any(isinstance(s, (For, While, *ENDS)) for s in inside):
         return with_blocks(loop, _inside)
-    return _batched(loop, found)
+    if any(isinstance(s, Check) for s in inside):
+        tests = [s for s in loop.body if _is_test(s)]
+        known = _known(loop)
+        needed = _needed(known, {s.cond for s in tests if isinstance(s.cond, Var)})
+        covered = all(isinstance(s.cond, Var) and s.cond in {k.var for k in known} for s in tests)
+        others = any(isinstance(s, Check) for t in loop.body if not _is_test(t) for s in walk((t,)))
+        if covered and not others and any(isinstance(s, Load) for s in needed):
+            return _tested(loop, needed, tests)
+    elif any(isinstance(s, If) or (isinstance(s, Let) and TABLE[s.op].cost >= CALL) for s in inside):  # not unrolled
+        known = _known(loop)
+        loads = [s.var for s in known if isinstance(s, Load)][:MOST]
+        if loads:
+            return _batched(loop, _needed(known, set(loads)))
+    return loop
+
+
+def _is_test(stm: Stm) -> TypeGuard[Check | If]:
+    """With nothing to do where its condition holds."""
+    return isinstance(stm, Check) or (
+        isinstance(stm, If) and not stm.then and any(isinstance(s, Check) for s in walk((stm,)))
+    )
 
 
 def _is_long(loop: For) -> bool:
-    """Whether it may wait for memory in each iteration: nobody unrolls it."""
     if loop.tag is not Tag.seq or loop.step != 1:
         return False
-    if (
-        isinstance(loop.lo, Const)
-        and isinstance(loop.hi, Const)
-        and loop.hi.value.real - loop.lo.value.real <= 2 * AHEAD
-    ):
-        return False
-    inside = list(walk(loop.body))
-    if any(isinstance(s, (For, While, *ENDS)) for s in inside):
-        return False
-    return any(isinstance(s, If) or (isinstance(s, Let) and TABLE[s.op].cost >= CALL) for s in inside)
+    if isinstance(loop.lo, Const) and isinstance(loop.hi, Const):
+        return bool(loop.hi.value.real - loop.lo.value.real > 2 * AHEAD)
+    return True
 
 
-def _loads(loop: For) -> list[Let | Load]:
-    """What an iteration reads at places that follow from its number, and the arithmetic for that, in order."""
+def _known(loop: For) -> list[Let | Load]:
+    """What an iteration reads at places that follow from its number, and the arithmetic for that, in order. Nothing is
+    read that a test allows.
+    """
     inside = list(walk(loop.body))
     changing = {v for s in inside for v in (*binds(s), *((s.var,) if isinstance(s, Assign) else ()))}
     written = {s.buffer for s in inside if isinstance(s, (Store, Atomic))}
     known = {loop.var}
     found: list[Let | Load] = []
+    tested = False
     for s in loop.body:
+        tested = tested or _is_test(s)
         if not isinstance(s, (Let, Load)) or not all(v in known or v not in changing for v in reads(s)):
             continue
         if isinstance(s, Let) and TABLE[s.op].cost >= CALL:
             continue
-        if isinstance(s, Load) and (s.buffer in written or s.buffer.space in OWN or s.index not in known):
+        if isinstance(s, Load) and (tested or s.buffer in written or s.buffer.space in OWN or s.index not in known):
             continue
         known.add(s.var)
         found.append(s)
-    return _needed(found)
+    return found
 
 
-def _needed(found: Sequence[Let | Load]) -> list[Let | Load]:
-    """The first loads, and what they need."""
-    loads = [s for s in found if isinstance(s, Load)][:MOST]
-    needed: set[Var] = {s.var for s in loads}
+def _needed(found: Sequence[Let | Load], needed: set[Var]) -> list[Let | Load]:
+    """Those that make these numbers."""
     kept: list[Let | Load] = []
     for s in reversed(found):
         if s.var in needed:
@@ -124,19 +145,57 @@ def _needed(found: Sequence[Let | Load]) -> list[Let | Load]:
 
 def _batched(loop: For, found: Sequence[Let | Load]) -> For:
     """Note [Loads ahead]"""
-    batch, last, far, end, slot = (Var(name, I64) for name in ("batch", "last", "far", "end", "slot"))
+    batch, far, end, slot = (Var(name, I64) for name in ("batch", "far", "end", "slot"))
     loads = [s for s in found if isinstance(s, Load)]
     near = {s.var: Buffer(s.var.name, s.buffer.dtype, Space.stack, AHEAD) for s in loads}
-    asked: list[Stm] = [Let(last, "sub", (loop.hi, i64(1)), exact=True)]
-    stores: list[Stm] = []
+    asked, names = _ahead(loop, found, batch)
+    stores = [Store(near[s.var], i64(k), names[k][s.var]) for k in range(AHEAD) for s in loads]
+    ends = Let(far, "add", (batch, i64(AHEAD)), exact=True), Let(end, "min", (far, loop.hi))
+    fetched = Let(slot, "sub", (loop.var, batch), exact=True)
+    body = tuple(Load(s.var, near[s.var], slot) if s in loads else s for s in loop.body)
+    inner = replace(loop, lo=batch, hi=end, body=(fetched, *body))
+    return For(batch, loop.lo, loop.hi, (*asked, *stores, *ends, inner), step=AHEAD, vectorize=False, span=loop.span)
+
+
+def _tested(loop: For, found: Sequence[Let | Load], tests: Sequence[Check | If]) -> For:
+    """Note [Tests ahead]"""
+    batch, far, end = (Var(name, I64) for name in ("batch", "far", "end"))
+    whole, all_hold = Var("whole", BOOL), Var("good", BOOL)
+    asked, names = _ahead(loop, found, batch, whole=True)
+    good: Atom = Const(True, DType.bool)
+    for k in range(AHEAD):
+        for test in tests:
+            before, good = good, Var("good", BOOL)
+            assert isinstance(test.cond, Var)
+            asked.append(Let(good, "and", (before, names[k][test.cond])))
+    free = tuple(s for s in loop.body if s not in tests)
+    own = {v: Var(v.name, v.type) for v in (loop.var, *(v for s in walk(free) for v in binds(s)))}
+    fast = renamed(replace(loop, lo=batch, hi=far, body=free), own)
+    as_it_was = Let(end, "min", (far, loop.hi)), replace(loop, lo=batch, hi=end)
+    body = (
+        Let(far, "add", (batch, i64(AHEAD)), exact=True),
+        Let(whole, "le", (far, loop.hi)),
+        Declare(all_hold, Const(False, DType.bool)),
+        If(whole, (*asked, Assign(all_hold, good))),
+        If(all_hold, (fast,), as_it_was, likely=True),
+    )
+    return For(batch, loop.lo, loop.hi, body, step=AHEAD, vectorize=False, span=loop.span)
+
+
+def _ahead(
+    loop: For, found: Sequence[Let | Load], batch: Var, whole: bool = False
+) -> tuple[list[Stm], list[dict[Var, Var]]]:
+    """What makes these numbers for the iterations of a batch, and their names in each. Where it is not known to be a
+    `whole` one, the last one stands for those beyond.
+    """
+    last = Var("last", I64)
+    stms: list[Stm] = [] if whole else [Let(last, "sub", (loop.hi, i64(1)), exact=True)]
+    names: list[dict[Var, Var]] = []
     for k in range(AHEAD):
         beyond, at = Var("beyond", I64), Var(loop.var.name, I64)
-        asked += [Let(beyond, "add", (batch, i64(k)), exact=True), Let(at, "min", (beyond, last))]
-        names = {loop.var: at, **{s.var: Var(s.var.name, s.var.type) for s in found}}
-        asked += renamed(tuple(found), names)
-        stores += [Store(near[s.var], i64(k), names[s.var]) for s in loads]
-    ends: list[Stm] = [Let(far, "add", (batch, i64(AHEAD)), exact=True), Let(end, "min", (far, loop.hi))]
-    fetched: list[Stm] = [Let(slot, "sub", (loop.var, batch), exact=True)]
-    body = tuple(Load(s.var, near[s.var], slot) if s in loads else s for s in loop.body)
-    inner = replace(loop, lo=batch, hi=end, body=(*fetched, *body))
-    return For(batch, loop.lo, loop.hi, (*asked, *stores, *ends, inner), step=AHEAD, vectorize=False, span=loop.span)
+        stms.append(Let(at if whole else beyond, "add", (batch, i64(k)), exact=True))
+        if not whole:
+            stms.append(Let(at, "min", (beyond, last)))
+        names.append({loop.var: at, **{s.var: Var(s.var.name, s.var.type) for s in found}})
+        stms += renamed(tuple(found), names[k])
+    return stms, names
