@@ -18,6 +18,8 @@ from typing import Protocol
 from tapeless.ir.core import ArrayLit, At, Axis, Broadcast, Exp, Full, Index, Iota, Range, Reshape, Transpose, Update
 from tapeless.ir.types import Atom, Const, Dim, Type, Var, i64
 
+MOST_CELLS = 64  # that are looked at for one
+
 
 class Surroundings(Protocol):
     """What the simplifier knows at the statement at hand."""
@@ -71,8 +73,8 @@ def _index(exp: Index, near: Surroundings) -> Atom | Exp | None:
     match made:
         case None:
             return None
-        case Update(_, written, value):
-            return _written(axes, written, value, near)
+        case Update(before, written, value):
+            return _written(axes, before, written, value, near)
         case Full(_, Var() | Const() as value) if _untested(axes):
             return value if _all_at(axes) else Full(_lengths(axes), value)
         case Iota() if isinstance(axes[0], At) and not (axes[0].wrap or axes[0].check):
@@ -88,16 +90,52 @@ def _index(exp: Index, near: Surroundings) -> Atom | Exp | None:
     return None
 
 
-def _written(axes: tuple[Axis, ...], written: tuple[Axis, ...], value: Atom, near: Surroundings) -> Atom | Exp | None:
-    """What was just written, read where it was written."""
+def _written(
+    axes: tuple[Axis, ...], before: Var, written: tuple[Axis, ...], value: Atom, near: Surroundings
+) -> Atom | Exp | None:
+    """What was just written, read where it was written, or what was there before, read elsewhere."""
     if _all_at(axes):
-        return value if _same_places(axes, written) else None
+        return (
+            value if _same_places(axes, written) else _cell(before, axes, near) if _are_apart(axes, written) else None
+        )
     if axes != written or not _untested(axes):
         return None
     if not value.type.shape:
         return Full(_lengths(axes), value)
     assert isinstance(value, Var)
     return value if value.type.shape == _lengths(axes) and not near.is_gone(value) else None
+
+
+def _cell(array: Var, axes: tuple[Axis, ...], near: Surroundings) -> Atom | None:
+    """What is in a cell of an array that was filled, and then written cell by cell. The array itself is not looked at:
+    its memory is another one's by now.
+    """
+    for _ in range(MOST_CELLS):
+        match near.defs.get(array):
+            case Update(before, written, value) if _same_places(axes, written):
+                return value
+            case Update(before, written) if _are_apart(axes, written):
+                array = before
+            case Full(_, Var() | Const() as value) if _untested(axes):
+                return value
+            case ArrayLit(items) if len(axes) == 1:
+                found = _item(items, axes, near)
+                return found if isinstance(found, (Var, Const)) else None
+            case _:
+                return None
+    return None
+
+
+def _are_apart(axes: tuple[Axis, ...], written: tuple[Axis, ...]) -> bool:
+    """Whether these are certainly two cells."""
+    return any(
+        isinstance(a, At) and isinstance(b, At) and _is_number(a) and _is_number(b) and a.index != b.index
+        for a, b in zip(axes, written, strict=True)
+    )
+
+
+def _is_number(at: At) -> bool:
+    return isinstance(at.index, Const) and not at.wrap and not at.check
 
 
 def _lengths(axes: tuple[Axis, ...]) -> tuple[Dim, ...]:
