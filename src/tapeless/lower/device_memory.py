@@ -37,7 +37,7 @@ from tapeless.lower.ir.loopir import (
 )  # fmt: skip
 from tapeless.lower.ir.walk import Block, is_blocked, walk, with_blocks
 
-SLOTS = 1 << 16
+SLOTS = 1 << 17
 CELLS = 1 << 27  # of one array, of all threads together
 
 

@@ -3,7 +3,8 @@
 Note [Nests]
 A map whose lambda is a map in turn, but for numbers and views that are made before it, runs over all elements of both:
 the outer one alone may have few. What comes before the inner map is done for each of its elements. Rows of results that
-lie in memory which the inner map reads otherwise than cell by cell keep the inner map in order, in one thread.
+lie in memory which the inner map reads otherwise than cell by cell keep the inner map in order, in one thread. Which
+of the maps neighbouring threads go along is for memory to say: Note [Neighbours] in memory_order.py.
 
 Note [Sums of blocks]
 Each thread of a block takes some elements, the block combines what its threads have in shared memory, and where there is
@@ -38,11 +39,11 @@ from tapeless.ir.core import (
     Var,
 )
 from tapeless.ir.operands import regions
-from tapeless.ir.types import Const, Dim, DType, i64
+from tapeless.ir.types import I64, Const, Dim, DType, i64
 from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda, refresh_lambda, type_vars
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc, places
 from tapeless.lower.core.lowerer import Lowerer
-from tapeless.lower.ir.loopir import BLOCK_THREADS, SHARED_BYTES, Barrier, Tag
+from tapeless.lower.ir.loopir import BLOCK_THREADS, SHARED_BYTES, Barrier, Let, Tag
 from tapeless.lower.parallel.block_scans import run_by_blocks
 from tapeless.lower.parallel.elements import (
     AtomicTotal,
@@ -60,6 +61,7 @@ from tapeless.lower.parallel.elements import (
 )
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.lanes import LANES, are_long, rows_reduced, run_by_lanes
+from tapeless.lower.parallel.memory_order import in_memory_order
 from tapeless.lower.parallel.scans import can_scan
 from tapeless.lower.parallel.work import LIGHT, blocks_of, cost_of, share
 from tapeless.passes.analysis.free import VIEWS, is_free
@@ -266,10 +268,10 @@ def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequen
     code = lo.code
     count = code.size(widths)
     possible = True
-    with code.nested() as scratch:
-        at = places(code, widths)
-        with code.loop(count, tag=lo.schedule.launched) as t:
-            *outer, inner = at.of(t)
+    with code.nested() as scratch, code.loop(count, tag=lo.schedule.launched) as t:
+        indices = [Var("i", I64) for _ in widths]
+        *outer, inner = indices
+        with code.nested() as body:
             for level, i in zip(levels, outer, strict=True):
                 bind_rows(lo, level.exp.lam, i, level.exp.arrays)
                 rows = [row_of(lo, out, i, level.exp.lam, level.exp.arrays) for out in outs]
@@ -280,8 +282,15 @@ def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequen
             possible = not _clash(lo, last, outs, read)
             if possible:
                 element(lo, last, last.lam, inner, [], [], outs, 0)
+        order = in_memory_order(body, indices)
+        with code.nested() as host:
+            cells = places(code, [widths[k] for k in order])
+        for k, number in zip(order, cells.of(t), strict=True):
+            code.emit(Let(indices[k], "identity", (number,)))
+        for emitted in body:
+            code.emit(emitted)
     if possible:
-        for emitted in scratch:
+        for emitted in (*host, *scratch):
             code.emit(emitted)
     return possible
 
