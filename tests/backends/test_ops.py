@@ -19,7 +19,7 @@ ULPS = {DType.f32: 8e-7, DType.f64: 2e-15}
 LOOSE = {
     "gamma": 20,
     "gammaln": 20,
-    "digamma": 50,
+    "digamma": 4,
     "polygamma": 8,
     "erfc": 20,
     "pow": 4,

@@ -314,7 +314,7 @@ SPECIAL_FUNCTIONS = (
     unary(
         "gammaln", FLOATS, special("gammaln"), Foreign("gammaln", "lgamma"), HEAVY, singular_at=AT_ZERO
     ),  # libm's lgamma writes to a global
-    unary("digamma", FLOATS, special("digamma"), Foreign("psi"), HEAVY, singular_at=AT_ZERO),
+    unary("digamma", FLOATS, special("digamma"), Special("digamma"), HEAVY, singular_at=AT_ZERO),
     binary(
         "polygamma", FLOATS, polygamma, Special("polygamma"), 4 * HEAVY, singular_at=BY_ZERO
     ),  # Note [Polygamma]

@@ -10,6 +10,7 @@ import math
 
 from tapeless.backends.llvm import whole_division
 from tapeless.backends.llvm.c_functions import call_libm
+from tapeless.backends.llvm.digamma import digamma
 from tapeless.backends.llvm.exact import EXACT_NUMBERS
 from tapeless.backends.llvm.polygamma import polygamma
 from tapeless.backends.llvm.representation import (
@@ -354,7 +355,7 @@ SEQUENCES: dict[str, Sequence_] = {
     "identity": identity, "not": invert, "count_bits": count_bits, "shl": shl, "shr": shr, "rsqrt": rsqrt, "times_root": times_root, "logaddexp": logaddexp, "xlogy": xlogy,
     "deg2rad": _scaled(math.pi / 180), "rad2deg": _scaled(180 / math.pi), "expit": expit, "logit": logit,
     "mul_rounded": mul_rounded, "mul_error": mul_error, "loose_tanh": loose_tanh, "sech2": sech2, "sinc": sinc, "direction": direction, "one_minus_square": one_minus_square,
-    "polygamma": polygamma,
+    "digamma": digamma, "polygamma": polygamma,
     "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "signbit": signbit, "pattern": pattern,
     **{name: _extremum(name) for name in EXTREMA},
     **EXACT_NUMBERS,

@@ -12,14 +12,13 @@ from tapeless.ir.effects import effects_in
 from tapeless.ir.operands import regions
 from tapeless.ir.types import BOOL, Atom, Const, DType, Var, dim_atom, zero_of
 from tapeless.ir.walk import all_stms, in_regions, map_function, with_stms
+from tapeless.ops.table import TABLE
 from tapeless.passes.analysis.dependence import is_ordered
 
 FEW = 4  # iterations that are not worth a test
 DEEP = 4  # products between a choice and what is tested
-SAME = frozenset({"neg", "convert", "identity", "real", "imag", "conj"})
 PRODUCTS = frozenset({"mul", "times"})
 QUOTIENTS = frozenset({"div", "quotient"})
-SUMS = frozenset({"add", "sub"})
 
 Made = dict[Var, Apply]
 
@@ -95,7 +94,7 @@ def _roots(value: Atom, inside: Made, outside: Made) -> list[Var] | None:
 
 def _carried(exp: Apply) -> tuple[Atom, ...]:
     """Operands that the result is a multiple of: of a product each, of others all together."""
-    if exp.op in PRODUCTS | SUMS or exp.op in SAME:
+    if exp.op in PRODUCTS or TABLE[exp.op].linear:
         return exp.args
     return exp.args[:1] if exp.op in QUOTIENTS else exp.args[1:] if exp.op == "select" else ()
 
@@ -107,6 +106,5 @@ def _may_be_zero(v: Atom, made: Made, deep: int = DEEP) -> bool:
         return False
     if exp.op == "select":
         return any(isinstance(a, Const) and a.value == 0 for a in exp.args[1:])
-    if exp.op in SUMS:
-        return all(_may_be_zero(a, made, deep - 1) for a in exp.args)
-    return any(_may_be_zero(a, made, deep - 1) for a in _carried(exp))
+    found = [_may_be_zero(a, made, deep - 1) for a in _carried(exp)]
+    return any(found) if exp.op in PRODUCTS else bool(found) and all(found)
