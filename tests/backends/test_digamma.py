@@ -29,7 +29,11 @@ def psi(x: np.ndarray) -> np.ndarray:
     return special.digamma(x)
 
 
-def slope(x: np.ndarray) -> np.ndarray:
+def total(x: np.ndarray) -> float:
+    return np.sum(special.digamma(x))
+
+
+def slope(x: np.ndarray) -> float:
     return np.sum(special.gammaln(x))
 
 
@@ -45,6 +49,19 @@ def test_digits(piece: str) -> None:
             assert max(ulps) < 4
 
 
+@pytest.mark.parametrize("piece", PIECES)
+def test_digits_of_the_derivative(piece: str) -> None:
+    x = PIECES[piece]
+    x = x[np.abs(x) > 1e-150]  # others have an infinite one
+    with mpmath.workdps(50):
+        want = [mpmath.polygamma(1, mpmath.mpf(float(v))) for v in x]
+        ulps = [
+            abs(mpmath.mpf(float(g)) - w) / float(np.spacing(abs(float(w))))
+            for g, w in zip(tp.grad(total)(x), want, strict=True)
+        ]
+        assert max(ulps) < 5
+
+
 def test_where_a_tangent_takes_part() -> None:
     """Below -1 its roots are those of a difference: what is lost there is lost in SciPy's as well."""
     x = RNG.uniform(-30, -1, 200)
@@ -54,6 +71,8 @@ def test_where_a_tangent_takes_part() -> None:
 def test_special_arguments() -> None:
     x = np.array([0.0, -0.0, -1.0, -7.0, -np.inf, np.inf, np.nan, 5e-324, -1e17])
     np.testing.assert_array_equal(tp.function(psi)(x), special.digamma(x))
+    want = [np.inf, np.inf, np.inf, np.inf, np.nan, 0.0, np.nan, np.inf, np.inf]
+    np.testing.assert_array_equal(tp.grad(total)(x), want)
 
 
 def test_single_precision() -> None:

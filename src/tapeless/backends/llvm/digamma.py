@@ -1,9 +1,10 @@
-"""The digamma function as a function of emitted code, for every target.
+"""The digamma function and its derivative as functions of emitted code, for every target.
 
-Gives `digamma`, the sequence of that row. Between 1 and 2, and around the largest of its negative roots, it is the distance
+Gives `digamma`, the sequence of that row, and `trigamma`, for the first order of polygamma. Between 1 and 2, and around the largest of its negative roots, it is the distance
 to the root there times what has no root, so that it is right to some ulp at the root too; the places of the roots are
 known to twice the digits. The one factor is a polynomial. From there psi(x + 1) = psi(x) + 1 / x leads up to 8, where the
-asymptotic series begins, and psi(1 - x) = psi(x) + pi / tan(pi x) below 0.
+asymptotic series begins, and psi(1 - x) = psi(x) + pi / tan(pi x) below 0. The derivatives of all these are sums of
+positive terms.
 """
 
 from __future__ import annotations
@@ -55,6 +56,10 @@ def digamma(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     callee = w.module.helper("tapeless.digamma", lambda: _digamma(w.module))
     result = w.let(f"call double {callee}(double {x})")
     return w.let(f"fptrunc double {result} to float") if single else result
+
+
+def trigamma(w: Writer, x: str) -> str:
+    return w.let(f"call double {w.module.helper('tapeless.trigamma', lambda: _trigamma(w.module))}(double {x})")
 
 
 def _number(value: float) -> str:
@@ -171,3 +176,43 @@ def _digamma(module: Module) -> str:
     w.open("end")
     result = w.let(f"phi double [ {at_root}, %root ], [ {right}, %right ], [ {left}, %left ]")
     return _function(w, "@tapeless.digamma(double %x)", result)
+
+
+def _trigamma(module: Module) -> str:
+    w = Writer(module, "")
+    w.open("start")
+    x, n = "%x", _Numbers(w)
+    mirrored = n.less(x, 0.0)
+    y = w.select(mirrored, KIND, n.sub(_number(1.0), x), x)
+    w.branch(n.less(y, FAR), "near", "far")
+
+    w.open("near")
+    first = n.over(1.0, n.mul(y, y))  # alone, since it may be infinite
+    above, below, next_ = _number(0.0), _number(1.0), n.add(y, 1.0)
+    for _ in range(FAR - 1):
+        low, square = n.less(next_, FAR), n.mul(next_, next_)
+        above = w.select(low, KIND, n.add(n.mul(above, square), below), above)
+        below = w.select(low, KIND, n.mul(below, square), below)
+        next_ = w.select(low, KIND, n.add(next_, 1.0), next_)
+    reach = n.add(first, w.fp("fdiv", KIND, above, below, exact=True))
+    w.jump("far")
+
+    w.open("far")
+    at = w.let(f"phi double [ {y}, %start ], [ {next_}, %near ]")
+    before = w.let(f"phi double [ {_number(0.0)}, %start ], [ {reach}, %near ]")
+    inverse = n.over(1.0, at)
+    z = n.mul(inverse, inverse)
+    series = n.mul(n.polynomial([2 * k * b for k, b in enumerate(ASYMPTOTIC, 1)], z), z)
+    rest = n.mul(n.add(series, n.add(_number(1.0), n.mul(inverse, 0.5))), inverse)
+    total = n.add(rest, before)
+    w.branch(mirrored, "turned", "end")
+
+    w.open("turned")
+    part = n.sub(x, w.intrinsic("rint", KIND, x))
+    sine = call_libm(w, "sin", F64, [n.mul(part, math.pi)])
+    turned = n.sub(n.over(math.pi**2, n.mul(sine, sine)), total)
+    w.jump("end")
+
+    w.open("end")
+    result = w.let(f"phi double [ {total}, %far ], [ {turned}, %turned ]")
+    return _function(w, "@tapeless.trigamma(double %x)", result)

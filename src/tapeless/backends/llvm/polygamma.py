@@ -12,6 +12,7 @@ import math
 from fractions import Fraction
 
 from tapeless.backends.llvm.c_functions import call_foreign, call_libm
+from tapeless.backends.llvm.digamma import trigamma
 from tapeless.backends.llvm.writer import Module, Writer, literal
 from tapeless.ir.types import DType
 from tapeless.ops.evaluations import LARGEST_ORDER
@@ -26,8 +27,11 @@ F64 = DType.f64
 def polygamma(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     single = dtype is DType.f32
     n, x = (w.let(f"fpext float {arg} to double") for arg in args) if single else args
-    callee = w.module.helper("tapeless.polygamma", lambda: _polygamma(w.module))
-    result = w.let(f"call double {callee}(double {n}, double {x})")
+    if args[0] == literal(1.0, dtype)[0]:  # that of gradients
+        result = trigamma(w, x)
+    else:
+        callee = w.module.helper("tapeless.polygamma", lambda: _polygamma(w.module))
+        result = w.let(f"call double {callee}(double {n}, double {x})")
     return w.let(f"fptrunc double {result} to float") if single else result
 
 
