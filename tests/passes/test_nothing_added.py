@@ -16,10 +16,10 @@ CHOSEN = "q: bool = lt a b; u: f64 = select q 0.0 a; v: f64 = mul u -2.0"
 LOOP = "map n (\\i -> e: f64 = x[i~]; p: f64 = mul e v; update_acc r_acc[i~] = p; in ())"
 
 
-def filled(chosen: str, loop: str) -> Function:
+def filled(chosen: str, loop: str, kind: str = "{slopes} ") -> Function:
     inner = f"{chosen}; {loop}".replace("; ", "\n      ").replace("-> ", "->\n      ")
     return program(
-        f"z0: [n]f64 = full [n] 0.0\n    r: [n]f64 = with_acc z0 (\\(r_acc: acc<add, [n]f64>) ->\n      {inner}\n      in ())",
+        f"z0: [n]f64 = full [n] 0.0\n    r: [n]f64 = with_acc {kind}z0 (\\(r_acc: acc<add, [n]f64>) ->\n      {inner}\n      in ())",
         "r",
     )
 
@@ -61,6 +61,26 @@ def test_loops_that_are_skipped(chosen: str, loop: str) -> None:
 def test_loops_that_run(chosen: str, loop: str) -> None:
     f = filled(chosen, loop)
     assert skip_additions_of_nothing(f) is f
+
+
+def test_sums_of_the_program_itself_run() -> None:
+    f = filled(CHOSEN, LOOP, "")
+    assert skip_additions_of_nothing(f) is f
+
+
+def weighed(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    out = np.zeros(8)
+    for i in tp.prange(len(x)):
+        f = np.where(x[i] > 3, x[i], 0.0)
+        for j in range(len(w)):
+            out[j] += f * np.log(w[j])
+    return out
+
+
+def test_products_with_what_is_infinite_are_those_of_numpy() -> None:
+    x, w = np.array([0.5, -1.0, 2.0]), np.array([1.0, 1.0, 0.0, np.inf, np.nan, 1.0, 1.0, 1.0])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(tp.function(weighed)(x, w), weighed(x, w))
 
 
 def nearest(centres: np.ndarray, x: np.ndarray) -> float:

@@ -343,6 +343,26 @@ def lists_of_the_surroundings(c):
     return sum(a) + 10 * sum(b), len(a), len(b)
 
 
+def of_two_kinds_in_no_iteration(x):
+    n, ys = 0, [1]
+    for _ in range(len(x)):
+        for _ in range(n):
+            ys.append(len(ys))
+            ys.append(x[1])
+    return sum(ys)
+
+
+def of_two_kinds_in_branches(x):
+    n, xs = 0, [1, 2]
+    for i in range(len(x)):
+        for j in range(n):
+            if x[0] < x[i]:
+                xs.append(i)
+            else:
+                xs.append(x[j])
+    return sum(xs)
+
+
 PROGRAMS = [
     (parts_of_a_part, (X,)), (parts_of_a_part, (X[1:],)),
     (lists_of_the_surroundings, (True,)), (lists_of_the_surroundings, (False,)),
@@ -365,3 +385,8 @@ def test_as_in_python(f, args):
 
 def test_an_array_taken_apart_from_the_front_is_not_moved():
     assert tp.function(from_the_front)(np.ones(100_000), 1) == 100_000.0
+
+
+@pytest.mark.parametrize("f", [of_two_kinds_in_no_iteration, of_two_kinds_in_branches])
+def test_a_list_that_a_loop_makes_anew_in_each_attempt_is_not_kept(f):
+    assert tp.function(f)(X) == f(X)  # numbers of one kind: a float, where Python has an int

@@ -12,7 +12,7 @@
              | iota | full | array | reshape | transpose | broadcast | concat | copy
              | sweep n lam a...                       map, reduce and scan: Note [Sweep]
              | hist op ne dests n lam a... | scatter dests n lam a...        consume dests
-             | with_acc (a, ...) lam | update_acc acc [axis, ...] = atom     Note [Accumulators]
+             | with_acc [{slopes}] (a, ...) lam | update_acc acc [axis, ...] = atom     Note [Accumulators]
              | library(atom, ...)                     matmul, sort, solve, cholesky, ...
              | call f(atom, ...)                      a function of the program: Note [Calls]
              | check atom | print atom...             effects, kept in order
@@ -261,10 +261,14 @@ class Scatter:
 
 @node(frozen=True)
 class WithAcc:
-    """Note [Accumulators]. `lam.params` are the accumulators; results: the arrays, then the lambda's results."""
+    """Note [Accumulators]. `lam.params` are the accumulators; results: the arrays, then the lambda's results.
+
+    slopes: derivatives alone are added to them.
+    """
 
     arrays: tuple[Var, ...]
     lam: Lambda
+    slopes: bool = False
 
 
 @node(frozen=True)

@@ -202,7 +202,10 @@ class Parser(OperandParser):
                 arrays, lam = self.lambda_and_arrays()
                 return Scatter(dests, width, arrays, lam)
             case "with_acc":
-                return WithAcc(self.one_or_tuple(self.var), self.lam(()))
+                token, word = self.here, self.braces()
+                if word not in ("", "slopes"):
+                    raise self.error(f"accumulators are not {word!r}", token)
+                return WithAcc(self.one_or_tuple(self.var), self.lam(()), word == "slopes")
             case "check":
                 cond, error, message = self.atom(), self.take("name", "the name of an error"), self.string()
                 return Check(cond, error, message, self.atoms())

@@ -20,7 +20,7 @@ Relies on nothing but the nodes: what cannot be known without the ops table (typ
                | concat [a, b] axis 0 | copy a
                | map n lam a ... | reduce n operator a ... | scan n operator a ...
                | sweep n lam a ... | reduce operator | scan operator
-               | hist operator dests n lam a ... | scatter dests n lam a ... | with_acc arrays lam
+               | hist operator dests n lam a ... | scatter dests n lam a ... | with_acc [{slopes}] arrays lam
                | check atom Error "message {0}" atom ... | print ("x is ", 0) atom ...
     axis     ::= i | i? (wrap and check) | i! (check) | i~ (wrap) | start:+length | start:+length:step | :
     operator ::= comm? lam results                          the neutral elements are the results
@@ -241,8 +241,8 @@ class Printer:
             case Scatter(dests, width, arrays, f):
                 words = ["scatter", self.atoms(dests), self.dim(width), lam(f, row_types(arrays))]
                 return " ".join([*words, *map(name, arrays)])
-            case WithAcc(arrays, f):
-                return f"with_acc {self.atoms(arrays)} {lam(f, ())}"
+            case WithAcc(arrays, f, slopes):
+                return f"with_acc {'{slopes} ' if slopes else ''}{self.atoms(arrays)} {lam(f, ())}"
             case Check(cond, error, message, args):
                 return " ".join(["check", self.atom(cond), error, _quoted(message), *map(self.atom, args)])
             case Print(parts, args):

@@ -127,8 +127,8 @@ def map_exp(exp: Exp, atom: Rename, body: OnBody, lam: OnLambda) -> Exp:
             return Hist(reduction(op), vars(dests), dim(width), vars(arrays), lam(f))
         case Scatter(dests, width, arrays, f):
             return Scatter(vars(dests), dim(width), vars(arrays), lam(f))
-        case WithAcc(arrays, f):
-            return WithAcc(vars(arrays), lam(f))
+        case WithAcc(arrays, f, slopes):
+            return WithAcc(vars(arrays), lam(f), slopes)
         case UpdateAcc(acc, axes, value):
             return UpdateAcc(var(acc), tuple(axis(a) for a in axes), atom(value))
         case Library(name, args, attrs):

@@ -232,4 +232,5 @@ def jvp_with_acc(forward: Forward, stm: Stm, exp: WithAcc) -> None:
     body = _with_tangents(forward, exp.lam.body, accs, results)
     starts = tuple(forward.array_tangent(a) for a in _chosen(exp.arrays, wanted))
     vars = (*arrays, *_bind(forward, arrays, wanted), *others, *_bind(forward, others, results))
-    forward.b.bind(vars, WithAcc((*exp.arrays, *starts), Lambda((*exp.lam.params, *accs.values()), body)))
+    lam = Lambda((*exp.lam.params, *accs.values()), body)
+    forward.b.bind(vars, WithAcc((*exp.arrays, *starts), lam, exp.slopes))

@@ -40,6 +40,7 @@ class ListsOfLoop:
     counted: bool  # there are no fewer
     may_unroll: bool
     made: dict[Key, Grown] = field(default_factory=dict)
+    given: State = field(init=False)  # the state before, without what this trial makes of lists
     since: int = 0
     depth: int = 0
 
@@ -48,6 +49,7 @@ class ListsOfLoop:
         ctx = self.ctx
         growing, self.since = ctx.growing, len(ctx.lengthened)
         ctx.growing = dict(growing)
+        self.given = self.before.copy()
         self.depth = ctx.loops = ctx.loops + 1
         try:
             yield
@@ -65,6 +67,8 @@ class ListsOfLoop:
         written: list[Cell] = []
         for key in self.carried.gathered:
             old = self.before.names[key]
+            if isinstance(old, Grown):  # it is one already
+                continue
             assert isinstance(old, Sequence_) and old.ref is not None
             array = gathered(ctx, "assignment to an item", old)
             set_contents(self.before, old.ref, array)
@@ -138,7 +142,7 @@ class ListsOfLoop:
         if old is None or _moves(key, old, entry, end):  # made in the body, or given to another name
             return
         if key not in self.carried.lists and end.names[key] is not entry.names.get(key):
-            self.carried.lists[key] = old
+            self.carried.lists[key] = contents(self.given, key) or old
             raise Retry
         if key in self.carried.lists and (not same_form(old, end.names[key]) or self._grew(key)):
             if _is_gathered(old, end.names[key]):
@@ -176,7 +180,7 @@ class ListsOfLoop:
             outer.dtype, outer.weak = kind
             self._refuse("its items become numbers of another type")
         else:
-            self.carried.lists.setdefault(key, old)
+            self.carried.lists.setdefault(key, contents(self.given, key) or old)
             self.carried.kinds[key] = kind
         raise Retry
 
@@ -242,7 +246,7 @@ class ListsOfLoop:
         if not grown:
             raise problem
         for key in dict.fromkeys(grown):
-            old = contents(self.before, key)
+            old = contents(self.given, key)
             assert old is not None
             self.carried.lists[key] = old
             if self.may_unroll:

@@ -2,12 +2,13 @@
 
 Takes and gives a verified function. The adjoint of what a minimum, a `where` or a branch has not taken is exactly 0, and
 all that a loop does with it is to add zeros: of the distances to all centres only one has a slope. A multiple of 0 is 0
-here even where the other factor is infinite: Note [Zero times infinity] in `ops/partials.py`.
+here even where the other factor is infinite: Note [Zero times infinity] in `ops/partials.py`. Sums of the program itself are
+left alone.
 """
 
 from __future__ import annotations
 
-from tapeless.ir.core import Apply, Body, For, Function, If, Stm, Sweep, UpdateAcc
+from tapeless.ir.core import Apply, Body, For, Function, If, Stm, Sweep, UpdateAcc, WithAcc
 from tapeless.ir.effects import effects_in
 from tapeless.ir.operands import regions
 from tapeless.ir.types import BOOL, Atom, Const, DType, Var, dim_atom, zero_of
@@ -24,22 +25,42 @@ Made = dict[Var, Apply]
 
 
 def skip_additions_of_nothing(function: Function) -> Function:
-    return map_function(function, _body)
+    found = (s.exp for s in all_stms(function.body) if isinstance(s.exp, WithAcc) and s.exp.slopes)
+    accs = {p for exp in found for p in exp.lam.params if p.type.acc == "add"}
+    return map_function(function, _Skipping(accs).body) if accs else function
 
 
-def _body(body: Body) -> Body:
-    made: Made = {}
-    stms: list[Stm] = []
-    for s in body.stms:
-        if isinstance(s.exp, Apply):
-            made[s.vars[0]] = s.exp
-        elif isinstance(s.exp, (Sweep, For, If)) and not s.vars and _is_long(s.exp):
-            factors = _factors(s, made)
-            if factors:
-                stms += _guarded(in_regions(s, _body), factors)
-                continue
-        stms.append(in_regions(s, _body))
-    return with_stms(body, stms)
+class _Skipping:
+    def __init__(self, accs: set[Var]) -> None:
+        self.accs = accs  # of slopes
+
+    def body(self, body: Body) -> Body:
+        made: Made = {}
+        stms: list[Stm] = []
+        for s in body.stms:
+            if isinstance(s.exp, Apply):
+                made[s.vars[0]] = s.exp
+            elif isinstance(s.exp, (Sweep, For, If)) and not s.vars and _is_long(s.exp):
+                factors = self.factors(s, made)
+                if factors:
+                    stms += _guarded(in_regions(s, self.body), factors)
+                    continue
+            stms.append(in_regions(s, self.body))
+        return with_stms(body, stms)
+
+    def factors(self, stm: Stm, outside: Made) -> list[Var] | None:
+        """Numbers that may be 0: each number that is added is a sum of multiples of them."""
+        if any(not isinstance(e, UpdateAcc) or is_ordered(e) for e in effects_in((stm,))):
+            return None
+        inside = {v: s.exp for s in all_stms(Body((stm,), ())) if isinstance(s.exp, Apply) for v in s.vars}
+        found: dict[Var, None] = {}
+        for s in all_stms(Body((stm,), ())):
+            if isinstance(s.exp, UpdateAcc):
+                roots = _roots(s.exp.value, inside, outside)
+                if s.exp.acc not in self.accs or roots is None:
+                    return None
+                found.update(dict.fromkeys(roots))
+        return list(found)
 
 
 def _is_long(exp: Sweep | For | If) -> bool:
@@ -63,21 +84,6 @@ def _guarded(stm: Stm, factors: list[Var]) -> list[Stm]:
         some = test
     assert some is not None
     return [*found, Stm((), If(some, Body((stm,), ()), Body((), ())), stm.span)]
-
-
-def _factors(stm: Stm, outside: Made) -> list[Var] | None:
-    """Numbers that may be 0: each number that is added is a sum of multiples of them."""
-    if any(not isinstance(e, UpdateAcc) or is_ordered(e) for e in effects_in((stm,))):
-        return None
-    inside = {v: s.exp for s in all_stms(Body((stm,), ())) if isinstance(s.exp, Apply) for v in s.vars}
-    found: dict[Var, None] = {}
-    for s in all_stms(Body((stm,), ())):
-        if isinstance(s.exp, UpdateAcc):
-            roots = _roots(s.exp.value, inside, outside)
-            if s.exp.acc.type.acc != "add" or roots is None:
-                return None
-            found.update(dict.fromkeys(roots))
-    return list(found)
 
 
 def _roots(value: Atom, inside: Made, outside: Made) -> list[Var] | None:

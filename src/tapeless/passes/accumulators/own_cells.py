@@ -141,7 +141,7 @@ def _settled(stm: Stm, exp: WithAcc, zeros: set[Var]) -> list[Stm]:
     if left:
         lam = Lambda(tuple(exp.lam.params[k] for k in left), Body(tuple(rest), inner_results))
         vars = (*(stm.vars[k] for k in left), *stm.vars[count:], *parts)
-        out.append(Stm(vars, WithAcc(tuple(exp.arrays[k] for k in left), lam), stm.span))
+        out.append(Stm(vars, WithAcc(tuple(exp.arrays[k] for k in left), lam, exp.slopes), stm.span))
     else:
         out.extend(rest)
         b = Builder(stm.span)

@@ -207,9 +207,9 @@ def _setting(body: Body, exp: WithAcc, tiles: Tiles) -> Body:
         match s.exp:
             case Full() if s.vars[0] is array:
                 stms.append(Stm(s.vars, replace(s.exp, value=None), s.span))
-            case WithAcc(arrays, Lambda(_, inner)):
+            case WithAcc(lam=Lambda(_, inner)) as before:
                 inner = _unwrapped(Substitution({old: acc}).body(inner), tiles.position, old.type.shape[0])
-                stms.append(Stm(s.vars, WithAcc(arrays, Lambda(params, inner)), s.span))
+                stms.append(Stm(s.vars, replace(before, lam=Lambda(params, inner)), s.span))
             case _:
                 stms.append(s)
     return Substitution({}, refresh=True).body(Body(tuple(stms), body.results))

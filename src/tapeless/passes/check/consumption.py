@@ -312,7 +312,7 @@ class _Checker:
                 around = always(
                     self.of_all(taken), later
                 )  # it runs once, so it may take over what nobody needs afterwards
-                return WithAcc(taken, Lambda(lam.params, self._arm(lam.body, around, owned, span)))
+                return WithAcc(taken, Lambda(lam.params, self._arm(lam.body, around, owned, span)), exp.slopes)
             case If(cond=cond, then=then, orelse=orelse):
                 return If(cond, self._arm(then, later, owned, span), self._arm(orelse, later, owned, span))
             case For(index=index, bound=bound, params=params, inits=inits, body=body, hints=hints):

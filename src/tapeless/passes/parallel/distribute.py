@@ -204,7 +204,7 @@ class _Element:
         arrays, lam = self.lam((), (), body.stms)
         all_of_it = Body((Stm((), Sweep(self.exp.width, arrays, lam), stm.span),), ())
         vars = [names.get(v) or Var(v.name, Type(v.type.dtype, (self.exp.width, *v.type.shape))) for v in stm.vars]
-        whole = WithAcc(tuple(self.kept[a] for a in exp.arrays), Lambda(tuple(rows.values()), all_of_it))
+        whole = WithAcc(tuple(self.kept[a] for a in exp.arrays), Lambda(tuple(rows.values()), all_of_it), exp.slopes)
         self.kept.update(zip(stm.vars, vars, strict=True))
         self.out.append(Stm(tuple(vars), whole, stm.span))
 

@@ -234,7 +234,7 @@ class Region:
         rest = substitute_body(exp.lam.body, inside)
         body = Body((first, *rest.stms), (*rest.results, *inside.values()))
         self.share(inside)
-        stm = Stm((*node.stm.vars, *kept), WithAcc(exp.arrays, Lambda(exp.lam.params, body)), node.stm.span)
+        stm = Stm((*node.stm.vars, *kept), replace(exp, lam=Lambda(exp.lam.params, body)), node.stm.span)
         footprint = joined(maker.footprint, node.footprint, maker.stm.vars)
         footprint = replace(footprint, inner={**footprint.inner, **maker.footprint.free})
         self.unite(maker, node, stm, footprint, later, maker.stm.vars)

@@ -342,8 +342,8 @@ def _attributes(exp: Exp) -> tuple[Hashable, ...]:
             return (*shape_key((width,)), len(dests), len(arrays), op.commutative)
         case Scatter(dests, width, arrays):
             return (*shape_key((width,)), len(dests), len(arrays))
-        case WithAcc(arrays, lam):
-            return len(arrays), tuple(p.type.acc for p in lam.params)
+        case WithAcc(arrays, lam, slopes):
+            return len(arrays), tuple(p.type.acc for p in lam.params), slopes
         case UpdateAcc() | Print() | Progress() | Call():
             raise Declined
         case Apply() | If() | Copy() | Check():

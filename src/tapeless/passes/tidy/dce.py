@@ -445,7 +445,7 @@ class Trim:
         if body is exp.lam.body and arrays is exp.arrays:
             return vars, exp
         left = (*_kept(vars[:number], array), *_kept(vars[number:], result))
-        return left, WithAcc(arrays, Lambda(params, body))
+        return left, WithAcc(arrays, Lambda(params, body), exp.slopes)
 
 
 def _kept(many: tuple[T, ...], keep: Callable[[int], bool]) -> tuple[T, ...]:

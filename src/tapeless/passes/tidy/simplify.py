@@ -263,13 +263,13 @@ class Simplifier(Rewriter):
         lam, number = self.lam(exp.lam), len(exp.arrays)
         kept = [k for k, p in enumerate(lam.params) if p in self.updated]
         if kept and len(kept) == number:
-            self.keep(stm, exp if lam is exp.lam else WithAcc(exp.arrays, lam))
+            self.keep(stm, exp if lam is exp.lam else WithAcc(exp.arrays, lam, exp.slopes))
             return
         vars = [stm.vars[k] for k in kept] + list(stm.vars[number:])
         if kept:
             arrays = tuple(exp.arrays[k] for k in kept)
             lam = Lambda(tuple(lam.params[k] for k in kept), lam.body)
-            self.keep(Stm(tuple(vars), exp, stm.span), WithAcc(arrays, lam))
+            self.keep(Stm(tuple(vars), exp, stm.span), WithAcc(arrays, lam, exp.slopes))
         else:
             self.out.extend(lam.body.stms)
             self.alias_all(vars, lam.body.results)
