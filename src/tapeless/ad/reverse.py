@@ -254,7 +254,7 @@ class Reverse:
         made = {r: Var("t", r.type) for r in results if isinstance(r, Var) and r in bound}
         lam = Lambda(tuple(accs.values()), Body(tuple(stms), tuple(made)))
         ends = [Var(f"{a.name}_adj", a.type) for a in missing]
-        self.b.bind([*ends, *made.values()], WithAcc(tuple(s for s in starts if isinstance(s, Var)), lam, True))
+        self.b.bind([*ends, *made.values()], WithAcc(tuple(s for s in starts if isinstance(s, Var)), lam, slopes=True))
         for a, end in zip(missing, ends, strict=True):
             self.adjoints.put(a, end)
         return [made.get(r, r) if isinstance(r, Var) else r for r in results]

@@ -82,8 +82,9 @@ def _loop(loop: For) -> Stm:
     if any(isinstance(s, Check) for s in inside):
         tests = [s for s in loop.body if _is_test(s)]
         known = _known(loop)
-        needed = _needed(known, {s.cond for s in tests if isinstance(s.cond, Var)})
-        covered = all(isinstance(s.cond, Var) and s.cond in {k.var for k in known} for s in tests)
+        conditions = {s.cond for s in tests}
+        needed = _needed(known, {c for c in conditions if isinstance(c, Var)})
+        covered = conditions <= {s.var for s in known}
         others = any(isinstance(s, Check) for t in loop.body if not _is_test(t) for s in walk((t,)))
         if covered and not others and any(isinstance(s, Load) for s in needed):
             return _tested(loop, needed, tests)

@@ -57,7 +57,7 @@ def _unwritten(reverse: Reverse, exp: WithAcc, acc: Var, adj: Var) -> Var:
 
     body = zeroed(lam.body)
     end = Var(f"{adj.name}", adj.type)
-    return reverse.b.bind([end], WithAcc((adj,), Lambda((mine,), Body(body.stms, ())), True))[0]
+    return reverse.b.bind([end], WithAcc((adj,), Lambda((mine,), Body(body.stms, ())), slopes=True))[0]
 
 
 def _zero_update(reverse: Reverse, stm: Stm, exp: UpdateAcc) -> list[Stm]:

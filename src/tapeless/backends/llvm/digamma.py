@@ -1,10 +1,10 @@
 """The digamma function and its derivative as functions of emitted code, for every target.
 
-Gives `digamma`, the sequence of that row, and `trigamma`, for the first order of polygamma. Between 1 and 2, and around the largest of its negative roots, it is the distance
-to the root there times what has no root, so that it is right to some ulp at the root too; the places of the roots are
-known to twice the digits. The one factor is a polynomial. From there psi(x + 1) = psi(x) + 1 / x leads up to 8, where the
-asymptotic series begins, and psi(1 - x) = psi(x) + pi / tan(pi x) below 0. The derivatives of all these are sums of
-positive terms.
+Gives `digamma`, the sequence of that row, and `trigamma`, for the first order of polygamma. Between 1 and 2, and around
+the largest of its negative roots, digamma is the distance to the root there times what has no root, so that it is right
+to some ulp at the root too; the places of the roots are known to twice the digits. The one factor is a polynomial. From
+there psi(x + 1) = psi(x) + 1 / x leads up to 8, where the asymptotic series begins, and psi(1 - x) = psi(x) + pi /
+tan(pi x) below 0. The derivatives of all these are sums of positive terms.
 """
 
 from __future__ import annotations
@@ -37,17 +37,8 @@ NEGATIVE_SLOPE = (
     -0.0053332949159351824, 0.003563364082582723, -0.00234726824153445, 0.0015688196368649023, -0.0012647836301821625,
     0.0008454399636412761,
 )  # fmt: skip
-ASYMPTOTIC = (
-    1 / 12,
-    -1 / 120,
-    1 / 252,
-    -1 / 240,
-    1 / 132,
-    -691 / 32760,
-    1 / 12,
-    -3617 / 8160,
-    43867 / 14364,
-)  # B(2k) / 2k
+# B(2k) / 2k
+ASYMPTOTIC = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160, 43867 / 14364)
 
 
 def digamma(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
@@ -62,11 +53,11 @@ def trigamma(w: Writer, x: str) -> str:
     return w.let(f"call double {w.module.helper('tapeless.trigamma', lambda: _trigamma(w.module))}(double {x})")
 
 
-def _number(value: float) -> str:
+def double(value: float) -> str:
     return literal(value, F64)[0]
 
 
-def _function(w: Writer, header: str, result: str) -> str:
+def pure_function(w: Writer, header: str, result: str) -> str:
     w.do(f"ret double {result}")
     return f"\ndefine internal double {header} memory(none) nounwind willreturn {{\n{w.body()}\n}}"
 
@@ -87,10 +78,10 @@ class _Numbers:
         return self._of("fmul", a, b)
 
     def over(self, a: float, b: str) -> str:
-        return self.w.fp("fdiv", KIND, _number(a), b, exact=True)
+        return self.w.fp("fdiv", KIND, double(a), b, exact=True)
 
     def _of(self, name: str, a: str, b: str | float) -> str:
-        return self.w.fp(name, KIND, a, b if isinstance(b, str) else _number(b), exact=True)
+        return self.w.fp(name, KIND, a, b if isinstance(b, str) else double(b), exact=True)
 
     def polynomial(self, coefficients: Sequence[float], t: str) -> str:
         """Long ones by halves, which do not wait for each other."""
@@ -98,7 +89,7 @@ class _Numbers:
             square = self.mul(t, t)
             even, odd = (self.polynomial(coefficients[k::2], square) for k in (0, 1))
             return self.add(even, self.mul(odd, t))
-        total = _number(coefficients[-1])
+        total = double(coefficients[-1])
         for c in reversed(coefficients[:-1]):
             total = self.add(self.mul(total, t), c)
         return total
@@ -107,7 +98,7 @@ class _Numbers:
         return self.sub(self.sub(x, root[0]), root[1])
 
     def less(self, a: str, b: float) -> str:
-        return self.w.let(f"fcmp olt {KIND} {a}, {_number(b)}")
+        return self.w.let(f"fcmp olt {KIND} {a}, {double(b)}")
 
 
 def _positive(module: Module) -> str:
@@ -115,7 +106,7 @@ def _positive(module: Module) -> str:
     w = Writer(module, "")
     w.open("start")
     x, n = "%x", _Numbers(w)
-    w.branch(w.let(f"fcmp oge {KIND} {x}, {_number(FAR)}"), "far", "near")
+    w.branch(w.let(f"fcmp oge {KIND} {x}, {double(FAR)}"), "far", "near")
 
     w.open("far")
     z = n.over(1.0, n.mul(x, x))
@@ -125,10 +116,10 @@ def _positive(module: Module) -> str:
 
     w.open("near")
     low = n.less(x, 1.0)
-    above, below = w.select(low, KIND, _number(-1.0), _number(0.0)), w.select(low, KIND, x, _number(1.0))
+    above, below = w.select(low, KIND, double(-1.0), double(0.0)), w.select(low, KIND, x, double(1.0))
     y = w.select(low, KIND, n.add(x, 1.0), x)
     for _ in range(FAR - 2):  # the sum of reciprocals as one quotient
-        high = w.let(f"fcmp ogt {KIND} {y}, {_number(2.0)}")
+        high = w.let(f"fcmp ogt {KIND} {y}, {double(2.0)}")
         less = n.sub(y, 1.0)
         above = w.select(high, KIND, n.add(n.mul(above, less), below), above)
         below = w.select(high, KIND, n.mul(below, less), below)
@@ -139,7 +130,7 @@ def _positive(module: Module) -> str:
 
     w.open("end")
     result = w.let(f"phi double [ {far}, %far ], [ {near}, %near ]")
-    return _function(w, "@tapeless.digamma.positive(double %x)", result)
+    return pure_function(w, "@tapeless.digamma.positive(double %x)", result)
 
 
 def _digamma(module: Module) -> str:
@@ -157,7 +148,7 @@ def _digamma(module: Module) -> str:
     w.jump("end")
 
     w.open("others")
-    w.branch(w.let(f"fcmp ole {KIND} {x}, {_number(0.0)}"), "left", "right")
+    w.branch(w.let(f"fcmp ole {KIND} {x}, {double(0.0)}"), "left", "right")
 
     w.open("right")
     right = w.let(f"call double {positive}(double {x})")
@@ -166,16 +157,16 @@ def _digamma(module: Module) -> str:
     w.open("left")
     part = n.sub(x, w.intrinsic("rint", KIND, x))
     turn = n.over(math.pi, call_libm(w, "tan", F64, [n.mul(part, math.pi)]))
-    mirrored = n.sub(w.let(f"call double {positive}(double {n.sub(_number(1.0), x)})"), turn)
-    whole = w.let(f"fcmp oeq {KIND} {part}, {_number(0.0)}")
-    found = w.select(whole, KIND, _number(math.nan), mirrored)
-    at_zero = w.intrinsic("copysign", KIND, _number(math.inf), w.fp("fneg", KIND, x))
-    left = w.select(w.let(f"fcmp oeq {KIND} {x}, {_number(0.0)}"), KIND, at_zero, found)
+    mirrored = n.sub(w.let(f"call double {positive}(double {n.sub(double(1.0), x)})"), turn)
+    whole = w.let(f"fcmp oeq {KIND} {part}, {double(0.0)}")
+    found = w.select(whole, KIND, double(math.nan), mirrored)
+    at_zero = w.intrinsic("copysign", KIND, double(math.inf), w.fp("fneg", KIND, x))
+    left = w.select(w.let(f"fcmp oeq {KIND} {x}, {double(0.0)}"), KIND, at_zero, found)
     w.jump("end")
 
     w.open("end")
     result = w.let(f"phi double [ {at_root}, %root ], [ {right}, %right ], [ {left}, %left ]")
-    return _function(w, "@tapeless.digamma(double %x)", result)
+    return pure_function(w, "@tapeless.digamma(double %x)", result)
 
 
 def _trigamma(module: Module) -> str:
@@ -183,12 +174,12 @@ def _trigamma(module: Module) -> str:
     w.open("start")
     x, n = "%x", _Numbers(w)
     mirrored = n.less(x, 0.0)
-    y = w.select(mirrored, KIND, n.sub(_number(1.0), x), x)
+    y = w.select(mirrored, KIND, n.sub(double(1.0), x), x)
     w.branch(n.less(y, FAR), "near", "far")
 
     w.open("near")
     first = n.over(1.0, n.mul(y, y))  # alone, since it may be infinite
-    above, below, next_ = _number(0.0), _number(1.0), n.add(y, 1.0)
+    above, below, next_ = double(0.0), double(1.0), n.add(y, 1.0)
     for _ in range(FAR - 1):
         low, square = n.less(next_, FAR), n.mul(next_, next_)
         above = w.select(low, KIND, n.add(n.mul(above, square), below), above)
@@ -199,11 +190,11 @@ def _trigamma(module: Module) -> str:
 
     w.open("far")
     at = w.let(f"phi double [ {y}, %start ], [ {next_}, %near ]")
-    before = w.let(f"phi double [ {_number(0.0)}, %start ], [ {reach}, %near ]")
+    before = w.let(f"phi double [ {double(0.0)}, %start ], [ {reach}, %near ]")
     inverse = n.over(1.0, at)
     z = n.mul(inverse, inverse)
     series = n.mul(n.polynomial([2 * k * b for k, b in enumerate(ASYMPTOTIC, 1)], z), z)
-    rest = n.mul(n.add(series, n.add(_number(1.0), n.mul(inverse, 0.5))), inverse)
+    rest = n.mul(n.add(series, n.add(double(1.0), n.mul(inverse, 0.5))), inverse)
     total = n.add(rest, before)
     w.branch(mirrored, "turned", "end")
 
@@ -215,4 +206,4 @@ def _trigamma(module: Module) -> str:
 
     w.open("end")
     result = w.let(f"phi double [ {total}, %far ], [ {turned}, %turned ]")
-    return _function(w, "@tapeless.trigamma(double %x)", result)
+    return pure_function(w, "@tapeless.trigamma(double %x)", result)

@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 from tapeless.backends.llvm.c_functions import call_foreign, call_libm
-from tapeless.backends.llvm.digamma import trigamma
+from tapeless.backends.llvm.digamma import double, pure_function, trigamma
 from tapeless.backends.llvm.writer import Module, Writer, literal
 from tapeless.ir.types import DType
 from tapeless.ops.evaluations import LARGEST_ORDER
@@ -35,15 +35,6 @@ def polygamma(w: Writer, dtype: DType, args: list[str], reassoc: bool) -> str:
     return w.let(f"fptrunc double {result} to float") if single else result
 
 
-def _number(value: float) -> str:
-    return literal(value, F64)[0]
-
-
-def _function(w: Writer, header: str, result: str) -> str:
-    w.do(f"ret double {result}")
-    return f"\ndefine internal double {header} memory(none) nounwind willreturn {{\n{w.body()}\n}}"
-
-
 def _zeta(module: Module) -> str:
     w = Writer(module, "")
     w.open("start")
@@ -56,25 +47,25 @@ def _zeta(module: Module) -> str:
     last = call_libm(w, "pow", F64, [a, power])
     integral = w.fp("fdiv", "double", call_libm(w, "pow", F64, [a, _plus(w, power, 1)]), _plus(w, s, -1))
     total = w.fp("fadd", "double", total, integral)
-    total = w.fp("fadd", "double", total, w.fp("fmul", "double", last, _number(0.5)))
+    total = w.fp("fadd", "double", total, w.fp("fmul", "double", last, double(0.5)))
     term = w.fp("fdiv", "double", w.fp("fmul", "double", last, s), a)  # s (s + 1) ... (s + 2j - 2) a ** (1 - s - 2j)
     for j, bernoulli in enumerate(BERNOULLI, 1):
         factor = float(Fraction(bernoulli) / math.factorial(2 * j))
-        total = w.fp("fadd", "double", total, w.fp("fmul", "double", term, _number(factor)))
+        total = w.fp("fadd", "double", total, w.fp("fmul", "double", term, double(factor)))
         for k in (2 * j - 1, 2 * j):
             term = w.fp("fdiv", "double", w.fp("fmul", "double", term, _plus(w, s, k)), a)
-    return _function(w, "@tapeless.zeta(double %s, double %q)", total)
+    return pure_function(w, "@tapeless.zeta(double %s, double %q)", total)
 
 
 def _plus(w: Writer, x: str, number: float) -> str:
-    return w.fp("fadd", "double", x, _number(number))
+    return w.fp("fadd", "double", x, double(number))
 
 
 def _polygamma(module: Module) -> str:
     zeta_at = module.helper("tapeless.zeta", lambda: _zeta(module))
     w = Writer(module, "")
     w.open("start")
-    n, x, nan = "%n", "%x", _number(math.nan)
+    n, x, nan = "%n", "%x", double(math.nan)
 
     def zeta(q: str) -> str:
         return w.let(f"call double {zeta_at}(double {s}, double {q})")
@@ -83,8 +74,8 @@ def _polygamma(module: Module) -> str:
         return w.intrinsic(rounding, "double", value)
 
     known, right, left, merge = "known", "right", "left", "merge"
-    at_least = w.let(f"fcmp oge double {n}, {_number(1)}")
-    at_most = w.let(f"fcmp ole double {n}, {_number(LARGEST_ORDER)}")
+    at_least = w.let(f"fcmp oge double {n}, {double(1)}")
+    at_most = w.let(f"fcmp ole double {n}, {double(LARGEST_ORDER)}")
     is_whole = w.let(f"fcmp oeq double {n}, {whole('floor', n)}")
     ordered = w.let(f"fcmp ord double {x}, {x}")
     fits = w.op("and", "i1", w.op("and", "i1", at_least, at_most), w.op("and", "i1", is_whole, ordered))
@@ -92,11 +83,11 @@ def _polygamma(module: Module) -> str:
 
     w.open(known)
     s = _plus(w, n, 1)
-    half = w.fp("fmul", "double", n, _number(0.5))
+    half = w.fp("fmul", "double", n, double(0.5))
     odd = w.let(f"fcmp une double {half}, {whole('floor', half)}")
     factorial = call_foreign(w, Foreign("gamma", "tgamma"), F64, [s])
     scale = w.select(odd, "double", factorial, w.fp("fneg", "double", factorial))
-    w.branch(w.let(f"fcmp ogt double {x}, {_number(0)}"), right, left)
+    w.branch(w.let(f"fcmp ogt double {x}, {double(0)}"), right, left)
 
     w.open(right)
     above_zero = w.fp("fmul", "double", scale, zeta(x))
@@ -105,7 +96,7 @@ def _polygamma(module: Module) -> str:
     w.open(left)
     down = zeta(w.fp("fsub", "double", x, whole("floor", x)))
     up = zeta(w.fp("fsub", "double", whole("ceil", x), x))
-    mirrored = zeta(w.fp("fsub", "double", _number(1), x))
+    mirrored = zeta(w.fp("fsub", "double", double(1), x))
     up, mirrored = (
         w.select(odd, "double", up, w.fp("fneg", "double", up)),
         w.select(odd, "double", w.fp("fneg", "double", mirrored), mirrored),
@@ -116,4 +107,4 @@ def _polygamma(module: Module) -> str:
 
     w.open(merge)
     result = w.let(f"phi double [ {nan}, %start ], [ {above_zero}, %{right} ], [ {below_zero}, %{left} ]")
-    return _function(w, "@tapeless.polygamma(double %n, double %x)", result)
+    return pure_function(w, "@tapeless.polygamma(double %n, double %x)", result)

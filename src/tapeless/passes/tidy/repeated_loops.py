@@ -113,8 +113,7 @@ def _part(loop: Loop, places: Sequence[int]) -> Loop | None:
             needed.update(free_in_exp(s.exp))
     body = Body(tuple(reversed(stms)), results)
     params = tuple(loop.params[q] for q in places)
-    used = {v for b in ((body,) if isinstance(loop, For) else (loop.cond, body)) for v in free_in_body(b)}
-    if any(p in used and p not in params for p in loop.params):
-        return None
     inits = tuple(loop.inits[q] for q in places)
-    return replace(loop, params=params, inits=inits, body=body, hints=NONE)
+    part = replace(loop, params=params, inits=inits, body=body, hints=NONE)
+    used = {v for b in _bodies(part) for v in free_in_body(b)}
+    return None if any(p in used and p not in params for p in loop.params) else part
