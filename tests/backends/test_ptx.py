@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -161,6 +162,24 @@ def test_formulas_of_complex_functions(name, dtype, monkeypatch):
     columns = [(rng.standard_normal(200) * 2 + 2j * rng.standard_normal(200)).astype(dtype.numpy)] * TABLE[name].arity
     got = evaluate(name, columns, [dtype] * len(columns), dtype)
     compare_complex(columns, got, TABLE[name].numpy(*columns), 1e-13 if dtype is DType.c128 else 2e-5)
+
+
+@pytest.mark.parametrize("dtype", [DType.c128, DType.c64], ids=lambda d: d.value)
+def test_the_logarithm_of_numbers_of_modulus_one(dtype, monkeypatch):
+    """The real part is not lost; it is of the size of the distance from the circle."""
+    monkeypatch.setattr(complexmath, "has_library", lambda w: False)
+    rng = np.random.default_rng(6)
+    angles, away = rng.uniform(-np.pi, np.pi, 400), 1 + rng.normal(size=400) * 10.0 ** rng.uniform(-20, 1, 400)
+    special = [1 + 1e-9j, 1e-9 - 1j, 1.0, 1j, -1 - 1e-30j, 0.6 + 0.8j, 1e30 + 1e30j, 1e-30j, 0.0, np.inf + 1j]
+    z = np.concatenate([away * np.exp(1j * angles), special]).astype(dtype.numpy)
+    got = evaluate("log", [z], [dtype], dtype)
+    eps = np.finfo(dtype.numpy).eps
+    for x, found in zip(z, got, strict=True):
+        with mpmath.workdps(50):
+            wanted = complex(mpmath.log(complex(x))) if x else complex(-np.inf, 0.0)
+        exact = found.real == wanted.real
+        assert exact or abs(found.real - wanted.real) <= 4 * eps * abs(wanted.real) + eps**2
+        assert abs(found.imag - wanted.imag) <= 4 * eps * abs(wanted.imag)
 
 
 # --- on a GPU ---

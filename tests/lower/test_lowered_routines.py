@@ -89,6 +89,19 @@ def test_by_loops(n):
     assert found.result == np.median(x)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 60, 129])
+def test_on_a_device_each_number_finds_its_place(dtype, n):
+    x = numbers(dtype, n)
+    outcome, lowered = on_device(both, lambda: [x.copy()], seed=n)
+    assert isinstance(outcome, Returned), outcome
+    order = np.argsort(x, kind="stable")
+    np.testing.assert_array_equal(outcome.result[0], x[order])
+    np.testing.assert_array_equal(outcome.result[1], order)
+    launched = [s.kernel for s in walk(lowered.program.body) if isinstance(s, Launch)]
+    assert any(isinstance(s, While) for kernel in launched for s in walk((kernel.loop,)))
+
+
 @pytest.mark.parametrize("n", [12, 53])
 def test_transforms_by_loops(n):
     x = np.random.default_rng(n).normal(size=n)

@@ -110,7 +110,7 @@ def _options_of(function: Any) -> dict[str, Any]:
         o = function.options
         return {
             "check": o.check, "unsafe": o.unsafe, "fastmath": o.fastmath, "debug_nans": o.debug_nans,
-            "coarsen": o.coarsen, "device": o.device,
+            "coarsen": o.coarsen, "device": o.device, "deterministic": o.deterministic,
             "threads": function.threads, "cache": function.cache, "memory": o.memory,
         }  # fmt: skip
     return {}

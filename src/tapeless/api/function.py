@@ -81,15 +81,24 @@ class Function(Shareable, Generic[P, R]):
         unsafe: bool = False,
         debug_nans: bool = False,
         coarsen: bool = True,
+        deterministic: bool = False,
     ) -> None:
         super().__init__()
         self.python = python
         self._wrap()
-        given = (device, threads, fastmath, memory, cache, check, unsafe, debug_nans, coarsen)
+        given = (device, threads, fastmath, memory, cache, check, unsafe, debug_nans, coarsen, deterministic)
         self._given = {k: v for k, v in zip(DEFAULTS, given, strict=True) if v != DEFAULTS[k]}
         self.threads = threads if threads is not None else default_threads()
         self.options = Options(
-            check, unsafe, fastmath, debug_nans, memory, self.threads == 1, coarsen and not debug_nans, device
+            check,
+            unsafe,
+            fastmath,
+            debug_nans,
+            memory,
+            self.threads == 1,
+            coarsen and not debug_nans,
+            device,
+            deterministic,
         )
         self.cache = cache
         self._fast: dict[Any, tuple[_Short, ...]] = {}  # by types, ranks and flags
@@ -334,6 +343,7 @@ def function(python: Any = None, /, **options: Any) -> Any:
         unsafe: True drops tests of indices.
         debug_nans: True raises FloatingPointError on the line where a NaN comes up, in a value or an adjoint.
         coarsen: False compiles loops as they are written, without closed forms.
+        deterministic: True gives the same bits in each run on a GPU, too, where sums by many threads take any order otherwise.
     """
     if python is None:
         return lambda f: function(f, **options)

@@ -20,7 +20,7 @@ THREADS = f"a number from 1 to {MOST_THREADS}"
 # options that are given to no function
 DEFAULTS: dict[str, Any] = {
     "device": "cpu", "threads": None, "fastmath": False, "memory": None, "cache": True, "check": False, "unsafe": False,
-    "debug_nans": False, "coarsen": True,
+    "debug_nans": False, "coarsen": True, "deterministic": False,
 }  # fmt: skip
 
 
@@ -42,7 +42,7 @@ OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "memory": (lambda x: x is None or (isinstance(x, str) and bool(MEMORY.fullmatch(x))), "a size like '64MB'"),
     **dict.fromkeys(
-        ("fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen"),
+        ("fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen", "deterministic"),
         (lambda x: isinstance(x, bool), "True or False"),
     ),
 }

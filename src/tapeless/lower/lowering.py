@@ -79,12 +79,19 @@ def write_back(lo: Lowerer, results: Sequence[Atom], params: Sequence[Var]) -> N
         lo.code.copy(source, target)
 
 
-def lower(function: Function, target: Target = Target.cpu, fastmath: bool = False, alone: bool = False) -> Lowered:
+def lower(
+    function: Function,
+    target: Target = Target.cpu,
+    fastmath: bool = False,
+    alone: bool = False,
+    deterministic: bool = False,
+) -> Lowered:
     """The whole program that the function is the entry of.
 
     alone: it will run on one thread, so that there are no parallel loops.
+    deterministic: it gives the same bits in each run.
     """
-    schedule = schedule_of(target, alone)
+    schedule = schedule_of(target, alone, deterministic)
     strict = any(_has_patterns(f) or _asks_again(f) for f in (function, *function.calls))
     fastmath = fastmath and not strict
     known: dict[str, Lowered] = {}

@@ -92,7 +92,7 @@ class Compiled:
 
     @cached_property
     def lowered(self) -> Lowered:
-        return lower(self.in_place, fastmath=self.options.fastmath, alone=self.options.alone)
+        return _lower(self.in_place, Target.cpu, self.options)
 
     def text(self, stage: str) -> str:
         return with_room(lambda: self._text(stage))
@@ -119,7 +119,11 @@ class Compiled:
 
     def _for_a_gpu(self) -> LoopProgram:
         core = self._finished(target=Target.ptx)
-        return lower(check_in_place(core)[0], target=Target.ptx, fastmath=self.options.fastmath).program
+        return _lower(check_in_place(core)[0], Target.ptx, self.options).program
+
+
+def _lower(core: Function, target: Target, options: Options) -> Lowered:
+    return lower(core, target, options.fastmath, options.alone, options.deterministic)
 
 
 @dataclass(frozen=True)
@@ -322,7 +326,7 @@ class _Source:
         with work.at("in place"):
             core, copies = check_in_place(core)
         with work.at("lower"):
-            lowered = lower(core, self.target, fastmath=options.fastmath, alone=options.alone)
+            lowered = _lower(core, self.target, options)
         if VERIFY:
             verify(core)
             verify_program(lowered.program)

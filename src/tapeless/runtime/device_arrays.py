@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -17,6 +18,7 @@ from tapeless.backends.cuda.driver import Driver
 from tapeless.errors import DeviceError
 
 INTERFACE = "__cuda_array_interface__"
+DEFAULT_STREAMS = (0, 1)  # both names are for one
 
 
 def is_on_device(value: Any) -> bool:
@@ -32,6 +34,25 @@ def interface_of(value: Any) -> dict[str, Any] | None:
     except (TypeError, RuntimeError):
         return None
     return found
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Where a library asks a GPU for work. `owner` keeps it alive."""
+
+    handle: int
+    owner: Any
+
+
+def stream_of(library: str) -> Stream | None:
+    """The one on which it works now, unless that is the default one."""
+    if library == "torch":
+        torch_stream = importlib.import_module("torch").cuda.current_stream()
+        found = Stream(torch_stream.cuda_stream, torch_stream)
+    else:
+        cupy_stream = importlib.import_module("cupy").cuda.get_current_stream()
+        found = Stream(cupy_stream.ptr, cupy_stream)
+    return found if found.handle not in DEFAULT_STREAMS else None
 
 
 class _Seen:
@@ -53,10 +74,12 @@ def view_of(value: Any) -> np.ndarray[Any, Any]:
 
 
 class Memory:
-    """Memory of the device, as an array in a row."""
+    """Memory of the device, as an array in a row, for use on a stream."""
 
-    def __init__(self, driver: Driver, pointer: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.driver, self.pointer, self.shape, self.dtype = driver, pointer, shape, dtype
+    def __init__(
+        self, driver: Driver, pointer: int, shape: tuple[int, ...], dtype: np.dtype[Any], stream: Stream | None = None
+    ) -> None:
+        self.driver, self.pointer, self.shape, self.dtype, self.stream = driver, pointer, shape, dtype, stream
         self.__cuda_array_interface__ = {
             "data": (pointer, False), "shape": shape, "typestr": dtype.str, "strides": None, "version": 3,
         }  # fmt: skip
@@ -68,11 +91,11 @@ class Memory:
     def __del__(self) -> None:
         if self.pointer:
             self.driver.enter()
-            self.driver.free(self.pointer)
+            self.driver.free(self.pointer, self.stream.handle if self.stream else 0)
 
 
-def allocated(driver: Driver, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Memory:
-    return Memory(driver, driver.allocate(prod(shape) * dtype.itemsize), shape, dtype)
+def allocated(driver: Driver, shape: tuple[int, ...], dtype: np.dtype[Any], stream: Stream | None = None) -> Memory:
+    return Memory(driver, driver.allocate(prod(shape) * dtype.itemsize), shape, dtype, stream)
 
 
 def uploaded(driver: Driver, array: np.ndarray[Any, Any]) -> Memory:

@@ -82,7 +82,11 @@ def outcomes(
 
 
 def on_device(
-    function: Callable[..., Any], arguments: Arguments, seed: int = 0, blocks: bool = False
+    function: Callable[..., Any],
+    arguments: Arguments,
+    seed: int = 0,
+    blocks: bool = False,
+    deterministic: bool = False,
 ) -> tuple[Outcome, Lowered]:
     """The program for a GPU, host and kernels, by the interpreter of Loop IR; kernels run in the order of a `seed`.
 
@@ -91,7 +95,7 @@ def on_device(
     traced = trace(function, arguments())
     core, _ = check_in_place(finished(traced.core, target=Target.ptx))
     with _set(device_blocks, "LAUNCH", device_blocks.LAUNCH if blocks else 0):
-        lowered = lower(core, target=Target.ptx)
+        lowered = lower(core, target=Target.ptx, deterministic=deterministic)
     verify_program(lowered.program)
     return by_loops(traced, lowered, arguments, seed), lowered
 

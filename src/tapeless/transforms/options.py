@@ -13,7 +13,7 @@ from tapeless.ir.types import Const
 from tapeless.ops.emit import differentiable
 from tapeless.transforms.traced import Arguments, Keywords, Traced, has_slope
 
-COMPILING = ("device", "threads", "fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen")
+COMPILING = ("device", "threads", "fastmath", "cache", "check", "unsafe", "debug_nans", "coarsen", "deterministic")
 
 
 def constants(ctx: Context, name: str, keywords: Keywords, allowed: Sequence[str]) -> dict[str, object]:

@@ -17,6 +17,8 @@ OUT_OF_MEMORY = 2
 PTX_TEXT = 1  # a kind of input of the linker
 RELEASE_THRESHOLD, HIGHEST_USE = 4, 8  # attributes of a pool
 MAJOR, MINOR = 75, 76  # attributes of a device: its compute capability
+ORDINAL = 9  # an attribute of a pointer
+WITHOUT_TIMES = 2  # a kind of event
 # What the host program calls, and under which name the driver has it.
 CALLED = {
     "cuLaunchKernel": "cuLaunchKernel",
@@ -127,9 +129,26 @@ class Driver:
             raise DeviceError(f"the GPU driver says: {self.text(code)} (cuMemAllocAsync)")
         return found.value
 
-    def free(self, pointer: int) -> None:
-        if self.library.cuMemFreeAsync(ctypes.c_uint64(pointer), None):  # not of the pool
+    def free(self, pointer: int, stream: int = 0) -> None:
+        """`stream`: what it was asked to do before may still use the memory."""
+        if self.library.cuMemFreeAsync(ctypes.c_uint64(pointer), ctypes.c_void_p(stream)):  # not of the pool
             self.library.cuMemFree_v2(ctypes.c_uint64(pointer))
+
+    def order(self, first: int, then: int) -> None:
+        """What the second stream is asked for from now on waits for all that the first one was asked for; nobody else waits."""
+        event = ctypes.c_void_p()
+        self.call("cuEventCreate", ctypes.byref(event), WITHOUT_TIMES)
+        try:
+            self.call("cuEventRecord", event, ctypes.c_void_p(first))
+            self.call("cuStreamWaitEvent", ctypes.c_void_p(then), event, 0)
+        finally:
+            self.library.cuEventDestroy_v2(event)
+
+    def device_of(self, pointer: int) -> int:
+        """The number of the device on which this memory is."""
+        found = ctypes.c_int()
+        self.call("cuPointerGetAttribute", ctypes.byref(found), ORDINAL, ctypes.c_uint64(pointer))
+        return found.value
 
     def synchronize(self) -> None:
         self.call("cuCtxSynchronize")

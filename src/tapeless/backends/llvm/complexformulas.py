@@ -8,6 +8,7 @@ exact.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from tapeless.backends.llvm.c_functions import call_libm
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
@@ -20,9 +21,36 @@ def _product(w: Writer, real: DType, a: str, b: str) -> str:
     return w.fp("fmul", REGISTER[real], a, b)
 
 
-def log(w: Writer, real: DType, z: Value) -> Value:
+def log_of_modulus(w: Writer, real: DType, z: Value) -> Value:
+    """As NumPy's log1p has it: the real part is lost where the modulus is about 1."""
     modulus = call_libm(w, "hypot", real, z)
     return call_libm(w, "log", real, [modulus]), call_libm(w, "atan2", real, [z[1], z[0]])
+
+
+def log(w: Writer, real: DType, z: Value) -> Value:
+    """Where the modulus is about 1, m = |z|^2 - 1 comes from exact products, and log(1 + m) / 2 is the real part:
+    for m from -1/2 to 3.
+    """
+    kind, one, half = REGISTER[real], literal(1, real)[0], literal(0.5, real)[0]
+    exact = partial(w.fp, exact=True)
+    squares = [exact("fmul", kind, part, part) for part in z]
+    lost = [
+        w.intrinsic("fma", kind, part, part, w.fp("fneg", kind, square), flags="")
+        for part, square in zip(z, squares, strict=True)
+    ]
+    ordered = w.let(f"fcmp ogt {kind} {squares[0]}, {squares[1]}")
+    large, small = w.select(ordered, kind, *squares), w.select(ordered, kind, *reversed(squares))
+    first = exact("fsub", kind, large, one)
+    lost.append(exact("fsub", kind, large, exact("fadd", kind, first, one)))
+    above = exact("fadd", kind, first, small)
+    m = exact("fadd", kind, above, exact("fadd", kind, exact("fadd", kind, lost[0], lost[1]), lost[2]))
+    from_middle = w.intrinsic("fabs", kind, exact("fsub", kind, m, literal(1.25, real)[0]))
+    near = w.let(f"fcmp olt {kind} {from_middle}, {literal(1.75, real)[0]}")
+    rounded = exact("fadd", kind, one, m)
+    rest = w.fp("fdiv", kind, exact("fsub", kind, m, exact("fsub", kind, rounded, one)), rounded)
+    found = call_libm(w, "log", real, [w.select(near, kind, rounded, call_libm(w, "hypot", real, z))])
+    close = _product(w, real, half, exact("fadd", kind, found, rest))
+    return w.select(near, kind, close, found), call_libm(w, "atan2", real, [z[1], z[0]])
 
 
 def sqrt(w: Writer, real: DType, z: Value) -> Value:

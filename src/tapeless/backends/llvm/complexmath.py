@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from tapeless.backends.llvm.c_functions import call_complex, call_libm
-from tapeless.backends.llvm.complexformulas import FORMULAS
+from tapeless.backends.llvm.complexformulas import FORMULAS, log_of_modulus
 from tapeless.backends.llvm.representation import isfinite, isinf, isnan
 from tapeless.backends.llvm.writer import REGISTER, Value, Writer, literal
 from tapeless.ir.target import Target
@@ -78,7 +78,7 @@ def apply_complex(w: Writer, name: str, dtype: DType, args: Sequence[Value]) -> 
         case "log1p":
             x, y = args[0]
             shifted = w.fp("fadd", kind, x, literal(1, real)[0], exact=True), y
-            return FORMULAS["log"](w, real, shifted)
+            return log_of_modulus(w, real, shifted)
         case "sinc":
             zero = apply_complex(w, "eq", dtype, [args[0], literal(0, dtype)])
             ratio = divide(w, real, _function(w, "sin", real, args[0]), args[0])

@@ -107,6 +107,7 @@ class Options:
     alone: bool = False  # runs on one thread
     coarsen: bool = True
     device: str = "cpu"
+    deterministic: bool = False  # the same bits in each run
 
 
 @dataclass(eq=False)

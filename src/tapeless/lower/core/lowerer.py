@@ -72,22 +72,27 @@ class Note:
 
 @dataclass
 class Acc:
-    """An accumulator in scope: where it accumulates. `shared`: one copy for each chunk, along a first axis; `copies`: so
-    many, which elements take in turn.
+    """An accumulator in scope: where it accumulates. `own`: one thread alone does; `copies`: so many, which elements take
+    in turn.
     """
 
     op: str
     loc: Loc
-    shared: bool = False
+    own: bool = False
     copies: Atom | None = None
 
-    def private(self, lo: Lowerer, chunk: Atom) -> Acc:
-        """The copy of one chunk, empty."""
-        mine = lo.code.inside(self.loc, chunk)
+    @property
+    def unit(self) -> Const:
         unit = TABLE[self.op].unit
         assert unit and unit.left, f"no private copies for {self.op}"
-        lo.code.fill(mine, unit.of(mine.dtype))
-        return Acc(self.op, mine)
+        return unit.of(self.loc.dtype)
+
+    def private(self, lo: Lowerer, chunk: Atom) -> Acc:
+        """The copy of one chunk, of those along a first axis. It begins empty."""
+        mine = lo.code.inside(self.loc, chunk)
+        if not lo.schedule.each:
+            lo.code.fill(mine, self.unit)
+        return Acc(self.op, mine, own=True)
 
 
 @dataclass(frozen=True)

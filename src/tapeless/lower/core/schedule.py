@@ -6,7 +6,7 @@ ways gets fields of its own here, not tests of its name in the rules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tapeless.ir.target import Target
 from tapeless.lower.ir.loopir import Tag
@@ -19,12 +19,14 @@ class Schedule:
     chunks:   sweeps, histograms and sums of private copies are cut into one chunk per thread, where that is worth it at run time
     each:     the elements of a map run each by itself in a kernel, and reductions by blocks of threads
     apart:    kernels have memory of their own, which the host cannot read
+    steady:   what threads add to together is added up in an order that is the same in each run
     """
 
     launched: Tag
     chunks: bool
     each: bool
     apart: bool = False
+    steady: bool = False
 
 
 MOST_THREADS = 1024  # of a CPU; programs have room for so many partial results, and are never called with more
@@ -33,10 +35,13 @@ ONE_THREAD = Schedule(Tag.threads, chunks=False, each=False)
 GRID = Schedule(Tag.grid, chunks=False, each=True, apart=True)
 
 
-def schedule_of(target: Target, alone: bool = False) -> Schedule:
-    """`alone`: it will run on one thread, so that there are no parallel loops."""
+def schedule_of(target: Target, alone: bool = False, deterministic: bool = False) -> Schedule:
+    """
+    alone:         it will run on one thread, so that there are no parallel loops
+    deterministic: the same bits in each run; chunks of threads are added up in order, so a CPU always has that
+    """
     match target:
         case Target.cpu:
             return ONE_THREAD if alone else THREADS
         case Target.ptx:
-            return GRID
+            return replace(GRID, steady=deterministic)

@@ -4,6 +4,11 @@ Note [Sorting by digits]
 Numbers are brought into the order of their last byte, then of the one before, and so on; each time those of one byte keep their
 order. The bytes are those of integers without sign in the same order as the numbers: 0.0 and -0.0 are one, so are all NaN. A byte that
 all numbers share takes no pass. Few numbers are inserted one by one.
+
+Note [Sorting by merging]
+Runs of one number, then of two, of four and so on are merged in pairs. In a kernel one thread does so, number by number. Where
+the host launches kernels there is a thread for each number: it finds the place in the other run by halving, and the sum of both
+places is where it goes. Of equal ones those of the first run come first.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from tapeless.ir.types import I64, Atom, DType, const, i64
 from tapeless.lower.core.blas import pointer, temporary
 from tapeless.lower.core.code import ONE, ZERO, Code, Loc, parameter, routine
 from tapeless.lower.core.lowerer import Lowerer
-from tapeless.lower.ir.loopir import Invoke, Program, Return, Space, Stm, Swap, While
+from tapeless.lower.ir.loopir import Invoke, Program, Return, Space, Swap, While
 
 FEW = 48  # numbers that are inserted
 BYTE = 256
@@ -155,6 +160,7 @@ class _Sort:
 
 
 def _by_merging(lo: Lowerer, var: Var, exp: Library) -> None:
+    """Note [Sorting by merging]"""
     code = lo.code
     source = lo.loc(exp.args[0])
     n = source.shape[0]
@@ -162,52 +168,97 @@ def _by_merging(lo: Lowerer, var: Var, exp: Library) -> None:
     dtype = DType.i64 if positions else source.dtype
     here, there = code.allocate(dtype, (n,), "sorted"), code.allocate(dtype, (n,), "merged")
     code.spread([n], lambda i: code.store(here, i, i[0] if positions else code.load(source, i)))
-    last = code.let("max", DType.i64, code.sub(n, ONE), ZERO, label="last")
+    runs = _Runs(code, n, here, there, source if positions else None)
     width = code.declare(ONE, "width")
+    with code.nested() as test:
+        go = code.compare("lt", width, n)
+    with code.nested() as body:
+        if lo.launches:
+            code.spread([n], lambda i: runs.merge_one(i[0], width))
+        else:
+            runs.merge_all(width)
+        if here.buffer.space is Space.heap:
+            code.emit(Swap(here.buffer, there.buffer))
+        else:
+            code.copy(there, here)
+        code.assign(width, code.add(width, width))
+    code.emit(While(tuple(test), go, tuple(body)))
+    out = lo.place(var)
+    lo.arrays[var] = out
+    code.copy(here, out)
+    code.free(here.buffer)
+    code.free(there.buffer)
 
-    def value(loc: Loc, at: Atom) -> tuple[Atom, Atom]:
-        """The element at a position (kept inside) and what it is compared by."""
-        inside = code.let("min", DType.i64, at, last, label="at")
-        item = code.load(loc, [inside])
-        return item, code.load(source, [item]) if positions else item
 
-    def merge_all() -> None:
+class _Runs:
+    """Pairs of neighbouring runs that are in order, and become one: from `here` to `there`.
+
+    `keys`: what items are compared by, which are its positions then.
+    """
+
+    def __init__(self, code: Code, n: Atom, here: Loc, there: Loc, keys: Loc | None) -> None:
+        self.code, self.n, self.here, self.there, self.keys = code, n, here, there, keys
+        self.last = code.let("max", DType.i64, code.sub(n, ONE), ZERO, label="last")
+
+    def value(self, at: Atom) -> tuple[Atom, Atom]:
+        """The item at a position (kept inside) and what it is compared by."""
+        code = self.code
+        inside = code.let("min", DType.i64, at, self.last, label="at")
+        item = code.load(self.here, [inside])
+        return item, item if self.keys is None else code.load(self.keys, [item])
+
+    def ends(self, start: Atom, width: Atom) -> tuple[Atom, Atom]:
+        """Of the first and of the second of a pair."""
+        code = self.code
+        middle = code.let("min", DType.i64, code.add(start, width), self.n, label="middle")
+        return middle, code.let("min", DType.i64, code.add(middle, width), self.n, label="end")
+
+    def merge_all(self, width: Atom) -> None:
+        """One pair after the other, in one thread."""
+        code = self.code
         start = code.declare(ZERO, "start")
         with code.nested() as test:
-            more = code.compare("lt", start, n)
+            more = code.compare("lt", start, self.n)
         with code.nested() as body:
-            middle = code.let("min", DType.i64, code.add(start, width), n, label="middle")
-            end = code.let("min", DType.i64, code.add(middle, width), n, label="end")
+            middle, end = self.ends(start, width)
             left, right = code.declare(start, "left"), code.declare(middle, "right")
             with code.loop(end, start) as k:
-                (a, key_a), (b, key_b) = value(here, left), value(here, right)
+                (a, key_a), (b, key_b) = self.value(left), self.value(right)
                 second = code.compare("lt", right, end)
                 second = code.let("and", DType.bool, second, less(code, key_b, key_a), label="second")
                 empty = code.compare("ge", left, middle)
                 second = code.let("or", DType.bool, second, empty, label="second")
-                code.store(there, [k], code.let("select", dtype, second, b, a, label="e"))
+                code.store(self.there, [k], code.let("select", self.there.dtype, second, b, a, label="e"))
                 step = code.let("convert", DType.i64, second, label="step")
                 code.assign(right, code.add(right, step))
                 code.assign(left, code.add(left, code.sub(ONE, step)))
             code.assign(start, end)
         code.emit(While(tuple(test), more, tuple(body)))
 
-    with code.nested() as test:
-        go = code.compare("lt", width, n)
-    with code.nested() as body:
-        merge_all()
-        if here.buffer.space is Space.heap:
-            code.emit(Swap(here.buffer, there.buffer))
-        else:
-            code.copy(there, here)
-        code.assign(width, code.add(width, width))
-    stms: tuple[Stm, ...] = tuple(body)
-    code.emit(While(tuple(test), go, stms))
-    out = lo.place(var)
-    lo.arrays[var] = out
-    code.copy(here, out)
-    code.free(here.buffer)
-    code.free(there.buffer)
+    def merge_one(self, i: Atom, width: Atom) -> None:
+        """The item at one position goes behind all of the other run that come before it, by halving."""
+        code = self.code
+        item, key = self.value(i)
+        run = code.let("floordiv", DType.i64, i, width, label="run")
+        second = code.compare("eq", code.let("and", DType.i64, run, ONE), ONE)
+        start = code.mul(code.sub(run, code.let("convert", DType.i64, second)), width)
+        middle, end = self.ends(start, width)
+        least = code.declare(code.let("select", DType.i64, second, start, middle), "least")
+        most = code.declare(code.let("select", DType.i64, second, middle, end), "most")
+        with code.nested() as test:
+            more = code.compare("lt", least, most)
+        with code.nested() as body:
+            half = code.let("floordiv", DType.i64, code.add(least, most), i64(2), label="half")
+            _, other = self.value(half)
+            smaller = less(code, other, key)
+            not_larger = code.let("not", DType.bool, less(code, key, other), label="not_larger")
+            before = code.let("select", DType.bool, second, not_larger, smaller, label="before")
+            behind = code.add(half, ONE)
+            code.assign(least, code.let("select", DType.i64, before, behind, least))
+            code.assign(most, code.let("select", DType.i64, before, most, half))
+        code.emit(While(tuple(test), more, tuple(body)))
+        # its place in its own run and that in the other one: the second run counts from the middle
+        code.store(self.there, [code.sub(code.add(i, least), middle)], item)
 
 
 def less(code: Code, a: Atom, b: Atom) -> Atom:

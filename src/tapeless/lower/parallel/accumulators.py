@@ -17,7 +17,6 @@ from tapeless.lower.core.code import ONE, ZERO, Loc, places
 from tapeless.lower.core.lowerer import Acc, Lowerer, lowers, view
 from tapeless.lower.ir.loopir import Atomic, Tag
 from tapeless.lower.parallel.work import PARALLEL_WORK, share
-from tapeless.ops.table import TABLE
 
 MOST_COPIES = 1024
 LEAST_COPIES = 32  # that are worth it
@@ -56,13 +55,32 @@ def with_private(lo: Lowerer, accs: Sequence[Var], pieces: Atom, run: Callable[[
     outer = {a: lo.accs[a] for a in accs}
     for a, acc in outer.items():
         memory = code.allocate_apart(acc.loc.dtype, pieces, acc.loc.shape, "private")
-        lo.accs[a] = Acc(acc.op, memory, shared=True)
+        lo.accs[a] = Acc(acc.op, memory)
+        if lo.schedule.each:
+            code.fill(memory, acc.unit)
     private = {a: lo.accs[a].loc for a in accs}
     run()
     for a, acc in outer.items():
         lo.accs[a] = acc
-        _add_up(lo, acc, private[a], pieces)
+        if lo.schedule.each:
+            add_pieces(lo, acc.op, acc.loc, private[a], pieces)
+        else:
+            _add_up(lo, acc, private[a], pieces)
         code.free(private[a].buffer)
+
+
+def add_pieces(lo: Lowerer, op: str, target: Loc, private: Loc, pieces: Atom) -> None:
+    """What all chunks have, in order, a thread for each cell."""
+    code = lo.code
+
+    def add(cell: list[Atom]) -> None:
+        total = code.declare(code.load(target, cell), "total")
+        with code.loop(pieces, label="piece") as piece:
+            more = code.load(private, [piece, *cell])
+            code.assign(total, code.let(op, target.dtype, total, more, label="sum"))
+        code.store(target, cell, total)
+
+    code.spread(target.shape, add)
 
 
 def copies_of_cells(lo: Lowerer, accs: Sequence[Var], n: Atom) -> Atom:
@@ -86,10 +104,8 @@ def with_copies(lo: Lowerer, accs: Sequence[Var], copies: Atom, run: Callable[[]
     outer = {a: lo.accs[a] for a in accs}
     made: dict[Var, Loc] = {}
     for a, acc in outer.items():
-        unit = TABLE[acc.op].unit
-        assert unit and unit.left, f"no copies for {acc.op}"
         made[a] = whole = code.allocate(acc.loc.dtype, (*acc.loc.shape, copies), "copies")
-        code.fill(whole, unit.of(whole.dtype))
+        code.fill(whole, acc.unit)
         turned = Loc(whole.buffer, whole.dtype, (copies, *acc.loc.shape), (ONE, *whole.strides[:-1]), ordered=False)
         lo.accs[a] = Acc(acc.op, turned, copies=copies)
     run()
@@ -150,7 +166,7 @@ def lower_update_acc(lo: Lowerer, vars: tuple[Var, ...], exp: UpdateAcc) -> None
 
     def combine(index: list[Atom]) -> None:
         new = code.load(source, index) if source is not None else lo.atom(value)
-        if lo.schedule.each:  # elements of other threads may be here too
+        if lo.schedule.each and not acc.own:  # elements of other threads may be here too
             code.emit(Atomic(acc.op, target.buffer, code.address(target, index), new))
             return
         old = code.load(target, index)

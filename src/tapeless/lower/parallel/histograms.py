@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ir.core import Atom, Hist, Lambda, Reduction, Scatter, Var
+from tapeless.ir.operands import regions
 from tapeless.ir.types import DType, i64
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
@@ -12,6 +13,7 @@ from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.ir.loopir import Atomic
 from tapeless.lower.parallel.block_histograms import few_bins, fill_by_blocks
 from tapeless.lower.parallel.elements import atomic_ops, bind_rows, combine_element, when_inside
+from tapeless.lower.parallel.steady import chunks_of, rounds
 from tapeless.lower.parallel.work import pieces_of, share, worth_cutting
 
 
@@ -34,16 +36,22 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
 
             lo.scoped(run)
 
-    if lo.launches and (ops := atomic_ops(exp.op)) is not None:
+    ops = atomic_ops(exp.op) if lo.launches else None
+    steady = lo.schedule.steady and any(rounds(op, d.dtype) for op, d in zip(ops or (), dests, strict=False))
+    if ops is not None and not steady:
         _by_atomics(lo, exp, n, dests, ops)
         return
-    if not worth_cutting(lo, exp):
+    in_chunks = lo.launches and (steady or _is_simple(exp, dests))
+    if not in_chunks and not worth_cutting(lo, exp):
         fill(ZERO, n, dests, exp.lam)
         return
-    lo.note("parallel on threads, one private histogram each")
-    pieces = pieces_of(lo, n, exp.lam, exp.lam.body, 4)
-    bins = code.mul(dests[0].shape[0], pieces)
-    pieces = code.let("select", DType.i64, code.compare("lt", bins, n), pieces, ONE, label="pieces")
+    if in_chunks:
+        pieces = chunks_of(lo, n, dests)
+    else:
+        lo.note("parallel on threads, one private histogram each")
+        pieces = pieces_of(lo, n, exp.lam, exp.lam.body, 4)
+        private_bins = code.mul(dests[0].shape[0], pieces)
+        pieces = code.let("select", DType.i64, code.compare("lt", private_bins, n), pieces, ONE, label="pieces")
 
     def sequential() -> None:
         lo.code.parallel = True
@@ -61,13 +69,32 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
             start, stop = share(lo, t, n, pieces)
             fill(start, stop, mine, lam)
             lo.code.parallel = False
-        with code.loop(pieces, label="piece") as t, code.loop(dests[0].shape[0], label="bin") as k:
-            rows = [code.inside(code.inside(p, t), k) for p in private]
-            _combine_locs(lo, exp.op, dests, k, rows)
+        bins = dests[0].shape[0]
+
+        def join(t: Atom, k: Atom) -> None:
+            _combine_locs(lo, exp.op, dests, k, [code.inside(code.inside(p, t), k) for p in private])
+
+        if in_chunks:
+            code.parallel = True
+            with code.loop(bins, tag=lo.schedule.launched, label="bin") as k, code.loop(pieces, label="piece") as t:
+                join(t, k)
+            code.parallel = False
+        else:
+            with code.loop(pieces, label="piece") as t, code.loop(bins, label="bin") as k:
+                join(t, k)
         for p in private:
             code.free(p.buffer)
 
-    code.branch(code.compare("le", pieces, ONE), sequential, cut)
+    if in_chunks:
+        cut()
+    else:
+        code.branch(code.compare("le", pieces, ONE), sequential, cut)
+
+
+def _is_simple(exp: Hist, dests: Sequence[Loc]) -> bool:
+    """One of numbers, made of numbers."""
+    stms = (*exp.lam.body.stms, *exp.op.op.body.stms)
+    return all(d.rank == 1 for d in dests) and not any(regions(s.exp) or v.type.shape for s in stms for v in s.vars)
 
 
 def _by_atomics(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc], ops: Sequence[str]) -> None:

@@ -86,7 +86,7 @@ class _Accesses:
                 return _joined(self.of(a), self.of(b))
             case "mul", (a, b):
                 for x, y in ((a, b), (b, a)):
-                    if isinstance(x, Const):
+                    if isinstance(x, Const) and x.type.dtype.is_int:
                         return {v: n * int(x.value.real) for v, n in self.of(y).items()}
         return dict.fromkeys([v for a in args for v in self.of(a)], ELSEWHERE)
 

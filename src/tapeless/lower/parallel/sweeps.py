@@ -19,13 +19,20 @@ from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.core.schedule import MOST_THREADS
 from tapeless.lower.ir import loopir
 from tapeless.lower.ir.loopir import Buffer, Space
-from tapeless.lower.parallel.accumulators import copies_of_cells, with_copies, with_private, worth_private
+from tapeless.lower.parallel.accumulators import (
+    add_pieces,
+    copies_of_cells,
+    with_copies,
+    with_private,
+    worth_private,
+)
 from tapeless.lower.parallel.batched import as_one, products
 from tapeless.lower.parallel.columns import reduces_columns, run_by_columns
-from tapeless.lower.parallel.elements import Total, element, order_free, set_aside, start_total
+from tapeless.lower.parallel.elements import Total, atomic_ops, element, order_free, set_aside, start_total
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.lanes import share_reduction
 from tapeless.lower.parallel.on_grid import better_in_order, can_run, run_on_grid
+from tapeless.lower.parallel.steady import chunks_of, rounding, shows_order
 from tapeless.lower.parallel.work import cost_of, pieces_of, share, work_of, worth_cutting
 from tapeless.passes.analysis.distances import owns_rows
 
@@ -78,7 +85,17 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
         chunk(ZERO, n, totals, lam)
         return totals
 
+    def in_chunks(totals: list[Total]) -> None:
+        """Note [Same bits]"""
+        mine = rounding(lo, accs)
+        own = [*(lo.accs[a].loc for a in mine), *(s for t in totals for s in t.slots if isinstance(s, Loc))]
+        chunks = chunks_of(lo, n, own) if own or totals else n
+        with_private(lo, mine, chunks, lambda: _cut(lo, exp, n, chunks, totals, chunk, exp.lam, mine))
+
     def on_grid(totals: list[Total]) -> None:
+        if lo.schedule.steady and shows_order(lo, exp):
+            in_chunks(totals)
+            return
         small = sum(1 for _ in all_stms(exp.lam.body)) <= LARGE
         copies = copies_of_cells(lo, accs, n) if accs and small else ZERO
         again = replace(exp, lam=refresh_lambda(exp.lam))
@@ -191,9 +208,10 @@ def _cut(
 
         lo.scoped(run)
         lo.code.parallel = False
-    if exp.reduces:
+    together = [(total, ps) for total, ps in zip(totals, partial, strict=True) if not _by_cells(lo, total, ps, pieces)]
+    if together:
         with code.loop(pieces, label="piece", vectorize=False) as t:
-            for ps, total in zip(partial, totals, strict=True):
+            for total, ps in together:
                 total.combine([code.inside(p, t) if p.rank > 1 else code.load(p, [t]) for p in ps])
     for ps in partial:
         for p in ps:
@@ -201,9 +219,19 @@ def _cut(
                 code.free(p.buffer)
 
 
+def _by_cells(lo: Lowerer, total: Total, partial: Sequence[Loc], pieces: Atom) -> bool:
+    """Combines arrays of all chunks with a thread for each cell, where there are kernels."""
+    slots = [s for s in total.slots if isinstance(s, Loc)]
+    if not lo.schedule.each or len(slots) < len(total.slots):
+        return False
+    for op, slot, loc in zip(atomic_ops(total.reduction) or (), slots, partial, strict=True):
+        add_pieces(lo, op, slot, loc, pieces)
+    return True
+
+
 def _partial(lo: Lowerer, type: Type, pieces: Atom, number: int) -> Loc:
     """Memory for the partial results of all chunks: numbers on the stack, where all sweeps of a program share it."""
-    if type.shape:
+    if type.shape or lo.schedule.apart:
         return lo.code.allocate(type.dtype, (pieces, *lo.dims(type.shape)), "partial")
     key = type.dtype, number
     if key not in lo.scratch:
