@@ -766,6 +766,20 @@ def test_work_grows_with_the_program(make, n, growth, tmp_path):
     assert large < growth * small
 
 
+def chains_in_branches(n):
+    """Adjoints of what comes before are sums of two of what comes behind, in loops that add to an accumulator."""
+    rest = [f"t{k} = 0.5 * t{k - 1} + 0.25 * t{k - 2}" for k in range(2, n)]
+    one, other = (indented([(1, line) for line in [f"t0 = {x}", f"t1 = 0.5 * {x}", *rest]]) for x in ("x", "2.0 * x"))
+    return f"import numpy as np\n\ndef f(x):\n    if x[0] > 0.1:\n{one}    else:\n{other}    return np.sum(t{n - 1})\n"
+
+
+def test_work_of_derivatives_grows_with_the_program(tmp_path):
+    programs = [written(tmp_path, chains_in_branches(n), f"chain{n}") for n in (4, 10, 20)]
+    tp.grad(programs[0], cache=False)(np.ones(3))  # what is only done once
+    small, large = (calls_made(lambda f=f: tp.grad(f, cache=False)(np.ones(3))) for f in programs[1:])
+    assert large < 2.6 * small
+
+
 @pytest.mark.thorough
 def test_deep_programs_can_be_looked_into(tmp_path):
     f = tp.function(written(tmp_path, long_chain(250)))

@@ -22,6 +22,7 @@ PRODUCTS = frozenset({"mul", "times"})
 QUOTIENTS = frozenset({"div", "quotient"})
 
 Made = dict[Var, Apply]
+Factors = dict[Var, None]  # a set that keeps its order
 
 
 def skip_additions_of_nothing(function: Function) -> Function:
@@ -53,13 +54,14 @@ class _Skipping:
         if any(not isinstance(e, UpdateAcc) or is_ordered(e) for e in effects_in((stm,))):
             return None
         inside = {v: s.exp for s in all_stms(Body((stm,), ())) if isinstance(s.exp, Apply) for v in s.vars}
-        found: dict[Var, None] = {}
+        roots = _Roots(inside, outside)
+        found: Factors = {}
         for s in all_stms(Body((stm,), ())):
             if isinstance(s.exp, UpdateAcc):
-                roots = _roots(s.exp.value, inside, outside)
-                if s.exp.acc not in self.accs or roots is None:
+                factors = roots.of(s.exp.value)
+                if s.exp.acc not in self.accs or factors is None:
                     return None
-                found.update(dict.fromkeys(roots))
+                found.update(factors)
         return list(found)
 
 
@@ -86,16 +88,28 @@ def _guarded(stm: Stm, factors: list[Var]) -> list[Stm]:
     return [*found, Stm((), If(some, Body((stm,), ()), Body((), ())), stm.span)]
 
 
-def _roots(value: Atom, inside: Made, outside: Made) -> list[Var] | None:
-    if isinstance(value, Const):
-        return [] if value.value == 0 else None
-    exp = inside.get(value)
-    if exp is None:
-        return [value] if not value.type.shape and _may_be_zero(value, outside) else None
-    several = [_roots(a, inside, outside) for a in _carried(exp)]
-    if exp.op in PRODUCTS:
-        return min((r for r in several if r is not None), key=len, default=None)
-    return [v for r in several if r for v in r] if several and None not in several else None
+class _Roots:
+    """The numbers from outside of which a number is a sum of multiples; None where it is not. Each is found once."""
+
+    def __init__(self, inside: Made, outside: Made) -> None:
+        self.inside, self.outside = inside, outside
+        self.known: dict[Var, Factors | None] = {}
+
+    def of(self, value: Atom) -> Factors | None:
+        if isinstance(value, Const):
+            return {} if value.value == 0 else None
+        if value not in self.known:
+            self.known[value] = self.found(value)
+        return self.known[value]
+
+    def found(self, value: Var) -> Factors | None:
+        exp = self.inside.get(value)
+        if exp is None:
+            return {value: None} if not value.type.shape and _may_be_zero(value, self.outside) else None
+        several = [self.of(a) for a in _carried(exp)]
+        if exp.op in PRODUCTS:
+            return min((r for r in several if r is not None), key=len, default=None)
+        return {v: None for r in several if r for v in r} if several and None not in several else None
 
 
 def _carried(exp: Apply) -> tuple[Atom, ...]:
