@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tapeless.backends.llvm import complexmath
-from tapeless.backends.llvm.ptx import libdevice, ptx
+from tapeless.backends.llvm.ptx import assembly, kernels_of, libdevice, parts_of, ptx
 from tapeless.ir.types import SCALAR, Const, DType, Var, i64
 from tapeless.lower.ir.loopir import Atomic, Barrier, Buffer, Check, For, If, Let, Load, Space, Store, Tag
 from tapeless.lower.ir.walk import is_blocked
+from tapeless.lower.kernels import outlined
 from tapeless.ops.table import TABLE
 from tests.backends import cuda
 from tests.backends.native import let, param, program, var
@@ -150,6 +151,23 @@ def test_grid_loops_inside_host_code():
     prog = program([*outer.params, flag], [For(k, i64(0), i64(3), (If(flag, outer.body),)), *failing().body])
     _, kernels = ptx(prog)
     assert [kernel.name for kernel in kernels] == ["f_kernel1", "f_kernel2"]
+
+
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_parts_are_worked_on_apart(most, monkeypatch):
+    """All kernels are in one of them, with the text that they have together."""
+    monkeypatch.setattr("tapeless.backends.llvm.ptx.PART", 5)
+    makes = [make() for make in (saxpy, failing, histogram, block_sums) * 2]
+    whole = outlined(program([p for m in makes for p in m.params], [s for m in makes for s in m.body]), Tag.grid)
+    parts = list(parts_of(whole, most))
+    assert len(parts) == min(most, len(makes))
+    names = [kernel.name for part in parts for kernel in part.kernels]
+    assert sorted(names) == sorted(kernel.name for kernel in kernels_of(whole)) and len(names) == len(makes)
+    for part in parts:
+        text = assembly(part, "sm_90")
+        assert [name for name in names if f".entry {name}(" in text] == [
+            name for name in names if name in {kernel.name for kernel in part.kernels}
+        ]
 
 
 def test_allocation_inside_a_kernel_is_refused():

@@ -17,14 +17,18 @@ from typing import Any
 from tapeless.backends.cpu.engine import load_all
 from tapeless.backends.cuda import libraries
 from tapeless.backends.cuda.driver import CALLED, Driver
-from tapeless.backends.cuda.host_code import DeviceHost, kernels_of
+from tapeless.backends.cuda.host_code import DeviceHost
 from tapeless.backends.cuda.image import DeviceCode
 from tapeless.backends.llvm import host, optimize
+from tapeless.backends.llvm.at_once import AtOnce, cores
 from tapeless.backends.llvm.emit import emit
-from tapeless.backends.llvm.ptx import ptx
+from tapeless.backends.llvm.ptx import Part, assembly, kernels_of, parts_of
 from tapeless.backends.llvm.uninterrupted import uninterrupted
 from tapeless.lower.ir.loopir import CHECK_RECORD, Program
 from tapeless.lower.ir.walk import kernels_can_fail
+
+HOST = 1  # LLVM's level for it: the driver takes longer than what it does
+MOST_PARTS = 8  # of the kernels: llvmlite lets one thread at a time read text
 
 
 @dataclass(frozen=True)
@@ -37,15 +41,24 @@ class DeviceNative:
 
 @uninterrupted
 def compile_program(program: Program, driver: Driver) -> DeviceNative:
-    text, kernels = ptx(program, driver.arch)
-    assert [k.name for k in kernels] == [k.name for k in kernels_of(program)]
-    emitted = emit(program, host.host(), code=DeviceHost)
-    module = optimize.parse(emitted.text)
-    optimize.optimize(module, 2, vectorize=False)
-    if "rt_poll" in emitted.externals:
-        module = optimize.with_polls(module)
-    data = optimize.to_object(module, 2)
-    code = DeviceCode(driver.assembled(text), tuple(k.name for k in kernels), kernels_can_fail(program))
+    """The kernels, in parts, are for other threads, if there are some; the host is for this one."""
+
+    def image(part: Part) -> tuple[bytes, tuple[str, ...]]:
+        text = assembly(part, driver.arch)
+        driver.enter()
+        return driver.assembled(text), tuple(kernel.name for kernel in part.kernels)
+
+    with AtOnce(image) as parts:
+        for part in parts_of(program, min(cores(), MOST_PARTS)):
+            parts.put(part)
+        emitted = emit(program, host.host(), code=DeviceHost)
+        module = optimize.parse(emitted.text)
+        optimize.optimize(module, HOST, vectorize=False)
+        if "rt_poll" in emitted.externals:
+            module = optimize.with_polls(module)
+        data = optimize.to_object(module, HOST)
+        images = tuple(parts.results())
+    code = DeviceCode(images, tuple(kernel.name for kernel in kernels_of(program)), kernels_can_fail(program))
     return DeviceNative(program.name, data, emitted.externals, code)
 
 
@@ -54,7 +67,7 @@ class Loaded:
 
     def __init__(self, name: str, data: bytes, externals: tuple[str, ...], code: DeviceCode, driver: Driver) -> None:
         self.code, self.driver = code, driver
-        self.module, self.handles = driver.functions(code.image, list(code.kernels))
+        handle_of = {k: v for image, names in code.images for k, v in driver.functions(image, names).items()}
         known = {name: driver.address(name) for name in externals if name in CALLED}
         routines = [name for name in externals if name.startswith(tuple(libraries.LIBRARIES))]
         known |= {name: libraries.address(name) for name in routines}
@@ -64,7 +77,7 @@ class Loaded:
         ]
         self.address = load_all((data,), (name,), externals, addresses=known)[name]
         self.record = driver.allocate(8 * CHECK_RECORD)
-        words = (self.record, *handles, *self.handles[: len(code.kernels)])
+        words = (self.record, *handles, *(handle_of[name] for name in code.kernels))
         self.table: Any = (ctypes.c_void_p * len(words))(*words)
 
     def begin(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from tapeless.errors import DeviceError
@@ -108,16 +109,16 @@ class Driver:
         finally:
             self.library.cuLinkDestroy(state)
 
-    def functions(self, image: bytes, names: list[str]) -> tuple[Any, Any]:
-        """The module of machine code, and the handles of its kernels as an array."""
+    def functions(self, image: bytes, names: Sequence[str]) -> dict[str, int | None]:
+        """Loads machine code; gives the handles of its kernels."""
         module = ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), image)
-        handles = (ctypes.c_void_p * max(1, len(names)))()
-        for k, name in enumerate(names):
+        handles: dict[str, int | None] = {}
+        for name in names:
             found = ctypes.c_void_p()
             self.call("cuModuleGetFunction", ctypes.byref(found), module, name.encode())
-            handles[k] = found.value
-        return module, handles
+            handles[name] = found.value
+        return handles
 
     def allocate(self, size: int) -> int:
         found = ctypes.c_uint64()

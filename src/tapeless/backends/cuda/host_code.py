@@ -10,7 +10,7 @@ from collections import ChainMap
 from tapeless.backends.cuda.device_host import FIRST_KERNEL, MANAGED, DeviceHost
 from tapeless.backends.cuda.library_calls import write_call
 from tapeless.backends.llvm.heap import allocate_by
-from tapeless.backends.llvm.ptx import EACH_THREAD, is_short
+from tapeless.backends.llvm.ptx import EACH_THREAD, is_short, kernels_of
 from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY
 from tapeless.lower.ir.loopir import (
@@ -22,12 +22,11 @@ from tapeless.lower.ir.loopir import (
     Kernel,
     Launch,
     Load,
-    Program,
     Space,
     Store,
     Wait,
 )
-from tapeless.lower.ir.walk import is_blocked, walk
+from tapeless.lower.ir.walk import is_blocked
 
 THREADS = 128  # in a block, where they have nothing to do with each other
 FEW_THREADS = 32  # where there are few, so that all processors have some
@@ -70,11 +69,6 @@ def _launch(code: DeviceHost, stm: Launch) -> None:
     code.tested(w.let(f"call i32 {launch}(ptr {handle}, {sizes}, ptr null, ptr {table}, ptr null)"))
     w.jump(done)
     w.open(done)
-
-
-def kernels_of(program: Program) -> list[Kernel]:
-    """In the order of their handles."""
-    return [s.kernel for s in walk(program.body) if isinstance(s, Launch)]
 
 
 def _number(code: DeviceHost, kernel: Kernel) -> int:
@@ -145,4 +139,4 @@ DeviceHost.rules = ChainMap(
 )
 
 
-__all__ = ["DeviceHost", "kernels_of"]
+__all__ = ["DeviceHost"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DeviceCode:
-    """`image` is what the driver loads; `kernels` are in the order of their handles."""
+    """`images` are what the driver loads, each with the names of its kernels; `kernels` are all, in the order of their handles."""
 
-    image: bytes
+    images: tuple[tuple[bytes, tuple[str, ...]], ...]
     kernels: tuple[str, ...]
     can_fail: bool

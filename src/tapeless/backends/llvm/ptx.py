@@ -1,7 +1,8 @@
 """The `grid` loops of a program as PTX kernels, through the same emitter as the CPU's code.
 
-`ptx` takes a program and an architecture and gives the text and the kernels, in order of appearance.
-Functions of the C library become libdevice's, which is linked in when it is found in a CUDA toolkit or a wheel.
+`ptx` takes a program and an architecture and gives the text and the kernels, in order of appearance. `parts_of` gives
+parts that can be worked on at once, each by `assembly`. Functions of the C library become libdevice's, which is linked in when
+it is found in a CUDA toolkit or a wheel.
 
 Note [Threads of a kernel]
 A kernel takes what it is handed over, in order (a complex scalar as two, a bool as i8), then the
@@ -26,11 +27,14 @@ import os
 import re
 import site
 from collections import ChainMap
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from tapeless.backends.llvm import host, optimize, stopping
+from tapeless.backends.llvm import host, optimize, stopping, unlocked
 from tapeless.backends.llvm.code import Code, Shared
 from tapeless.backends.llvm.counted import counted
 from tapeless.backends.llvm.rules import RULES
@@ -62,6 +66,7 @@ TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 EACH_THREAD = 4  # iterations of a thread: Note [Several elements]
 SHORT = 64  # statements of an iteration
+PART = 400  # statements that are worth a thread of their own
 FEW_LOADS = 3  # of an iteration of a nest
 SIMPLE = 4  # cost of an operation on integers that is no division
 # The first PTX version that knows an architecture; 8.0 (CUDA 12.0) for all older ones.
@@ -69,20 +74,55 @@ PTX_VERSIONS = ((120, "ptx87"), (100, "ptx86"), (0, "ptx80"))
 MANY, FOR_MANY = 500, "ptx81"  # parameters of a kernel, and the version (of CUDA 12.1) that allows more
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some kernels of a program, as LLVM IR."""
+
+    kernels: tuple[Kernel, ...]
+    text: str
+    externals: frozenset[str]
+
+
 def ptx(program: Program, arch: str = "sm_80") -> tuple[str, list[Kernel]]:
     program = outlined(program, Tag.grid)
-    kernels = [stm.kernel for stm in walk(program.body) if isinstance(stm, Launch)]
-    machine = _machine(arch, many=any(len(kernel.params) > MANY for kernel in kernels))
+    part = _part(program, kernels_of(program))
+    return assembly(part, arch), list(part.kernels)
+
+
+def parts_of(program: Program, most: int) -> Iterator[Part]:
+    """No more than so many, about as large as each other; small programs are one."""
+    shares: list[list[Kernel]] = [[] for _ in range(max(most, 1))]
+    sizes = {kernel.name: sum(1 for _ in walk(kernel.block)) for kernel in kernels_of(program)}
+    count = min(len(shares), -(-sum(sizes.values()) // PART))
+    totals = [0] * max(count, 1)
+    for kernel in sorted(kernels_of(program), key=lambda kernel: -sizes[kernel.name]):
+        k = totals.index(min(totals))
+        shares[k].append(kernel)
+        totals[k] += sizes[kernel.name]
+    return (_part(program, share) for share in shares if share)
+
+
+def kernels_of(program: Program) -> list[Kernel]:
+    """In order of appearance, which is that of their handles."""
+    return [stm.kernel for stm in walk(program.body) if isinstance(stm, Launch)]
+
+
+def _part(program: Program, kernels: Sequence[Kernel]) -> Part:
+    machine = _machine("sm_80", many=False)
     module = Module(Machine(Target.ptx, TRIPLE, str(machine.target_data)))
     shared = Shared(program, module)
     for kernel in kernels:
         _write(shared, kernel)
+    return Part(tuple(kernels), str(module), frozenset(module.externals))
+
+
+def assembly(part: Part, arch: str) -> str:
+    machine = _machine(arch, many=any(len(kernel.params) > MANY for kernel in part.kernels))
     context = llvm.create_context()
-    parsed = optimize.parse(str(module), context)
-    _link_libdevice(parsed, context, module.externals, {kernel.name for kernel in kernels})
+    parsed = optimize.parse(part.text, context)
+    _link_libdevice(parsed, context, part.externals, {kernel.name for kernel in part.kernels})
     optimize.optimize(parsed, machine=machine, vectorize=False)
-    text: str = machine.emit_assembly(parsed)
-    return text, kernels
+    return unlocked.emit_text(machine, parsed)
 
 
 def _machine(arch: str, many: bool) -> Any:
@@ -251,7 +291,7 @@ def _bitcode() -> bytes | None:
         return file.read()
 
 
-def _link_libdevice(module: Any, context: Any, externals: set[str], kernels: set[str]) -> None:
+def _link_libdevice(module: Any, context: Any, externals: AbstractSet[str], kernels: AbstractSet[str]) -> None:
     needed = sorted(name for name in externals if name.startswith("__nv_"))
     if not needed:
         return
@@ -267,4 +307,4 @@ def _link_libdevice(module: Any, context: Any, externals: set[str], kernels: set
             function.linkage = llvm.Linkage.internal
 
 
-__all__ = ["EACH_THREAD", "is_short", "libdevice", "ptx"]
+__all__ = ["EACH_THREAD", "Part", "assembly", "is_short", "kernels_of", "libdevice", "parts_of", "ptx"]

@@ -15,6 +15,7 @@ from llvmlite import binding
 from llvmlite.binding import ffi
 from llvmlite.utils import get_library_name
 
+TEXT, OBJECT = 0, 1
 CALLS = (
     "LLVMPY_RunNewModulePassManager",
     "LLVMPY_TargetMachineEmitToMemory",
@@ -39,9 +40,17 @@ def run_passes(manager: Any, module: Any, builder: Any) -> None:
 
 
 def emit_object(machine: Any, module: Any) -> bytes:
+    return _emit(machine, module, OBJECT)
+
+
+def emit_text(machine: Any, module: Any) -> str:
+    return _emit(machine, module, TEXT).decode()
+
+
+def _emit(machine: Any, module: Any, kind: int) -> bytes:
     library = _library()
     with ffi.OutputString() as problem:
-        buffer = library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, problem)
+        buffer = library.LLVMPY_TargetMachineEmitToMemory(machine, module, kind, problem)
         if not buffer:
             raise RuntimeError(str(problem))
     try:
