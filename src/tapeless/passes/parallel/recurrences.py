@@ -7,7 +7,8 @@ Note [Linear recurrences]
 v' = M_i v + c_i, where M_i and c_i do not depend on v: steps of this kind can be put together before v is known, so a scan
 of (M, c) gives all v. In the first step v is known; it becomes part of c, and M is 0. The loop is then run without its
 numbers, each iteration with the v that it starts with; it must be parallel by itself, which also proves that what is read
-for M and c has not been written before. Where a number of the scan is not finite, a product of many M may have been too
+for M and c has not been written before. What an inner loop adds to accumulators while it makes M and c, it adds there only,
+not in the scan. Where a number of the scan is not finite, a product of many M may have been too
 large for its type, which in order none would have been: then the loop runs as it stands.
 """
 
@@ -17,10 +18,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tapeless.ir.builder import Builder
-from tapeless.ir.core import Apply, At, Body, For, If, Index, Lambda, Reduction, Stm, Sweep, UpdateAcc
+from tapeless.ir.core import Apply, At, Body, For, If, Index, Lambda, Reduction, Stm, Sweep, UpdateAcc, WithAcc
 from tapeless.ir.effects import effects_in
 from tapeless.ir.types import BOOL, I64, Atom, Const, DType, Type, Var, atom_dim, const, i64
-from tapeless.ir.walk import Substitution, free_in_body, refresh_body, refresh_lambda
+from tapeless.ir.walk import (
+    Substitution,
+    all_stms,
+    free_in_body,
+    in_regions,
+    refresh_body,
+    refresh_lambda,
+    with_stms,
+)
 from tapeless.ops.emit import Emit
 from tapeless.passes.analysis.independence import Dependent
 from tapeless.passes.parallel.parallelise import parallelise_proved
@@ -95,7 +104,7 @@ def _steps(loop: For, carried: Sequence[int]) -> tuple[list[Stm], list[_Form]] |
             return None
         found.append(form)
     wanted = {a for f in found for a in (*f.factors, f.rest) if isinstance(a, Var)}
-    return _needed(emit.b.stms, wanted), found
+    return _adding_nothing(_needed(emit.b.stms, wanted)), found
 
 
 def _form(emit: _Terms, s: Stm, forms: Mapping[Var, _Form | None]) -> _Form | None:
@@ -140,6 +149,22 @@ def _needed(stms: Sequence[Stm], wanted: set[Var]) -> list[Stm]:
             found.append(s)
             wanted |= set(free_in_body(Body((s,), ())))
     return found[::-1]
+
+
+def _adding_nothing(stms: list[Stm]) -> list[Stm]:
+    """To accumulators from around."""
+    inside = list(all_stms(Body(tuple(stms), ())))
+    own = {p for s in inside if isinstance(s.exp, WithAcc) for p in s.exp.lam.params}
+    if all(s.exp.acc in own for s in inside if isinstance(s.exp, UpdateAcc)):
+        return stms
+
+    def body(b: Body) -> Body:
+        return with_stms(b, [stm(s) for s in b.stms if not isinstance(s.exp, UpdateAcc) or s.exp.acc in own])
+
+    def stm(s: Stm) -> Stm:
+        return in_regions(s, body)
+
+    return list(map(stm, stms))
 
 
 class _Scan:
