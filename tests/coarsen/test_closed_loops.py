@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tapeless as tp
+from tests.quick import unoptimized  # noqa: F401
 
 
 def total(a: float, x: float, n: int) -> float:

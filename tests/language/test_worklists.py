@@ -489,7 +489,12 @@ SMOOTH = [
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("f, args", SMOOTH)
 def test_derivatives(f, args):
-    tp.check_grads(f, args)
+    tp.check_grads(f, args, order=1)
+
+
+@pytest.mark.thorough
+def test_second_derivatives():
+    tp.check_grads(*SMOOTH[3], order=2)
 
 
 def test_with_a_budget():
