@@ -121,7 +121,10 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=120, help="seconds for a program")
     parser.add_argument("--json", help="write the rows there too")
     parser.add_argument(
-        "--write", nargs="?", const=str(RESULTS), help="write the page, benchmarks/RESULTS_GPU.md without a name"
+        "--write",
+        nargs="?",
+        const=str(RESULTS),
+        help="write the page but for what people wrote below its table, benchmarks/RESULTS_GPU.md without a name",
     )
     given = parser.parse_args()
     if not available():
@@ -142,7 +145,9 @@ def main() -> int:
     launch = launch_cost()
     console.print(f"a launch in a loop: {launch:.2f} us")
     if given.write:
-        Path(given.write).write_text(results(rows, launch), encoding="utf-8")
+        page = Path(given.write)
+        before = page.read_text(encoding="utf-8") if page.exists() else ""
+        page.write_text(results(rows, launch) + "".join(before.partition("\n## ")[1:]), encoding="utf-8")
     if given.json:
         Path(given.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
     return 0
