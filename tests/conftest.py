@@ -86,6 +86,19 @@ class Golden:
             pytest.fail("\n".join(lines) + "\n\nIf this run is right, TAPELESS_UPDATE_GOLDEN=1 writes it.")
 
 
+LEVELS_MATTER = ("api", "backends", "benchmarks", "errors", "fuzz", "runtime", "tools", "trust")
+
+
+@pytest.fixture(autouse=True)
+def less_of_llvm(request: pytest.FixtureRequest) -> None:
+    """For cases beyond those of `make test`: what they try does not depend on LLVM's optimiser, which the others have."""
+    beyond = any(request.node.get_closest_marker(name) for name in ("thorough", "exhaustive"))
+    if beyond and request.path.parent.name not in LEVELS_MATTER:
+        from tests.quick import without_optimiser  # imports tapeless
+
+        without_optimiser(request.getfixturevalue("monkeypatch"))
+
+
 @pytest.fixture
 def compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that change the compiler: code that was compiled before must not serve again."""

@@ -8,6 +8,10 @@ from tapeless.api import function
 from tapeless.runtime.compile import compile_specs
 
 
-@pytest.fixture(autouse=True)
-def unoptimized(monkeypatch):
+def without_optimiser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(function, "compile_specs", partial(compile_specs, level=0))
+
+
+@pytest.fixture(autouse=True)
+def unoptimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_optimiser(monkeypatch)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.ir.core import Apply, Check, If
+from tapeless.ir.core import Apply, Check, For, If
 from tapeless.ir.operands import operands
 from tapeless.ir.types import Var
 from tapeless.ir.walk import all_stms
@@ -159,6 +159,51 @@ def test_l5_powers_of_the_value(a: float, p: float, value: float) -> None:
 def test_l7_triangular_sums() -> None:
     x = np.arange(1.0, 7.0)
     np.testing.assert_array_equal(tp.grad(triangular)(x, 6), [6, 5, 4, 3, 2, 1])
+
+
+CONDITIONS = {
+    "i < m": lambda i, m: i < m,
+    "i <= m": lambda i, m: i <= m,
+    "i > m": lambda i, m: i > m,
+    "m <= i": lambda i, m: m <= i,
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_l9_a_condition_on_the_number_splits_the_range(condition: str) -> None:
+    here = CONDITIONS[condition]
+
+    def f(x: float, y: float, n: int, m: int) -> float:
+        s = 0.5
+        for i in range(n):
+            if here(i, m):
+                s += x
+            else:
+                s -= y * i
+        return s
+
+    stms = all_stms(tp.function(f).compiled(1.5, 0.25, 9, 4).optimized.body)
+    assert all(s.exp.hints.few for s in stms if isinstance(s.exp, For))  # where something is infinite
+    found = tp.value_and_grad(f, argnums=(0, 1))
+    for n in (-2, 0, 1, 5, 40):
+        for m in (-(2**63), -3, -1, 0, 1, 4, 5, 6, 39, 2**63 - 1):
+            below = [i for i in range(n) if here(i, m)]
+            others = [i for i in range(n) if not here(i, m)]
+            assert found(1.5, 0.25, n, m)[1] == (len(below), -sum(others))
+            assert found(1.5, 0.25, n, m)[0] == 0.5 + 1.5 * len(below) - 0.25 * sum(others)
+
+
+def test_l9_powers_on_both_sides() -> None:
+    def f(a: float, p: float, n: int, m: int) -> float:
+        for i in range(n):
+            p = a * p + 0.1 if i < m else p * 0.5 + a
+        return p
+
+    for n, m in ((0, 3), (1, 3), (1000, 300), (1000, 1), (500, 700)):
+        got = tp.value_and_grad(f, argnums=(0, 1))(0.99, 0.3, n, m)
+        want = tp.value_and_grad(f, argnums=(0, 1), coarsen=False)(0.99, 0.3, n, m)
+        np.testing.assert_allclose(got[0], want[0], rtol=1e-12)
+        np.testing.assert_allclose(got[1], want[1], rtol=1e-9, atol=1e-300)
 
 
 @pytest.mark.parametrize("steps, pushed", [(4, 0.4), (401, 0.0)])

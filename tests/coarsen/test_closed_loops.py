@@ -176,7 +176,8 @@ def test_explain_has_the_closed_form() -> None:
 
 
 STEPS = ["s = s + {c}", "s = s - {c} * x", "s = {c} * s", "s = s * 0.5 + x", "t = t + s", "s = s - 0.1 * t", "t = t * x", "u = u + x * t",
-         "u = max(u, s)", "t = t if t > s else s", "s = s + i * {c}", "u = u + math.sin(s)"]  # fmt: skip
+         "u = max(u, s)", "t = t if t > s else s", "s = s + i * {c}", "u = u + math.sin(s)",
+         "s = s + ({c} if i < 60 else x)", "t = t * (0.9 if 3 <= i else x)"]  # fmt: skip
 
 
 @pytest.mark.thorough

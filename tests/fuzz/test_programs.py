@@ -16,7 +16,7 @@ from tapeless.testing.programs import THEMES, Program, programs
 from tapeless.testing.stages import outcomes, unstable
 from tests.fuzz.drawn import draw
 
-EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 160)  # hypothesis draws many of them twice
+EXAMPLES = int(os.environ.get("TAPELESS_FUZZ_EXAMPLES") or 112)  # hypothesis draws many of them twice
 REFUSED_AT_MOST = {"references": 0.6}  # whose programs lose track of their arrays on purpose
 
 

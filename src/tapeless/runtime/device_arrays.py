@@ -18,7 +18,7 @@ from tapeless.backends.cuda.driver import Driver
 from tapeless.errors import DeviceError
 
 INTERFACE = "__cuda_array_interface__"
-DEFAULT_STREAMS = (0, 1)  # both names are for one
+DEFAULT_STREAMS = (0, 1, 2)  # two names for one, and those of threads, which wait for it anyway, as it does for them
 
 
 def is_on_device(value: Any) -> bool:

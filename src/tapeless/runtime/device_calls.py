@@ -64,7 +64,7 @@ class DeviceCaller(Caller):
                 given, pointer = in_a_row(value, shown)
                 if library not in streams:
                     streams[library] = stream_of(library)
-                if pointer and (device := driver.device_of(pointer)) != driver.device.value:
+                if pointer and (device := driver.is_elsewhere(pointer)):
                     raise self._on_other_device(k, device)
             else:
                 given = uploaded(driver, np.ascontiguousarray(value, dtype.numpy))

@@ -145,10 +145,10 @@ class Driver:
         finally:
             self.library.cuEventDestroy_v2(event)
 
-    def device_of(self, pointer: int) -> int:
-        """The number of the device on which this memory is."""
+    def is_elsewhere(self, pointer: int) -> int:
+        """The number of another device on which this memory is; 0, that of the first one, also for what the driver does not know."""
         found = ctypes.c_int()
-        self.call("cuPointerGetAttribute", ctypes.byref(found), ORDINAL, ctypes.c_uint64(pointer))
+        self.library.cuPointerGetAttribute(ctypes.byref(found), ORDINAL, ctypes.c_uint64(pointer))
         return found.value
 
     def synchronize(self) -> None:

@@ -37,7 +37,7 @@ class AtOnce(Generic[T, R]):
 
     def put(self, item: T) -> None:
         self._queue(item)
-        self._start(cores() - 1)
+        self._start(min(cores() - 1, self.count))
 
     def results(self, items: Iterable[T] = ()) -> list[R]:
         """Of all of them, once these have been added."""

@@ -35,7 +35,7 @@ def log(w: Writer, real: DType, z: Value) -> Value:
     exact = partial(w.fp, exact=True)
     squares = [exact("fmul", kind, part, part) for part in z]
     lost = [
-        w.intrinsic("fma", kind, part, part, w.fp("fneg", kind, square), flags="")
+        w.intrinsic("fma", kind, part, part, exact("fneg", kind, square), flags="")
         for part, square in zip(z, squares, strict=True)
     ]
     ordered = w.let(f"fcmp ogt {kind} {squares[0]}, {squares[1]}")

@@ -88,7 +88,7 @@ class Acc:
         return unit.of(self.loc.dtype)
 
     def private(self, lo: Lowerer, chunk: Atom) -> Acc:
-        """The copy of one chunk, of those along a first axis. It begins empty."""
+        """The copy of one chunk, of those along a first axis. It begins empty, as all of them do already on a GPU."""
         mine = lo.code.inside(self.loc, chunk)
         if not lo.schedule.each:
             lo.code.fill(mine, self.unit)

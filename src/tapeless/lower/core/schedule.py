@@ -19,14 +19,14 @@ class Schedule:
     chunks:   sweeps, histograms and sums of private copies are cut into one chunk per thread, where that is worth it at run time
     each:     the elements of a map run each by itself in a kernel, and reductions by blocks of threads
     apart:    kernels have memory of their own, which the host cannot read
-    steady:   what threads add to together is added up in an order that is the same in each run
+    deterministic: what threads add to together is added up in an order that is the same in each run
     """
 
     launched: Tag
     chunks: bool
     each: bool
     apart: bool = False
-    steady: bool = False
+    deterministic: bool = False
 
 
 MOST_THREADS = 1024  # of a CPU; programs have room for so many partial results, and are never called with more
@@ -44,4 +44,4 @@ def schedule_of(target: Target, alone: bool = False, deterministic: bool = False
         case Target.cpu:
             return ONE_THREAD if alone else THREADS
         case Target.ptx:
-            return replace(GRID, steady=deterministic)
+            return replace(GRID, deterministic=deterministic)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from tapeless.ir.core import Atom, Hist
+from tapeless.ir.core import Atom, Hist, Lambda
 from tapeless.ir.operands import regions
 from tapeless.ir.types import DType, i64
 from tapeless.lower.core.code import ONE, Loc
@@ -28,12 +28,17 @@ EACH_BIN = 4  # elements for each bin that is combined with the results in the e
 def few_bins(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc]) -> Atom | None:
     """Whether blocks have room for all bins, and elements enough to fill them. None where they never do."""
     code = lo.code
-    simple = not any(regions(s.exp) or v.type.shape for s in exp.lam.body.stms for v in s.vars)
-    if not simple or any(d.rank != 1 for d in dests):
+    if not is_simple(exp.lam, None, dests):
         return None
     bins = dests[0].shape[0]
     room = code.compare("le", bins, i64(_capacity(dests)))
     return code.let("and", DType.bool, room, code.compare("le", code.mul(bins, i64(2 * EACH_BIN)), n), label="few")
+
+
+def is_simple(lam: Lambda, op: Lambda | None, dests: Sequence[Loc]) -> bool:
+    """Numbers, made of numbers."""
+    stms = [s for made in (lam, op) if made for s in made.body.stms]
+    return all(d.rank == 1 for d in dests) and not any(regions(s.exp) or v.type.shape for s in stms for v in s.vars)
 
 
 def _capacity(dests: Sequence[Loc]) -> int:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tapeless.ir.core import Atom, Hist, Lambda, Reduction, Scatter, Var
-from tapeless.ir.operands import regions
 from tapeless.ir.types import DType, i64
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc
 from tapeless.lower.core.lowerer import Lowerer, lowers
 from tapeless.lower.ir.loopir import Atomic
-from tapeless.lower.parallel.block_histograms import few_bins, fill_by_blocks
+from tapeless.lower.parallel.block_histograms import few_bins, fill_by_blocks, is_simple
 from tapeless.lower.parallel.elements import atomic_ops, bind_rows, combine_element, when_inside
-from tapeless.lower.parallel.steady import chunks_of, rounds
+from tapeless.lower.parallel.same_bits import chunks_of, rounds
 from tapeless.lower.parallel.work import pieces_of, share, worth_cutting
 
 
@@ -37,11 +36,11 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
             lo.scoped(run)
 
     ops = atomic_ops(exp.op) if lo.launches else None
-    steady = lo.schedule.steady and any(rounds(op, d.dtype) for op, d in zip(ops or (), dests, strict=False))
-    if ops is not None and not steady:
+    ordered = lo.schedule.deterministic and ops is not None and any(map(rounds, ops, (d.dtype for d in dests)))
+    if ops is not None and not ordered:
         _by_atomics(lo, exp, n, dests, ops)
         return
-    in_chunks = lo.launches and (steady or _is_simple(exp, dests))
+    in_chunks = lo.launches and (ordered or is_simple(exp.lam, exp.op.op, dests))
     if not in_chunks and not worth_cutting(lo, exp):
         fill(ZERO, n, dests, exp.lam)
         return
@@ -58,14 +57,20 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
         fill(ZERO, n, dests, refresh_lambda(exp.lam))
         lo.code.parallel = False
 
+    def fill_neutral(targets: Sequence[Loc]) -> None:
+        for target, ne in zip(targets, exp.op.neutral, strict=True):
+            _fill_neutral(lo, target, ne)
+
     def cut() -> None:
         private = [code.allocate_apart(d.dtype, pieces, d.shape, "private") for d in dests]
         lam = refresh_lambda(exp.lam)
+        if in_chunks:
+            fill_neutral(private)
         with code.loop(pieces, tag=lo.schedule.launched, label="piece") as t:
             lo.code.parallel = True
             mine = [code.inside(p, t) for p in private]
-            for m, ne in zip(mine, exp.op.neutral, strict=True):
-                _fill_neutral(lo, m, ne)
+            if not in_chunks:
+                fill_neutral(mine)
             start, stop = share(lo, t, n, pieces)
             fill(start, stop, mine, lam)
             lo.code.parallel = False
@@ -85,16 +90,10 @@ def lower_hist(lo: Lowerer, vars: tuple[Var, ...], exp: Hist) -> None:
         for p in private:
             code.free(p.buffer)
 
-    if in_chunks:
-        cut()
-    else:
-        code.branch(code.compare("le", pieces, ONE), sequential, cut)
-
-
-def _is_simple(exp: Hist, dests: Sequence[Loc]) -> bool:
-    """One of numbers, made of numbers."""
-    stms = (*exp.lam.body.stms, *exp.op.op.body.stms)
-    return all(d.rank == 1 for d in dests) and not any(regions(s.exp) or v.type.shape for s in stms for v in s.vars)
+    few = code.compare("le", pieces, ONE)
+    if in_chunks and not ordered:
+        few = code.compare("ge", code.mul(dests[0].shape[0], pieces), n)
+    code.branch(few, sequential, cut)
 
 
 def _by_atomics(lo: Lowerer, exp: Hist, n: Atom, dests: Sequence[Loc], ops: Sequence[str]) -> None:
@@ -118,8 +117,8 @@ def _fill_neutral(lo: Lowerer, target: Loc, ne: Atom) -> None:
     if not ne.type.shape:
         lo.code.fill(target, lo.atom(ne))
         return
-    with lo.code.loop(target.shape[0]) as k:
-        lo.code.copy(lo.loc(ne), lo.code.inside(target, k))
+    one = lo.loc(ne)
+    lo.code.spread(target.shape, lambda i: lo.code.store(target, i, lo.code.load(one, i[len(i) - one.rank :])))
 
 
 def _combine_at(lo: Lowerer, op: Reduction, targets: Sequence[Loc], key: Atom, values: Sequence[Atom]) -> None:

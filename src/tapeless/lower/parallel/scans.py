@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapeless.ir.core import Atom, Body, Lambda, Reduction, Sweep, Var
+from tapeless.ir.core import Atom, Body, Lambda, Reduction, Sweep, UpdateAcc, Var
+from tapeless.ir.effects import effects_in
 from tapeless.ir.walk import refresh_lambda
 from tapeless.lower.core.code import Loc
 from tapeless.lower.core.lowerer import Lowerer
@@ -19,8 +20,10 @@ from tapeless.lower.parallel.work import share
 
 
 def can_scan(exp: Sweep) -> bool:
-    """Only numbers are scanned, and nothing is reduced besides."""
-    return bool(exp.scans) and not exp.reduces and all(not ne.type.shape for r in exp.scans for ne in r.neutral)
+    """Only numbers are scanned, and nothing is reduced or added to accumulators besides: elements are made twice."""
+    if not exp.scans or exp.reduces or any(isinstance(e, UpdateAcc) for e in effects_in(exp.lam.body.stms)):
+        return False
+    return all(not ne.type.shape for r in exp.scans for ne in r.neutral)
 
 
 def run_scanned(lo: Lowerer, exp: Sweep, n: Atom, pieces: Atom, outs: Sequence[Loc]) -> None:

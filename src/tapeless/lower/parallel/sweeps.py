@@ -32,7 +32,7 @@ from tapeless.lower.parallel.elements import Total, atomic_ops, element, order_f
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.lanes import share_reduction
 from tapeless.lower.parallel.on_grid import better_in_order, can_run, run_on_grid
-from tapeless.lower.parallel.steady import chunks_of, rounding, shows_order
+from tapeless.lower.parallel.same_bits import chunks_of, rounding, shows_order
 from tapeless.lower.parallel.work import cost_of, pieces_of, share, work_of, worth_cutting
 from tapeless.passes.analysis.distances import owns_rows
 
@@ -87,13 +87,14 @@ def lower_sweep(lo: Lowerer, vars: tuple[Var, ...], exp: Sweep) -> None:
 
     def in_chunks(totals: list[Total]) -> None:
         """Note [Same bits]"""
+        assert not exp.scans, "scans add nothing to accumulators"
         mine = rounding(lo, accs)
         own = [*(lo.accs[a].loc for a in mine), *(s for t in totals for s in t.slots if isinstance(s, Loc))]
         chunks = chunks_of(lo, n, own) if own or totals else n
         with_private(lo, mine, chunks, lambda: _cut(lo, exp, n, chunks, totals, chunk, exp.lam, mine))
 
     def on_grid(totals: list[Total]) -> None:
-        if lo.schedule.steady and shows_order(lo, exp):
+        if lo.schedule.deterministic and shows_order(lo, exp):
             in_chunks(totals)
             return
         small = sum(1 for _ in all_stms(exp.lam.body)) <= LARGE

@@ -6,6 +6,7 @@ are computed at once, and loops that carry nothing else are gone:
     s = s + x             s + n x
     s = s + c i + x       s + n x + c n (n - 1) / 2
     s = A s + b           by doubling (`powers`), for one value or a few that depend on each other
+    s = s + x if k < m else s + y    as two loops, where both have closed forms (`split_ranges`)
 
 Values that other statements of the loop look at stay, and values that decide something (`decisions`) keep their bits.
 Relies on `tidy` having moved out what does not change.
@@ -40,6 +41,7 @@ from tapeless.ops.op import FLOATS
 from tapeless.passes.coarsen.by_loops import ByLoops, Report
 from tapeless.passes.coarsen.forms import Coefficient, Form, Forms, total
 from tapeless.passes.coarsen.powers import Powers
+from tapeless.passes.coarsen.split_ranges import in_two
 from tapeless.passes.coarsen.wording import Words
 from tapeless.symbolic.formulas.expressions import Expression, add, fresh
 from tapeless.symbolic.formulas.text import latex_of, text_of
@@ -65,6 +67,29 @@ class _Found:
 
 class _Closer(ByLoops):
     def loop(self, stm: Stm, exp: For) -> list[Stm]:
+        closed = self.closed(stm, exp)
+        same = len(closed) == 1 and closed[0] is stm
+        return self.by_ranges(stm, exp) if same and not exp.hints.few else closed
+
+    def by_ranges(self, stm: Stm, exp: For) -> list[Stm]:
+        """Two loops, if both have closed forms."""
+        halves = in_two(stm, exp) if self.deciding.isdisjoint(stm.vars) else None
+        if halves is None:
+            return [stm]
+        reported: list[Segment] = []
+        report, self.report = self.report, reported.append
+        found: list[Stm] = []
+        for half in halves:
+            assert isinstance(half.stm.exp, For)
+            found += [*half.before, *self.closed(half.stm, half.stm.exp)]
+        self.report = report
+        if any(isinstance(s.exp, For) and not s.exp.hints.few for s in all_stms(Body(tuple(found), ()))):
+            return [stm]
+        for segment in reported:
+            self.report(segment)
+        return found
+
+    def closed(self, stm: Stm, exp: For) -> list[Stm]:
         carried = [p for p in exp.params if p.type.is_scalar and p.type.dtype in FLOATS]
         shown = any(isinstance(s.exp, Progress) for s in all_stms(exp.body))
         if not carried or shown or exp.hints.wish is not None or exp.hints.few:

@@ -104,7 +104,8 @@ def _steps(loop: For, carried: Sequence[int]) -> tuple[list[Stm], list[_Form]] |
             return None
         found.append(form)
     wanted = {a for f in found for a in (*f.factors, f.rest) if isinstance(a, Var)}
-    return _adding_nothing(_needed(emit.b.stms, wanted)), found
+    making = _adding_nothing(_needed(emit.b.stms, wanted))
+    return None if making is None else (making, found)
 
 
 def _form(emit: _Terms, s: Stm, forms: Mapping[Var, _Form | None]) -> _Form | None:
@@ -151,12 +152,15 @@ def _needed(stms: Sequence[Stm], wanted: set[Var]) -> list[Stm]:
     return found[::-1]
 
 
-def _adding_nothing(stms: list[Stm]) -> list[Stm]:
-    """To accumulators from around."""
+def _adding_nothing(stms: list[Stm]) -> list[Stm] | None:
+    """To accumulators from around. None where an addition tests a position: what comes after it may rely on that."""
     inside = list(all_stms(Body(tuple(stms), ())))
     own = {p for s in inside if isinstance(s.exp, WithAcc) for p in s.exp.lam.params}
-    if all(s.exp.acc in own for s in inside if isinstance(s.exp, UpdateAcc)):
+    added = [s.exp for s in inside if isinstance(s.exp, UpdateAcc) and s.exp.acc not in own]
+    if not added:
         return stms
+    if any(isinstance(axis, At) and axis.check for exp in added for axis in exp.axes):
+        return None
 
     def body(b: Body) -> Body:
         return with_stms(b, [stm(s) for s in b.stms if not isinstance(s.exp, UpdateAcc) or s.exp.acc in own])

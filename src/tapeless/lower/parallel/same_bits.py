@@ -31,8 +31,10 @@ def rounds(op: str, dtype: DType) -> bool:
 def shows_order(lo: Lowerer, exp: Sweep) -> bool:
     """Whether threads that have an element each would add to the same cells, with results that depend on their order."""
     met = [lo.accs[a] for a in free_in_lambda(exp.lam) if a in lo.accs and lo.accs[a].op != "set"]
-    arrays = [r for r in exp.reduces if any(ne.type.shape for ne in r.neutral)]
-    summed = [rounds(op, ne.type.dtype) for r in arrays for op, ne in zip(atomic_ops(r) or (), r.neutral, strict=True)]
+    by_atomics = exp.reduces if any(ne.type.shape for r in exp.reduces for ne in r.neutral) else ()
+    summed = [
+        rounds(op, ne.type.dtype) for r in by_atomics for op, ne in zip(atomic_ops(r) or (), r.neutral, strict=True)
+    ]
     return any(rounds(acc.op, acc.loc.dtype) for acc in met) or any(summed)
 
 
