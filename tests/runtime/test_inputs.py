@@ -780,6 +780,19 @@ def test_work_of_derivatives_grows_with_the_program(tmp_path):
     assert large < 2.6 * small
 
 
+def chain_of_conditions(n):
+    """A condition made of the two before it, over and over: as an expression it would have 2 ** n parts."""
+    chain = [f"t{k} = (t{k - 1} and not t{k - 2}) or (t{k - 2} and x[0] > {k})" for k in range(2, n)]
+    return f"def f(x):\n    t0 = x[0] > 0.1\n    t1 = x[1] > 0.2\n{indented([(0, line) for line in chain])}    return x[2] * x[2] if t{n - 1} else x[1]\n"
+
+
+def test_work_of_conditions_grows_with_the_program(tmp_path):
+    programs = [written(tmp_path, chain_of_conditions(n), f"conditions{n}") for n in (4, 10, 20)]
+    tp.grad(programs[0], cache=False)(np.ones(3))
+    small, large = (calls_made(lambda f=f: tp.grad(f, cache=False)(np.ones(3))) for f in programs[1:])
+    assert large < 2.6 * small
+
+
 @pytest.mark.thorough
 def test_deep_programs_can_be_looked_into(tmp_path):
     f = tp.function(written(tmp_path, long_chain(250)))

@@ -247,8 +247,17 @@ class Numbers:
 
     def decided(self, cond: Atom, facts: Facts, steps: int = STEPS) -> bool | None:
         """The value of a condition, if it is known; with 0 steps only what intervals of numbers say."""
+        return self._decided(cond, facts, steps, {})
+
+    def _decided(self, cond: Atom, facts: Facts, steps: int, known: dict[Var, bool | None]) -> bool | None:
+        """`known`: of the conditions that this one is made of, each of which is looked at once."""
         if isinstance(cond, Const):
             return bool(cond.value)
+        if cond not in known:
+            known[cond] = self._found(cond, facts, steps, known)
+        return known[cond]
+
+    def _found(self, cond: Var, facts: Facts, steps: int, known: dict[Var, bool | None]) -> bool | None:
         op, args = self.conditions.get(cond, ("", ()))
         if is_ordering(op):
             for truth in (True, False):
@@ -263,12 +272,12 @@ class Numbers:
                 return op == "ne"
         match op:
             case "identity":
-                return self.decided(args[0], facts, steps)
+                return self._decided(args[0], facts, steps, known)
             case "not":
-                value = self.decided(args[0], facts, steps)
+                value = self._decided(args[0], facts, steps, known)
                 return None if value is None else not value
             case "and" | "or":
-                values = [self.decided(a, facts, steps) for a in args]
+                values = [self._decided(a, facts, steps, known) for a in args]
                 final = op == "or"  # one such value decides
                 return final if final in values else None if None in values else values[0]
         return None
