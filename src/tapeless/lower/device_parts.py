@@ -6,9 +6,10 @@ through arrays in order becomes a kernel of one thread. All arrays that kernels 
 
 Note [Parts of the host]
 A part is a run of statements of one block, the longest that can be in a kernel: nothing that is launched, allocated,
-freed, exchanged, printed or handed to the caller. It becomes a kernel if it goes through an array in a loop, or touches
-more than one element. The scalars that it takes are handed over; those of its own that are used after it, and those of
-outside that it assigns, are left in a buffer for the host to read.
+exchanged, printed or handed to the caller; what is freed between them is freed after them. It becomes a kernel if it goes
+through an array in a loop, touches more than one element, or works on numbers that the host itself has no need of (Note
+[Numbers on the device] in device_numbers.py). The scalars that it takes are handed over; those of its own that are used
+after it, and those of outside that it assigns, are left in a buffer, for the host or for kernels to read.
 
 Note [Memory that both see]
 What no kernel can do (routines of LAPACK, functions of SciPy) the host does itself, when all that was launched is done. The
@@ -24,6 +25,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from tapeless.ir.types import I64, Atom, DType, Type, Var, i64
+from tapeless.lower.device_numbers import Needs, of_host, settled, taken_by_kernels
 from tapeless.lower.ir.before import Before
 from tapeless.lower.ir.counts import Counts
 from tapeless.lower.ir.loopir import (
@@ -67,9 +69,11 @@ def apart(program: Program, shapes: Shapes) -> Program:
     """The program with its buffers in their spaces, those of the functions that it invokes too. `shapes` are those of arrays
     of the caller.
     """
+    program = replace(program, body=settled(program.body))
     parts = _Parts(program)
     body = parts.block(program.body)
     if parts.words:
+        body = taken_by_kernels(body, {buffer for buffer, _ in parts.words.values()})
         sizes = {buffer: i64(count) for buffer, count in parts.words.values()}
         body = (*(Alloc(b, n) for b, n in sizes.items()), *body, *(Free(b) for b in sizes))
     body = _placed(_seen(body, program, shapes))
@@ -82,34 +86,43 @@ class _Parts:
         self.reads = Counter(v for s in walk(program.body) for v in reads(s))
         self.mentions = Counts(program.body, scalars=False).buffers
         self.words: dict[DType, tuple[Buffer, int]] = {}  # for scalars that parts leave behind
+        self.needs = Needs(program.body)
+        self.changing = {s.var for s in of_host(program.body) if isinstance(s, Declare)}
         self.kernels = 0
 
     def block(self, block: Block) -> Block:
         out: list[Stm] = []
         run: list[Stm] = []
+        freed: list[Stm] = []
         for stm in block:
             if _may_be_inside(stm):
                 run.append(stm)
                 continue
-            out += self.part(run)
-            run = []
+            if isinstance(stm, Free) and run:
+                freed.append(stm)
+                continue
+            out += [*self.part(run), *freed]
+            run, freed = [], []
             if _is_by_host(stm):
                 out += [Wait(), stm]
             else:
                 out.append(with_blocks(stm, self.block))
-        return (*out, *self.part(run))
+        return (*out, *self.part(run), *freed)
 
     def part(self, run: list[Stm]) -> list[Stm]:
         """Note [Parts of the host]"""
         first = next((k for k, s in enumerate(run) if _touches(s)), len(run))
         last = next((k for k in range(len(run), first, -1) if _touches(run[k - 1])), first)
-        before, part, after = run[:first], tuple(run[first:last]), run[last:]
-        if sum(map(_accesses, part)) < 2:
-            return run
+        aside, touching = self.aside(run[first:last])
+        ahead, following, after = self.following(touching, run[last:])
+        part = (*touching, *following)
         inside = Counter(v for s in walk(part) for v in reads(s))
         bound = {v: s for s in part for v in binds(s)}
         assigned = {s.var for s in walk(part) if isinstance(s, Assign)} - {v for s in walk(part) for v in binds(s)}
         left = [v for v in bound if self.reads[v] > inside[v]]
+        if sum(map(_accesses, part)) < 2 and (assigned or not self.needs.stays(left)):
+            return run
+        before = [*run[:first], *aside, *ahead]
         names = {v: Var(v.name, v.type) for v in (*left, *assigned)}
         taken = {v: Var(v.name, v.type) for v in assigned}
         body = tuple(renamed(s, names) for s in part)
@@ -119,6 +132,40 @@ class _Parts:
         handed = tuple(Let(taken[v], "identity", (v,)) for v in assigned)
         back = [s for v, (b, k) in slots.items() for s in fetched(v, b, i64(k), bound.get(v))]
         return [*before, *handed, self.launched((*starts, *body, *ends)), *back, *after]
+
+    def aside(self, run: Sequence[Stm]) -> tuple[list[Stm], list[Stm]]:
+        """What does not follow from memory of the device, and is not behind a test, apart from the rest."""
+        made, tested = set[Var](), False
+        aside, rest = list[Stm](), list[Stm]()
+        for stm in run:
+            tested = tested or any(isinstance(s, Check) for s in walk((stm,)))
+            if (
+                isinstance(stm, Let)
+                and not tested
+                and stm.var not in self.needs.of_device
+                and made.isdisjoint(reads(stm))
+            ):
+                aside.append(stm)
+            else:
+                rest.append(stm)
+                made |= {v for s in walk((stm,)) for v in (*binds(s), *((s.var,) if isinstance(s, Assign) else ()))}
+        return aside, rest
+
+    def following(self, part: Sequence[Stm], rest: Sequence[Stm]) -> tuple[list[Stm], list[Stm], list[Stm]]:
+        """What is behind a part in its run: what may be ahead of it, what else is worked out from such numbers for kernels
+        or to be returned, and what stays behind.
+        """
+        ahead, behind = self.aside([*part, *rest])
+        following, kept, others = list[Stm](), list[Stm](), set[Var]()
+        for stm in behind[len(part) :]:
+            needed = set(reads(stm))
+            stays = isinstance(stm, Let) and stm.var not in self.needs.by_host and self.changing.isdisjoint(needed)
+            if stays and others.isdisjoint(needed):
+                following.append(stm)
+            else:
+                kept.append(stm)
+                others |= set(binds(stm))
+        return ahead, following, kept
 
     def slot(self, dtype: DType) -> tuple[Buffer, int]:
         buffer, count = self.words.get(dtype, (Buffer(f"words_{dtype.value}", dtype, Space.device), 0))

@@ -11,9 +11,10 @@ Note [Loads ahead]
 A thread waits for memory as long as for hundreds of operations, and a thread that goes through a long loop alone has
 nobody to work meanwhile. What an iteration reads at places that its number tells, as a loop that goes backwards reads what
 the way there has kept, can be asked for before: AHEAD iterations at once, so that the thread waits once for all of them.
-They lie in memory of its own until they are used. The last ones, beyond the end, are read where the last one is. Nothing in
-such a loop may write to what is read, end the thread or wait for others. LLVM does the same where it unrolls a loop; it
-does not where there are branches in it, as there are in functions like sin.
+Short iterations then follow one another with these numbers in registers; the last few of a loop run as they were. Of long
+ones the numbers lie in memory of the thread until they are used, and beyond the end they are read where the last one is.
+Nothing in such a loop may write to what is read, end the thread or wait for others. LLVM does the same where it unrolls a
+loop; it does not where there are branches in it, as there are in functions like sin.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from tapeless.ops.table import TABLE
 
 AHEAD = 8  # iterations
 MOST = 6  # loads of an iteration
+SHORT = 16  # statements of an iteration
 ENDS = (Call, Invoke, Barrier, Swap)  # wait for others, or write anywhere
 OWN = (Space.stack, Space.shared)  # memory that is near
 
@@ -92,7 +94,8 @@ def _loop(loop: For) -> Stm:
         known = _known(loop)
         loads = [s.var for s in known if isinstance(s, Load)][:MOST]
         if loads:
-            return _batched(loop, _needed(known, set(loads)))
+            needed = _needed(known, set(loads))
+            return _unrolled(loop, needed) if len(inside) <= SHORT else _batched(loop, needed)
     return loop
 
 
@@ -156,6 +159,23 @@ def _batched(loop: For, found: Sequence[Let | Load]) -> For:
     body = tuple(Load(s.var, near[s.var], slot) if s in loads else s for s in loop.body)
     inner = replace(loop, lo=batch, hi=end, body=(fetched, *body))
     return For(batch, loop.lo, loop.hi, (*asked, *stores, *ends, inner), step=AHEAD, vectorize=False, span=loop.span)
+
+
+def _unrolled(loop: For, found: Sequence[Let | Load]) -> For:
+    """Note [Loads ahead], of short iterations."""
+    batch, far, end, whole = Var("batch", I64), Var("far", I64), Var("end", I64), Var("whole", BOOL)
+    stms, names = _ahead(loop, found, batch, whole=True)
+    rest = tuple(s for s in loop.body if s not in found)
+    for k in range(AHEAD):
+        own = {v: Var(v.name, v.type) for s in walk(rest) for v in binds(s)}
+        stms += renamed(rest, {**names[k], **own})
+    as_it_was = Let(end, "min", (far, loop.hi)), replace(loop, lo=batch, hi=end)
+    body = (
+        Let(far, "add", (batch, i64(AHEAD)), exact=True),
+        Let(whole, "le", (far, loop.hi)),
+        If(whole, tuple(stms), as_it_was, likely=True),
+    )
+    return For(batch, loop.lo, loop.hi, body, step=AHEAD, vectorize=False, span=loop.span)
 
 
 def _tested(loop: For, found: Sequence[Let | Load], tests: Sequence[Check | If]) -> For:
