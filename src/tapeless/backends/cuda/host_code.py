@@ -14,7 +14,6 @@ from tapeless.backends.llvm.ptx import EACH_THREAD, is_short, kernels_of
 from tapeless.backends.llvm.rules import RULES
 from tapeless.backends.llvm.writer import MEMORY
 from tapeless.lower.ir.loopir import (
-    BLOCK_THREADS,
     Alloc,
     Atomic,
     Buffer,
@@ -26,7 +25,7 @@ from tapeless.lower.ir.loopir import (
     Store,
     Wait,
 )
-from tapeless.lower.ir.walk import is_blocked
+from tapeless.lower.ir.walk import block_threads, is_blocked
 
 THREADS = 128  # in a block, where they have nothing to do with each other
 FEW_THREADS = 32  # where there are few, so that all processors have some
@@ -50,7 +49,7 @@ def _launch(code: DeviceHost, stm: Launch) -> None:
     table = w.alloca(f"[{len(slots)} x ptr]", "arguments")
     for k, slot in enumerate(slots):
         w.do(f"store ptr {slot}, ptr {w.gep('ptr', table, str(k))}, align 8")
-    blocks, threads = count, str(BLOCK_THREADS)
+    blocks, threads = count, str(block_threads(loop))
     if not is_blocked(loop):
         few = w.let(f"icmp slt i64 {count}, {FEW}")
         threads = w.let(f"select i1 {few}, i32 {FEW_THREADS}, i32 {THREADS}")

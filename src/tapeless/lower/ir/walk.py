@@ -9,8 +9,9 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from tapeless.ir.types import Atom, Var
+from tapeless.ir.types import Atom, Const, Var
 from tapeless.lower.ir.loopir import (
+    BLOCK_THREADS,
     Alloc,
     Assign,
     Atomic,
@@ -99,6 +100,12 @@ def shows_progress(program: Program) -> bool:
 def is_blocked(loop: For) -> bool:
     """Whether an iteration of a grid is one of a block, whose threads share loops inside."""
     return any(isinstance(s, For) and s.tag is Tag.block for s in walk(loop.body))
+
+
+def block_threads(loop: For) -> int:
+    """How many threads a block of such a grid has."""
+    ends = [s.hi for s in walk(loop.body) if isinstance(s, For) and s.tag is Tag.block]
+    return min(max((int(hi.value.real) for hi in ends if isinstance(hi, Const)), default=BLOCK_THREADS), BLOCK_THREADS)
 
 
 def kernels_can_fail(program: Program) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tapeless.ir.core import Apply, Atom, Body, Hist, Lambda, Reduction, Stm, Sweep, Var
 from tapeless.ir.types import DType, i64
@@ -161,12 +162,14 @@ def element(
     running: list[Total],
     outs: Sequence[Loc],
     scanned: int,
+    homes: Mapping[int, Loc] = MappingProxyType({}),
 ) -> None:
+    """`homes` are for rows of results that do not go to their places in `outs` at once, by their numbers."""
     code = lo.code
     bind_rows(lo, lam, i, exp.arrays)
     reduced = sum(len(r.neutral) for r in exp.reduces)
     first_mapped = reduced + scanned
-    rows = {k: row_of(lo, o, i, lam, exp.arrays) for k, o in enumerate(outs) if o.rank > 1}
+    rows = {k: homes.get(k) or row_of(lo, o, i, lam, exp.arrays) for k, o in enumerate(outs) if o.rank > 1}
     lo.plan(lam.body, {first_mapped + k - scanned: row for k, row in rows.items() if k >= scanned})
 
     def run() -> None:

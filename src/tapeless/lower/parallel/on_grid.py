@@ -63,6 +63,7 @@ from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.lanes import LANES, are_long, rows_reduced, run_by_lanes
 from tapeless.lower.parallel.memory_order import in_memory_order
 from tapeless.lower.parallel.scans import can_scan
+from tapeless.lower.parallel.staged_rows import fit, run_staged, staged
 from tapeless.lower.parallel.work import LIGHT, blocks_of, cost_of, share
 from tapeless.passes.analysis.free import VIEWS, is_free
 
@@ -230,9 +231,23 @@ def run_each(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
     levels, last = _nest(exp)
     widths = [n, *(lo.dim(level.width) for level in (*(x.exp for x in levels[1:]), last))] if levels else [n]
     if not levels or not _emit_nest(lo, levels, last, widths, outs):
+        _run_rows(lo, exp, n, outs)
+    code.parallel = False
+
+
+def _run_rows(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
+    """A thread for each element."""
+    code = lo.code
+
+    def run() -> None:
         with code.loop(n, tag=lo.schedule.launched) as i:
             element(lo, exp, exp.lam, i, [], [], outs, 0)
-    code.parallel = False
+
+    if stages := staged(lo, exp, outs):
+        again = replace(exp, lam=refresh_lambda(exp.lam))
+        code.branch(fit(lo, n, stages), lambda: run_staged(lo, again, n, outs, stages), run)
+    else:
+        run()
 
 
 def _nest(exp: Sweep) -> tuple[list[Level], Sweep]:
