@@ -62,6 +62,7 @@ from tapeless.lower.parallel.elements import (
 from tapeless.lower.parallel.invariant import once_per_chunk
 from tapeless.lower.parallel.lanes import LANES, are_long, rows_reduced, run_by_lanes
 from tapeless.lower.parallel.memory_order import in_memory_order
+from tapeless.lower.parallel.ragged import is_ragged, run_ragged
 from tapeless.lower.parallel.scans import can_scan
 from tapeless.lower.parallel.staged_rows import fit, run_staged, staged
 from tapeless.lower.parallel.work import LIGHT, blocks_of, cost_of, share
@@ -231,13 +232,16 @@ def run_each(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
     levels, last = _nest(exp)
     widths = [n, *(lo.dim(level.width) for level in (*(x.exp for x in levels[1:]), last))] if levels else [n]
     if not levels or not _emit_nest(lo, levels, last, widths, outs):
-        _run_rows(lo, exp, n, outs)
+        _run_elements(lo, exp, n, outs)
     code.parallel = False
 
 
-def _run_rows(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
-    """A thread for each element."""
+def _run_elements(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
+    """Of a map that is no nest."""
     code = lo.code
+    if is_ragged(lo, exp):
+        run_ragged(lo, exp, n)
+        return
 
     def run() -> None:
         with code.loop(n, tag=lo.schedule.launched) as i:
