@@ -266,12 +266,20 @@ def spreads(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.sqrt(np.sum((a - means[:, None]) ** 2, axis=1)) + np.max(np.abs(a), axis=0)
 
 
+def norms(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Of rows of a table of rows."""
+    a = x[:, None, None] * np.sin(y)[None, :, None] + np.arange(70.0)
+    return np.sqrt(np.sum(a * a, axis=2)) + np.max(a, axis=2)
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("count", [3, 70])
-def test_rows_are_summed_by_several_threads(count: int) -> None:
-    program = run(spreads, count)
+@pytest.mark.parametrize(("f", "count"), [(spreads, 3), (spreads, 70), (norms, 3), (norms, 9)])
+def test_rows_are_summed_by_several_threads(f: Any, count: int) -> None:
+    program = run(f, count)
     blocks = [s for s in walk(program.body) if isinstance(s, For) and s.tag is Tag.block]
-    assert len(blocks) >= 2 and all(any(isinstance(s, Barrier) for s in walk(b.body)) for b in blocks)
+    assert len(blocks) >= (2 if f is spreads else 1) and all(
+        any(isinstance(s, Barrier) for s in walk(b.body)) for b in blocks
+    )
 
 
 def filtered(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:

@@ -10,7 +10,7 @@ its work once more, and store nothing: all threads of a block meet at each barri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tapeless.ir.core import Atom, If, Sweep, Var
 from tapeless.ir.effects import has_effects
@@ -63,11 +63,15 @@ def are_long(lo: Lowerer, sweeps: Sequence[Sweep]) -> Atom:
     return code.compare("ge", longest, i64(LONG))
 
 
-def run_by_lanes(lo: Lowerer, exp: Sweep, n: Atom, sweeps: Sequence[Sweep], outs: Sequence[Loc]) -> None:
-    """Note [Rows and lanes]"""
+Element = tuple[Atom, Sequence[Loc]]  # its number in a map, and where results of the map go
+
+
+def run_by_lanes(
+    lo: Lowerer, exp: Sweep, n: Atom, sweeps: Sequence[Sweep], together: bool, enter: Callable[[Atom], Element]
+) -> None:
+    """Note [Rows and lanes]. Of n elements in all; `enter` goes to one of them, given its number in all maps around."""
     code = lo.code
     blocks = code.let("floordiv", DType.i64, code.add(n, i64(GROUPS - 1)), i64(GROUPS), label="blocks")
-    together = _lie_together(lo, exp, sweeps[0])
     code.parallel = True
     with (
         code.loop(blocks, tag=lo.schedule.launched, label="block") as block,
@@ -78,7 +82,7 @@ def run_by_lanes(lo: Lowerer, exp: Sweep, n: Atom, sweeps: Sequence[Sweep], outs
         low = code.sub(thread, code.mul(high, i64(size)))
         lane, group = (low, high) if together else (high, low)
         at = code.add(code.mul(block, i64(GROUPS)), group)
-        row = code.let("min", DType.i64, at, code.sub(n, ONE), label="row")
+        row, outs = enter(code.let("min", DType.i64, at, code.sub(n, ONE), label="row"))
         bind_rows(lo, exp.lam, row, exp.arrays)
         lo.lanes = Lanes(lane, thread, step)
         results = lo.body(exp.lam.body)
@@ -87,13 +91,13 @@ def run_by_lanes(lo: Lowerer, exp: Sweep, n: Atom, sweeps: Sequence[Sweep], outs
 
         def put() -> None:
             for out, value in zip(outs, results, strict=True):
-                code.store(out, [at], value)
+                code.store(out, [row], value)
 
         code.branch(mine, put)
     code.parallel = False
 
 
-def _lie_together(lo: Lowerer, exp: Sweep, inner: Sweep) -> bool:
+def lie_together(lo: Lowerer, exp: Sweep, inner: Sweep) -> bool:
     """Whether the cells of a row are side by side, as far as that can be told."""
     rows = dict(zip(exp.lam.params[1:], exp.arrays, strict=True))
     for a in inner.arrays:

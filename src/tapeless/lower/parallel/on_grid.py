@@ -1,10 +1,4 @@
-"""Sweeps on a GPU: each element by itself, nests of maps as one map, reductions by blocks of threads.
-
-Note [Nests]
-A map whose lambda is a map in turn, but for numbers and views that are made before it, runs over all elements of both:
-the outer one alone may have few. What comes before the inner map is done for each of its elements. Rows of results that
-lie in memory which the inner map reads otherwise than cell by cell keep the inner map in order, in one thread. Which
-of the maps neighbouring threads go along is for memory to say: Note [Neighbours] in memory_order.py.
+"""Sweeps on a GPU: which way they run, and reductions by blocks of threads.
 
 Note [Sums of blocks]
 Each thread of a block takes some elements, the block combines what its threads have in shared memory, and where there is
@@ -22,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 
 from tapeless.ir.core import (
     Apply,
@@ -34,16 +27,15 @@ from tapeless.ir.core import (
     Library,
     Reduction,
     Scatter,
-    Stm,
     Sweep,
     Var,
 )
 from tapeless.ir.operands import regions
-from tapeless.ir.types import I64, Const, Dim, DType, i64
-from tapeless.ir.walk import all_stms, free_in_exp, free_in_lambda, refresh_lambda, type_vars
+from tapeless.ir.types import Const, Dim, DType, i64
+from tapeless.ir.walk import all_stms, free_in_lambda, type_vars
 from tapeless.lower.core.code import FEW, ONE, ZERO, Loc, places
 from tapeless.lower.core.lowerer import Lowerer
-from tapeless.lower.ir.loopir import BLOCK_THREADS, SHARED_BYTES, Barrier, Let, Tag
+from tapeless.lower.ir.loopir import BLOCK_THREADS, SHARED_BYTES, Barrier, Tag
 from tapeless.lower.parallel.block_scans import run_by_blocks
 from tapeless.lower.parallel.elements import (
     AtomicTotal,
@@ -54,17 +46,14 @@ from tapeless.lower.parallel.elements import (
     order_free,
     partial_results,
     put_totals,
-    row_of,
     shared_bytes,
     shared_memory,
     start_total,
 )
+from tapeless.lower.parallel.grid_maps import Level, nest_of, run_each
 from tapeless.lower.parallel.invariant import once_per_chunk
-from tapeless.lower.parallel.lanes import LANES, are_long, rows_reduced, run_by_lanes
-from tapeless.lower.parallel.memory_order import in_memory_order
-from tapeless.lower.parallel.ragged import is_ragged, run_ragged
+from tapeless.lower.parallel.lanes import LANES, rows_reduced
 from tapeless.lower.parallel.scans import can_scan
-from tapeless.lower.parallel.staged_rows import fit, run_staged, staged
 from tapeless.lower.parallel.work import LIGHT, blocks_of, cost_of, share
 from tapeless.passes.analysis.free import VIEWS, is_free
 
@@ -118,13 +107,6 @@ def run_on_grid(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], outs:
         _run_by_atomics(lo, exp, n, totals, outs)
     elif exp.reduces:
         run_reduced(lo, exp, n, totals, outs)
-    elif sweeps := rows_reduced(exp):
-        code, lam = lo.code, refresh_lambda(exp.lam)
-        code.branch(
-            are_long(lo, sweeps),
-            lambda: run_by_lanes(lo, exp, n, sweeps, outs),
-            lambda: run_each(lo, replace(exp, lam=lam), n, outs),
-        )
     else:
         run_each(lo, exp, n, outs)
 
@@ -160,7 +142,7 @@ def _run_by_atomics(lo: Lowerer, exp: Sweep, n: Atom, totals: Sequence[Total], o
 def better_in_order(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> Atom | None:
     """Note [Few elements]. None where its elements have nothing to run in parallel."""
     code = lo.code
-    levels, exp = _nest_of_sums(lo, exp, outs) if exp.reduces else _nest(exp)
+    levels, exp = _nest_of_sums(lo, exp, outs) if exp.reduces else nest_of(exp)
     for inner in [*(level.exp for level in levels), exp][1:]:
         n = code.mul(n, lo.dim(inner.width))
     inside = {v for s in all_stms(exp.lam.body) for v in s.vars} | set(exp.lam.params)
@@ -211,114 +193,6 @@ def _work(lo: Lowerer, body: Body, inside: AbstractSet[Var]) -> Atom:
                 continue
         total = code.add(total, code.let("min", DType.i64, code.let("max", DType.i64, more, ZERO), i64(1 << 40)))
     return total
-
-
-# -- maps
-
-
-@dataclass(frozen=True)
-class Level:
-    """Of a nest: a map, what its lambda does before the next one, and where results of that one go among its own."""
-
-    exp: Sweep
-    before: tuple[Stm, ...]
-    order: tuple[int, ...]
-
-
-def run_each(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
-    """A map. Note [Nests]"""
-    code = lo.code
-    code.parallel = True
-    levels, last = _nest(exp)
-    widths = [n, *(lo.dim(level.width) for level in (*(x.exp for x in levels[1:]), last))] if levels else [n]
-    if not levels or not _emit_nest(lo, levels, last, widths, outs):
-        _run_elements(lo, exp, n, outs)
-    code.parallel = False
-
-
-def _run_elements(lo: Lowerer, exp: Sweep, n: Atom, outs: Sequence[Loc]) -> None:
-    """Of a map that is no nest."""
-    code = lo.code
-    if is_ragged(lo, exp):
-        run_ragged(lo, exp, n)
-        return
-
-    def run() -> None:
-        with code.loop(n, tag=lo.schedule.launched) as i:
-            element(lo, exp, exp.lam, i, [], [], outs, 0)
-
-    if stages := staged(lo, exp, outs):
-        again = replace(exp, lam=refresh_lambda(exp.lam))
-        code.branch(fit(lo, n, stages), lambda: run_staged(lo, again, n, outs, stages), run)
-    else:
-        run()
-
-
-def _nest(exp: Sweep) -> tuple[list[Level], Sweep]:
-    levels: list[Level] = []
-    outside: set[Var] = set()
-    while (found := _inner_map(exp.lam)) is not None:
-        before, stm = found
-        inner = stm.exp
-        assert isinstance(inner, Sweep)
-        outside |= {*exp.lam.params, *(v for s in before for v in s.vars)}
-        if inner.width in outside:
-            break
-        order = tuple(exp.lam.body.results.index(v) for v in stm.vars)
-        levels.append(Level(exp, before, order))
-        exp = inner
-    return levels, exp
-
-
-def _inner_map(lam: Lambda) -> tuple[tuple[Stm, ...], Stm] | None:
-    """What comes before it, and a last statement that is a map and makes all results."""
-    if not lam.body.stms:
-        return None
-    *before, last = lam.body.stms
-    if not isinstance(last.exp, Sweep) or last.exp.reduces or last.exp.scans:
-        return None
-    if len(lam.body.results) != len(last.vars) or set(lam.body.results) != set(last.vars):
-        return None
-    return (tuple(before), last) if all(map(is_free, before)) else None
-
-
-def _emit_nest(lo: Lowerer, levels: Sequence[Level], last: Sweep, widths: Sequence[Atom], outs: Sequence[Loc]) -> bool:
-    """False where rows would be overwritten that others read; then nothing is emitted."""
-    code = lo.code
-    count = code.size(widths)
-    possible = True
-    with code.nested() as scratch, code.loop(count, tag=lo.schedule.launched) as t:
-        indices = [Var("i", I64) for _ in widths]
-        *outer, inner = indices
-        with code.nested() as body:
-            for level, i in zip(levels, outer, strict=True):
-                bind_rows(lo, level.exp.lam, i, level.exp.arrays)
-                rows = [row_of(lo, out, i, level.exp.lam, level.exp.arrays) for out in outs]
-                for stm in level.before:
-                    lo.stm(stm)
-                outs = [rows[k] for k in level.order]
-            read = {v for level in levels for s in level.before for v in free_in_exp(s.exp)}
-            possible = not _clash(lo, last, outs, read)
-            if possible:
-                element(lo, last, last.lam, inner, [], [], outs, 0)
-        order = in_memory_order(body, indices)
-        with code.nested() as host:
-            cells = places(code, [widths[k] for k in order])
-        for k, number in zip(order, cells.of(t), strict=True):
-            code.emit(Let(indices[k], "identity", (number,)))
-        for emitted in body:
-            code.emit(emitted)
-    if possible:
-        for emitted in (*host, *scratch):
-            code.emit(emitted)
-    return possible
-
-
-def _clash(lo: Lowerer, exp: Sweep, outs: Sequence[Loc], read: AbstractSet[Var]) -> bool:
-    taken = {out.buffer for out in outs}
-    if any(lo.arrays[v].buffer in taken for v in {*free_in_lambda(exp.lam), *read} if v in lo.arrays):
-        return True
-    return any(lo.loc(a).buffer is out.buffer and not lo.loc(a).same_place(out) for a in exp.arrays for out in outs)
 
 
 # -- reductions
