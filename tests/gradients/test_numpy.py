@@ -389,7 +389,7 @@ def mixed_precision(x, y):
     return np.sum(x * y * y)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @case.all
 def test_jacobian(program: Case) -> None:
     program.check()

@@ -116,6 +116,7 @@ def test_derivatives_of_shortest_paths():
     tp.check_grads(total, (W,), order=1)
 
 
+@pytest.mark.thorough
 def test_derivatives():
     apart = rng.permutation(30) / 10.0
     tp.check_grads(lambda x: np.sum(sorted_by_a_heap(x) ** 2 * np.arange(30.0)), (apart,))

@@ -463,6 +463,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("f, args", PROGRAMS)
 def test_as_in_python(f, args):
     same(f, *args)

@@ -134,7 +134,7 @@ def test_special_values_are_scipys(name):
         )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_slopes(name):
     reference, lead, points = CASES[name]

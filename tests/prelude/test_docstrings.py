@@ -12,7 +12,7 @@ def cases():
     return [pytest.param(n, marks=pytest.mark.thorough if n.startswith("scipy.fft.") else ()) for n in FUNCTIONS]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", cases())
 def test_examples(name):
     wrong = [f"{v.call.text}: {v.problem}" for v in verdicts(name) if v.problem]

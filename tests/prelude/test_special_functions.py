@@ -116,6 +116,7 @@ X = np.array([[0.3, -1.2, 2.0, 0.1], [1.0, 0.5, -0.3, 0.9], [0.2, 0.4, 2.2, -3.0
 B = np.array([[0.3, 1.2, 2.0, 0.1], [1.0, 0.5, 0.3, 0.9], [0.2, 0.4, 2.2, 3.0]])
 
 
+@pytest.mark.thorough
 def test_logsumexp_with_weights():
     judge(lambda x, b: special.logsumexp(x, axis=0, b=b), X, B)
     judge(
