@@ -107,6 +107,7 @@ CHOSEN = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sampled(3)
 @CHOSEN
 def test_value_is_that_of_plain_python(case: Case, size: Any) -> None:
     arguments = case.make(size)

@@ -221,7 +221,7 @@ def test_sizes_that_change(function):
     agree(function, X, 4)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("function", CHANGING, ids=lambda f: f.__name__)
 def test_gradients_where_sizes_change(function):
     def total(x):

@@ -143,6 +143,7 @@ def test_only_plans_that_are_better_in_something_are_named():
     assert worthwhile(loop) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("recover", ["store", "checkpoint:2", "checkpoint:3", "checkpoint:4", "recompute"])
 def test_alternatives_keep_what_they_say(recover):
     said = {a.recover: a.memory_bytes for loop in explained("store").plans for a in loop.alternatives}
@@ -233,6 +234,7 @@ def repeated(x, n):
     return x
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_strips_of_many_iterations_are_predicted(depth, capsys):
     report = tp.grad(repeated, recover=f"checkpoint:{depth}").explain(0.3, 1_000_000)

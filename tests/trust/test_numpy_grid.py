@@ -208,7 +208,7 @@ def difference_is_meant(name, dtype, at, want, got):
     return False
 
 
-@pytest.mark.sampled(2, each="count")
+@pytest.mark.sampled(4, each="count")
 @pytest.mark.parametrize("dtype", VALUES)
 @pytest.mark.parametrize("count", [1, 2])
 def test_elementwise(dtype, count, tmp_path):

@@ -180,6 +180,7 @@ def limit(row: Row, point: float, side: int, order: int) -> float:
         return float(found) if not side or abs(found) > 1e-9 else 0.0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_at_singular_points(name):
     row = ROWS[name]
