@@ -198,6 +198,7 @@ CHANGES = {
     "the type of a captured array": ("DATA = np.array([1.0, 2.0, 3.0])", "DATA = np.array([1, 2, 3])"),
     "the layout of a captured array": ("DATA = np.array([1.0, 2.0, 3.0])", "DATA = np.arange(6.0)[::2] + 0\nDATA = DATA[::-1]"),
     "the size 1 of a captured array": ("DATA = np.array([1.0, 2.0, 3.0])", "DATA = np.array([1.0])"),
+    "the size of a short captured array": ("([1.0, 2.0, 3.0])\nOTHER = np.array([2.0, 3.0, 4.0])", "(4 * [1.5])\nOTHER = np.ones(4)"),
     "two arrays that become one": ("OTHER = np.array([2.0, 3.0, 4.0])", "OTHER = DATA"),
     "the place in the file": ("N = 3", "\n\nN = 3"),
 }  # fmt: skip

@@ -589,6 +589,25 @@ def test_changed_closures_are_seen():
     assert f(2.0) == 4.0
 
 
+def test_a_short_table_has_constant_sizes_until_they_change():
+    table = np.array([1.0, 2.0, 4.0])
+
+    def change(new):
+        nonlocal table
+        table = new
+
+    f = tp.function(lambda x: tp.grad(lambda y: np.sum(y * table[:2]) * table[-1])(x))
+    x = np.array([3.0, 5.0])
+    assert "table: [3]f64" in f.ir(x)
+    compiled = []
+    for n in (3, 4, 5, 6, 1, 7, 3):
+        change(np.arange(1.0, n + 1))
+        assert list(f(x)) == [n, n * min(n, 2)]
+        compiled.append(f.compiled(x))
+    assert compiled[0] is not compiled[1] is compiled[2] is compiled[3]
+    assert compiled[4] is not compiled[5] is compiled[6]  # a size of 1 is another matter
+
+
 def test_written_globals_reach_the_array():
     state = np.zeros(3)
 

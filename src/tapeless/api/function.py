@@ -23,7 +23,7 @@ from tapeless.api.callables import (
     unpickled_function,
 )
 from tapeless.api.foreign import taken
-from tapeless.api.kinds import all_plain, captures_fit, fast_key, holds, in_a_row, loose, weakened
+from tapeless.api.kinds import all_plain, captures_fit, fast_key, holds, in_a_row, loose, resized, weakened
 from tapeless.api.options import DEFAULTS, asked, wrong_options
 from tapeless.api.options import default_threads as default_threads
 from tapeless.api.shared import Shareable, own_table, shared
@@ -104,6 +104,7 @@ class Function(Shareable, Generic[P, R]):
         self._fast: dict[Any, tuple[_Short, ...]] = {}  # by types, ranks and flags
         self._hot: list[Callable[..., Any]] = []  # native entries of what is called often
         self._versions: dict[Any, list[tuple[tuple[Any, ...], Caller]]] = {}
+        self._resized: set[Any] = set()  # kinds of calls between which arrays of the surroundings changed their sizes
         self._lock = threading.RLock()
 
     def copy(self) -> Self:
@@ -112,6 +113,7 @@ class Function(Shareable, Generic[P, R]):
         new._wrap()
         new._given = self._given
         new._fast, new._hot, new._versions, new._lock = self._fast, self._hot, self._versions, self._lock
+        new._resized = self._resized
         return new
 
     def _wrap(self) -> None:
@@ -216,7 +218,11 @@ class Function(Shareable, Generic[P, R]):
             for required, caller in versions:
                 if holds(required, labels) and caller.unchanged() and captures_fit(caller):
                     return caller
-            versions[:] = [(r, c) for r, c in versions if c.unchanged() and captures_fit(c)]
+            kept = [(r, c) for r, c in versions if c.unchanged() and captures_fit(c)]
+            if any(c.unchanged() and resized(c) for _, c in versions):
+                self._resized.add(key)
+            versions[:] = kept
+            options = replace(options, resized=key in self._resized)
             self._forget()
             if versions:  # only what held for an earlier call too is assumed
                 specs = weakened(specs, versions[-1][0])

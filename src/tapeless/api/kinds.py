@@ -13,6 +13,7 @@ import numpy as np
 
 from tapeless.frontend.entry import ArraySpec, Spec, StaticSpec
 from tapeless.frontend.source.plain_objects import refused
+from tapeless.frontend.state.context import Captured
 from tapeless.runtime.calling import Caller
 from tapeless.runtime.device_arrays import interface_of
 from tapeless.runtime.native_entry import PLAIN
@@ -88,22 +89,32 @@ def weakened(specs: list[Spec], earlier: tuple[Any, ...]) -> list[Spec]:
     return new
 
 
+def resized(caller: Caller) -> bool:
+    """Whether an array of the surroundings has another size than the one that this is for."""
+    return any(isinstance(now := _now(c), np.ndarray) and not _has_size(now, c) for c in caller.captured)
+
+
+def _now(captured: Captured) -> object:
+    try:
+        return captured.get()
+    except Exception:  # whatever a foreign object does when it is read
+        return None
+
+
+def _has_size(array: np.ndarray[Any, Any], captured: Captured) -> bool:
+    shape = captured.param.type.shape
+    return array.ndim == len(shape) and all(
+        d == n if isinstance(d, int) else n != 1 for d, n in zip(shape, array.shape, strict=True)
+    )
+
+
 def captures_fit(caller: Caller) -> bool:
     """Whether the arrays of the surroundings still have the types they were compiled for."""
     for c in caller.captured:
-        try:
-            now = c.get()
-        except Exception:  # whatever a foreign object does when it is read
+        now = _now(c)
+        if not isinstance(now, np.ndarray) or refused(now) or now.dtype != c.param.type.dtype.numpy:
             return False
-        shape = c.param.type.shape
-        if (
-            not isinstance(now, np.ndarray)
-            or refused(now)
-            or now.ndim != len(shape)
-            or now.dtype != c.param.type.dtype.numpy
-        ):
-            return False
-        if any((d == 1) != (n == 1) for d, n in zip(shape, now.shape, strict=True)):
+        if not _has_size(now, c):
             return False
         if bool(c.cell.readonly) == now.flags.writeable or c.cell.scattered == now.flags.c_contiguous:
             return False

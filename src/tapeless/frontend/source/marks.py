@@ -21,6 +21,7 @@ from tapeless.ir.pytree import TreeDef, class_of
 Mark = tuple[Any, ...]
 PLAIN = (bool, int, float, complex, str, type(None), type(Ellipsis))
 FIXED = ("numpy", "scipy", "builtins", "math", "cmath", "operator", "tapeless")  # told apart by their versions
+MOST_OF_A_TABLE = 64  # numbers
 IDENTITY = ("array", "function", "transform", "known")  # the same object twice is not the same as two that are alike
 
 
@@ -40,6 +41,11 @@ def peek(value: Any, name: str) -> Any:
         return None
 
 
+def is_short(array: np.ndarray[Any, Any]) -> bool:
+    """Whether an array of the surroundings is a table of a few numbers, the sizes of which hardly ever change."""
+    return 0 < array.size <= MOST_OF_A_TABLE
+
+
 def by_identity(mark: Mark) -> bool:
     return mark[0] in IDENTITY
 
@@ -56,8 +62,9 @@ def mark_of(value: Any, text: str | None = None) -> Mark:
             return ("number", value.dtype.str, value.tobytes())
         case np.ndarray():
             flags = value.flags
-            ones = tuple(d == 1 for d in value.shape)
-            return ("array", _class(kind), value.dtype.str, ones, flags.writeable, flags.c_contiguous)
+            short = is_short(value)
+            sizes = value.shape if short else tuple(d == 1 for d in value.shape)
+            return ("array", _class(kind), value.dtype.str, short, sizes, flags.writeable, flags.c_contiguous)
         case np.dtype():
             return ("dtype", value.str)
         case types.ModuleType():

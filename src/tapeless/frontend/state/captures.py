@@ -25,7 +25,7 @@ class NewCapture(Exception):
 
 
 def capture(ctx: Context, origin: Origin, name: str, fixed: bool = False) -> None:
-    """Makes an array of the surroundings a hidden parameter. `fixed`: its size never changes."""
+    """Makes an array of the surroundings a hidden parameter. `fixed`: a version is for arrays of this size."""
     value = origin.value
     dtype = FROM_NUMPY[value.dtype.newbyteorder("=")]
     shape: list[int | Var] = []

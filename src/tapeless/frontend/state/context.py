@@ -108,6 +108,7 @@ class Options:
     coarsen: bool = True
     device: str = "cpu"
     deterministic: bool = False  # the same bits in each run
+    resized: bool = False  # arrays of the surroundings have changed their sizes: any size will do
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ import numpy as np
 from tapeless.errors import CompileError
 from tapeless.frontend.source import sources
 from tapeless.frontend.source.foreign_arrays import Unreadable, is_foreign
-from tapeless.frontend.source.marks import FIXED, peek
+from tapeless.frontend.source.marks import FIXED, is_short, peek
 from tapeless.frontend.source.origins import NUMBERS, Origin, stays
 from tapeless.frontend.source.plain_objects import plain_hint, refused
 from tapeless.frontend.state.advice import ELEMENT_TYPES
@@ -305,7 +305,7 @@ def _captured_array(ctx: Context, origin: Origin, name: str) -> Value:
     dtype = FROM_NUMPY.get(value.dtype.newbyteorder("="))
     if dtype is None:
         ctx.fail("TP109", f"'{name}' is an array of {value.dtype}, which is not supported", ELEMENT_TYPES)
-    raise NewCapture(origin, name)
+    raise NewCapture(origin, name, fixed=is_short(value) and not ctx.options.resized)
 
 
 def _foreign_array(ctx: Context, origin: Origin, name: str) -> Value:
