@@ -5,7 +5,7 @@ Threads next to each other that each write a row of a result, cell by cell, writ
 own, and memory moves four times as much or more. So a block makes its rows in shared memory, and when all of them are
 there its threads write them to where they belong, neighbours side by side. Rows have to be short enough for that, there
 have to be enough of them for blocks of many threads, and nothing else may look at the result meanwhile; otherwise each
-thread writes its own. An odd number of cells from one row to the next lets all threads of a warp write at once.
+thread writes its own, and so it does what a routine makes, which takes longer than writing. An odd number of cells from one row to the next lets all threads of a warp write at once.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tapeless.ir.core import Atom, Sweep
+from tapeless.ir.core import Atom, Library, Sweep
 from tapeless.ir.types import Const, DType, i64
-from tapeless.ir.walk import free_in_lambda
+from tapeless.ir.walk import all_stms, free_in_lambda
 from tapeless.lower.core.code import ONE, ZERO, Loc, places
 from tapeless.lower.core.lowerer import Lowerer
 from tapeless.lower.ir.loopir import Barrier, Buffer, Space, Tag
@@ -36,6 +36,8 @@ class Stage:
 
 def staged(lo: Lowerer, exp: Sweep, outs: Sequence[Loc]) -> dict[int, Stage]:
     """The results, by their numbers, of which rows may be made in shared memory."""
+    if any(isinstance(s.exp, Library) for s in all_stms(exp.lam.body)):
+        return {}
     read = {lo.arrays[v].buffer for v in (*exp.arrays, *free_in_lambda(exp.lam)) if v in lo.arrays}
     found = [k for k, out in enumerate(outs) if out.rank > 1 and out.ordered and out.buffer not in read]
     sizes = {k: lo.code.size(outs[k].shape[1:]) for k in found}
