@@ -5,7 +5,8 @@ Threads next to each other that each write a row of a result, cell by cell, writ
 own, and memory moves four times as much or more. So a block makes its rows in shared memory, and when all of them are
 there its threads write them to where they belong, neighbours side by side. Rows have to be short enough for that, there
 have to be enough of them for blocks of many threads, and nothing else may look at the result meanwhile; otherwise each
-thread writes its own, and so it does what a routine makes, which takes longer than writing. An odd number of cells from one row to the next lets all threads of a warp write at once.
+thread writes its own. So it does what a routine makes, which takes longer than writing. An odd number of cells from one row
+to the next lets all threads of a warp write at once.
 """
 
 from __future__ import annotations
