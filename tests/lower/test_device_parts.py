@@ -114,6 +114,15 @@ def carried(x: np.ndarray, n: int) -> tuple[float, float, np.ndarray]:
     return s, t, x
 
 
+def looked_up(x: np.ndarray, n: int) -> float:
+    """What ends the loop is itself in an array, at a position in an array."""
+    goes_on, at, total = x > 0.5, np.zeros(1, np.int64), 0.0
+    while goes_on[at[0]]:
+        total = total + np.sum(x) * x[at[0]] * n
+        at[0] += 1
+    return total
+
+
 def until(x: np.ndarray, least: float) -> int:
     """The end is decided by what is in an array."""
     rounds = 0
@@ -135,7 +144,13 @@ def small(x: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(
-    "f, args", [(carried, (np.arange(1.0, 6.0), 4)), (until, (np.ones(4), 0.01)), (small, (np.arange(5.0),))]
+    "f, args",
+    [
+        (carried, (np.arange(1.0, 6.0), 4)),
+        (until, (np.ones(4), 0.01)),
+        (looked_up, (np.array([1.0, 0.9, 0.8, 0.2, 0.9]), 3)),
+        (small, (np.arange(5.0),)),
+    ],
 )
 def test_scalars_cross_between_host_and_parts(f: Any, args: tuple[Any, ...]) -> None:
     outcome, _ = on_device(f, lambda: copy.deepcopy(list(args)))

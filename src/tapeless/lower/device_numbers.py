@@ -5,7 +5,8 @@ A number that a kernel has left in memory, as a sum of blocks, is often only the
 it waits for all that was launched, and the device has nothing to do until the next launch. So what is worked out from such
 numbers is worked out on the device, by a kernel of one thread (Note [Parts of the host] in device_parts.py), if the host
 decides nothing by it: no branch, no end of a loop, no size, no position, nothing that a library or the user is told.
-Kernels read it from where it lies. What the program returns is fetched at the end.
+Kernels read it from where it lies. What the program returns is fetched at the end. What the test of a `while` loop binds is
+seen by its body, too, and by the loop itself: there numbers are fetched where they are, and keep their names.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from tapeless.ir.types import Var
-from tapeless.lower.ir.loopir import Assign, Buffer, Declare, For, Launch, Let, Load, Return, Stm
+from tapeless.lower.ir.loopir import Assign, Buffer, Declare, For, Launch, Let, Load, Return, Stm, While
 from tapeless.lower.ir.rename import renamed
 from tapeless.lower.ir.walk import Block, children, reads, walk, with_blocks
 
@@ -75,7 +76,7 @@ def _closed(some: set[Var], made_from: Mapping[Var, set[Var]]) -> AbstractSet[Va
 
 def settled(block: Block) -> Block:
     """Scalars of the host that only statements of one block assign, one after the other, under a name for each value."""
-    new = tuple(s if isinstance(s, Launch) else with_blocks(s, settled) for s in block)
+    new = tuple(_settled_inside(s) for s in block)
     own = {s.var for s in new if isinstance(s, Declare)}
     inside = {s.var for t in new for inner in children(t) for s in walk(inner) if isinstance(s, Assign)}
     mine = own - inside
@@ -93,6 +94,10 @@ def settled(block: Block) -> Block:
     return tuple(out)
 
 
+def _settled_inside(stm: Stm) -> Stm:
+    return replace(stm, body=settled(stm.body)) if isinstance(stm, While) else with_blocks(stm, settled)
+
+
 def taken_by_kernels(block: Block, words: AbstractSet[Buffer]) -> Block:
     """Note [Numbers on the device]. Kernels read from `words` what the host has fetched there for them; what is left for
     the host to fetch, it fetches when it needs it.
@@ -105,6 +110,9 @@ class _Taking:
         self.words = words
 
     def block(self, block: Block, fetched: Mapping[Var, Load]) -> Block:
+        return self.late(self.taking(block, fetched))
+
+    def taking(self, block: Block, fetched: Mapping[Var, Load]) -> list[Stm]:
         known = dict(fetched)
         out: list[Stm] = []
         for stm in block:
@@ -112,9 +120,12 @@ class _Taking:
                 known[stm.var] = stm
             if isinstance(stm, Launch):
                 out.append(_taking(stm, known))
+            elif isinstance(stm, While):
+                test, body = tuple(self.taking(stm.test, known)), self.block(stm.body, known)
+                out.append(replace(stm, test=test, body=body))
             else:
                 out.append(with_blocks(stm, lambda inner: self.block(inner, known)))
-        return self.late(out)
+        return out
 
     def late(self, block: list[Stm]) -> Block:
         """Each number is fetched where it is looked at first."""
