@@ -183,6 +183,8 @@ PYTHON = [
     (lambda x: (math.floor(x), math.ceil(x), math.trunc(x)), -2.5),
     (lambda x: (math.floor(x), math.gcd(x, 12), math.lcm(x, 4), math.factorial(5)), 18),
     (lambda n: (math.isqrt(n), math.comb(n, 3), math.gcd(n, n + 5, 10)), 40),
+    (lambda x, y: (math.remainder(x, y), math.remainder(-x, y), math.remainder(x, 2.0)), 7.5, 3.0),
+    (lambda n: (math.perm(n, 3), math.perm(n, 0), math.perm(3, n)), 7),
     (lambda x: math.isclose(x, 1.0), 1.0 + 1e-12),
     (lambda x: math.prod((x, 2, 3.0)) + math.dist((x, 0.0), (0.0, 1.0)), 2.0),
     (lambda a: math.prod(a), V),
@@ -241,6 +243,9 @@ PYTHON = [
         np.array([-(2**63), -1, 0, 5, 2**62 + 1]),
     ),
     (lambda a: np.bitwise_count(a), np.array([-128, -1, 127], np.int8)),
+    (lambda a: (np.gcd(a, a[::-1]), np.lcm(a, a[::-1]), np.gcd(a, 12), np.gcd(a[0], a[1])), np.array([-128, -1, 12, 18, 0], np.int8)),
+    (lambda a: (np.gcd(a, a[::-1]), np.lcm(a, 3)), np.array([2**64 - 6, 2**63, 9, 0], np.uint64)),
+    (lambda a: (np.gcd(a, 6), np.lcm(a, a[::-1])), np.array([-(2**63), 4, 6, 2**62])),
     (lambda a: np.bitwise_count(a), np.array([2**64 - 1, 2**63, 0], np.uint64)),
 ]
 

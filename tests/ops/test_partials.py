@@ -198,6 +198,7 @@ SMOOTH = {
     "quotient": Smooth(lambda x, y: x / y, ANY, NONZERO),
     "mod": Smooth(lambda x, y: x - y * mp.floor(x / y), *REMAINDERS),
     "fmod": Smooth(lambda x, y: x - y * (mp.floor if x / y > 0 else mp.ceil)(x / y), *REMAINDERS),
+    "ieee_remainder": Smooth(lambda x, y: x - y * mp.nint(x / y), REMAINDERS[0], (-3.5, -0.3, 0.11, 0.7, 1.9)),
     "pow": Smooth(
         lambda x, y: x**y,
         POSITIVE[1:-1],
@@ -402,6 +403,7 @@ KINKS = [
     ("logaddexp", (-INF, 1.0), (0.0, 1.0)), ("logaddexp", (3.0, 3.0), (0.5, 0.5)),
     ("copysign", (2.0, -0.0), (-1.0, 0.0)), ("copysign", (-0.0, -1.0), (1.0, 0.0)), ("copysign", (-2.0, -1.0), (1.0, 0.0)),
     ("nextafter", (1.0, 2.0), (1.0, 0.0)), ("mod", (-1.0, INF), (1.0, 1.0)), ("fmod", (5.0, INF), (1.0, 0.0)),
+    ("ieee_remainder", (5.0, INF), (1.0, 0.0)), ("ieee_remainder", (5.0, 2.0), (1.0, -2.0)),
 ]  # fmt: skip
 # What wins: the first of (1, 2), (2, 1), (2, 2), (0.0, -0.0), (-0.0, 0.0), (nan, 1), (1, nan), (nan, nan).
 PAIRS = ((1.0, 2.0), (2.0, 1.0), (2.0, 2.0), (0.0, -0.0), (-0.0, 0.0), (NAN, 1.0), (1.0, NAN), (NAN, NAN))
@@ -432,7 +434,7 @@ def test_the_winner_is_the_result(name: str):
         assert repr(evaluate(name, *atoms).value) == repr(x if wins else y)
 
 
-@pytest.mark.parametrize("name", [n for n in SMOOTH if n not in ("copysign", "mod", "fmod", "abs", "polygamma")])
+@pytest.mark.parametrize("name", [n for n in SMOOTH if n not in ("copysign", "mod", "fmod", "ieee_remainder", "abs", "polygamma")])
 def test_nan_stays_nan(name: str):
     """Where the slope depends on the operand at all."""
     arity = TABLE[name].arity

@@ -93,6 +93,7 @@ CASES = {
     "floordiv": Case(operator.floordiv, (*ANY, -0.0, 6.0), NONZERO, second_integers=(-3, -1, 1, 2, 7)),
     "mod": Case(operator.mod, (*ANY, -0.0, 6.0), (*NONZERO, INF, -INF), second_integers=(-3, -1, 1, 2, 7)),
     "fmod": Case(math.fmod, (*ANY, -0.0, 6.0), (*NONZERO, INF)),
+    "ieee_remainder": Case(math.remainder, (*ANY, -0.0, 6.0), (*NONZERO, INF)),
     "pow": rounded(operator.pow, POSITIVE, ANY),
     "ipow": Case(truncated_power),
     "square": Case(lambda x: x * x),

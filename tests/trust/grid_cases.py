@@ -991,7 +991,7 @@ LEFT_OUT = {
 
 SIMPLE = frozenset(
     "add subtract negative positive fabs floor_divide remainder maximum minimum fmax fmin floor ceil trunc fix bitwise_and "
-    "bitwise_or bitwise_xor invert left_shift right_shift rint isnan isinf isfinite signbit copysign nextafter fmod heaviside conj "
+    "bitwise_or bitwise_xor gcd lcm invert left_shift right_shift rint isnan isinf isfinite signbit copysign nextafter fmod heaviside conj "
     "logical_and logical_or logical_xor logical_not equal not_equal less less_equal greater greater_equal".split()
 )  # to the last bit; on real numbers also:
 EXACT_ON_REALS = SIMPLE | {"abs", "sign", "multiply", "divide", "square", "reciprocal", "sqrt"}

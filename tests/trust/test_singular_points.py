@@ -225,6 +225,7 @@ PAIRS = {
     }),
     "copysign": (np.copysign, {(2.0, -0.0): ((-1, 0), FLAT), (-0.0, -1.0): ((1, 0), FLAT), (INF, 1.0): ((1, 0), FLAT)}),
     "mod": (np.mod, {(5.0, 2.0): ((1, -2), FLAT), (-1.0, INF): ((1, 1), FLAT)}),
+    "ieee_remainder": (math.remainder, {(5.0, 2.0): ((1, -2), FLAT), (5.0, INF): ((1, 0), FLAT)}),
     "fmod": (np.fmod, {(5.0, 2.0): ((1, -2), FLAT), (5.0, INF): ((1, 0), FLAT)}),
     "maximum": (np.maximum, {(2.0, 2.0): ((1, 0), FLAT), (INF, INF): ((1, 0), FLAT), (-INF, 1.0): ((0, 1), FLAT)}),
     "minimum": (np.minimum, {(2.0, 2.0): ((1, 0), FLAT), (-INF, -INF): ((1, 0), FLAT), (INF, 1.0): ((0, 1), FLAT)}),

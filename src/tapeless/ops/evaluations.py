@@ -56,6 +56,16 @@ def mul_error(x: Any, y: Any) -> Any:
     return np.vectorize(of_one, otypes=[np.float64])(np.float64(x), np.float64(y))[()]
 
 
+def ieee_remainder(x: Any, y: Any) -> Any:
+    """x - n y, where n is the whole number next to x / y, the even one of two: exact."""
+
+    def of_one(a: float, b: float) -> float:
+        return math.remainder(a, b) if math.isfinite(a) and b != 0 else math.nan
+
+    dtype = np.result_type(x, y)
+    return np.vectorize(of_one, otypes=[np.float64])(np.float64(x), np.float64(y)).astype(dtype)[()]
+
+
 def is_nan(x: Any) -> Any:
     return np.not_equal(x, x)
 

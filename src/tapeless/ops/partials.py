@@ -26,7 +26,7 @@ Where there is no slope, or more than one:
                              whole number and nothing is defined around it
     xlogy                    log(y) in x, so -inf at y == 0; in y it is x / y, and 0 for x == 0, since 0 log y is 0
     logaddexp                1/2 each where both operands are the same infinity
-    mod, fmod                the slope between jumps
+    mod, fmod                the slope between jumps, and so has ieee_remainder
 
 Note [Infinite operands]
 At an infinite operand a slope is its limit, where that exists, and the slopes of slopes are too. The forms below have
@@ -226,8 +226,8 @@ def _xlogy(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
     return b("div", x, b("select", _both_zero(b, x, y), 1.0, y))
 
 
-def _fmod(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
-    return b("rint", b("div", b("sub", r, x), y))  # minus the quotient, which x / y may round up to
+def _minus_quotient(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
+    return b("rint", b("div", b("sub", r, x), y))  # of the remainder: x / y may round to another whole number
 
 
 def _copysign(b: Scalars, r: Atom, x: Atom, y: Atom) -> Atom:
@@ -256,7 +256,8 @@ ARITHMETIC: dict[str, Partials] = {
     "floordiv": FLAT2,
     "quotient_by": (None, None, None, None),
     "mod": (lambda b, r, x, y: 1.0, lambda b, r, x, y: b("neg", b("floordiv", x, y))),
-    "fmod": (lambda b, r, x, y: 1.0, _fmod),
+    "fmod": (lambda b, r, x, y: 1.0, _minus_quotient),
+    "ieee_remainder": (lambda b, r, x, y: 1.0, _minus_quotient),
     "pow": (_pow_base, _pow_exponent),
     "ipow": FLAT2,
     "neg": (lambda b, r, x: -1.0,),

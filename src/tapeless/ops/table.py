@@ -69,6 +69,7 @@ from tapeless.ops.evaluations import (
     integer_power,
     is_nan,
     make_complex,
+    ieee_remainder,
     mul_error,
     polygamma,
     quotient_by,
@@ -179,6 +180,7 @@ ARITHMETIC = (
     ),  # Note [Quotients by products]
     binary("mod", REAL, np.remainder, Special("mod"), 2 * DIVIDE, symbol="%", decides=True, singular_at=BY_ZERO),  # Note [Division]
     binary("fmod", FLOATS, np.fmod, Libm("fmod"), CALL, decides=True, singular_at=BY_ZERO),
+    binary("ieee_remainder", FLOATS, ieee_remainder, Libm("remainder"), CALL, decides=True, singular_at=BY_ZERO),
     binary(
         "pow", INEXACT, np.power, Libm("pow", vector=True), HEAVY, symbol="**",
         unit=LAST_ONE, singular_at=((0.0, -1.0), (0.0, 0.5)),

@@ -16,6 +16,7 @@ from tapeless.frontend.data.arguments import write_out
 from tapeless.frontend.data.arrays import elementwise
 from tapeless.frontend.data.atoms import apply, convert, lazy_if, select
 from tapeless.frontend.data.scalars import before, compare, fitted, truth
+from tapeless.frontend.numpy import small_functions
 from tapeless.frontend.state.context import Context, type_text
 from tapeless.frontend.state.handlers import Handler, register
 from tapeless.frontend.state.values import Array, Scalar, Static, Value, weak
@@ -242,6 +243,22 @@ def bitwise_count(ctx: Context, x: Scalar) -> Scalar:
     return Scalar(convert(ctx, a if a.type.dtype is DType.bool else count_bits(ctx, Scalar(a)), DType.u8))
 
 
+def of_integers(name: str, signed: Callable[..., int], unsigned: Callable[..., int]) -> ScalarRule:
+    """A function of two integers that is written in Python, for signed ones and for those of 64 bits that are not."""
+
+    def rule(ctx: Context, x: Scalar, y: Scalar) -> Scalar:
+        a, b = together(ctx, x, y)
+        kind = a.type.dtype
+        if not kind.is_int:
+            ctx.fail("TP104", f"{name} takes integers, not {type_text(y if x.dtype.is_int else x)}")
+        wide, function = (kind, unsigned) if kind is DType.u64 else (DType.i64, signed)
+        result = small_functions.inline(ctx, function, [Scalar(convert(ctx, v, wide)) for v in (a, b)])
+        assert isinstance(result, Scalar)
+        return Scalar(convert(ctx, result.atom, kind))
+
+    return rule
+
+
 def logical(row: str) -> ScalarRule:
     return lambda ctx, x, y: Scalar(apply(ctx, row, truth(ctx, x), truth(ctx, y)))
 
@@ -334,6 +351,8 @@ RULES: dict[str, tuple[int, ScalarRule]] = {
     "np.sign": (1, sign),
     "np.rint": (1, rint),
     "np.bitwise_count": (1, bitwise_count),
+    "np.gcd": (2, of_integers("np.gcd", small_functions.gcd, small_functions.unsigned_gcd)),
+    "np.lcm": (2, of_integers("np.lcm", small_functions.lcm, small_functions.unsigned_lcm)),
     "np.maximum": (2, extremum("maximum")),
     "np.minimum": (2, extremum("minimum")),
     "np.fmax": (2, extremum("fmax")),

@@ -47,10 +47,29 @@ def gcd(a: int, b: int) -> int:
     return -a
 
 
+def unsigned_gcd(a: int, b: int) -> int:
+    while b != 0:
+        a, b = b, a % b
+    return a
+
+
+def unsigned_lcm(a: int, b: int) -> int:
+    return 0 if a == 0 or b == 0 else a // unsigned_gcd(a, b) * b
+
+
 def lcm(a: int, b: int) -> int:
     if a == 0 or b == 0:
         return 0
-    return abs(a // gcd(a, b) * b)
+    return abs(a // gcd(a, b)) * abs(b)
+
+
+def perm(n: int, k: int) -> int:
+    if n < 0 or k < 0:
+        raise ValueError("n and k must be non-negative integers")
+    result = 1
+    for i in range(min(k, n + 1)):
+        result *= n - i
+    return result
 
 
 def factorial(n: int) -> int:

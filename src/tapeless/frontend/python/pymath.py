@@ -121,6 +121,7 @@ ROWS: dict[str, Row] = {
     "copysign": Row("copysign"),
     "nextafter": Row("nextafter"),
     "fmod": Row("fmod", _fmod_domain),
+    "remainder": Row("ieee_remainder", _fmod_domain),
     "pow": Row("pow", _pow_domain, overflows=True),
 }
 
@@ -344,6 +345,7 @@ _in_python("math.lcm", small_functions.lcm, 2, many=True)
 _in_python("math.factorial", small_functions.factorial, 1)
 _in_python("math.comb", small_functions.comb, 2)
 _in_python("math.isqrt", small_functions.isqrt, 1)
+_in_python("math.perm", small_functions.perm, 2)
 
 
 # -- complex numbers

@@ -32,7 +32,6 @@ HINTS: dict[str, str] = {
     "heapq.*": "use sorted of the items.",
     "copy.*": "use its method .copy().",
     "math.fsum": "use sum or np.sum.",
-    "math.remainder": "write x - y * round(x / y).",
     "np.ndarray": "use np.empty.",
     "np.trim_zeros": "take the slice x[i[0]:i[-1] + 1], where i is np.flatnonzero(x).",
     "np.vectorize": "use tp.map.",
