@@ -243,7 +243,10 @@ PYTHON = [
         np.array([-(2**63), -1, 0, 5, 2**62 + 1]),
     ),
     (lambda a: np.bitwise_count(a), np.array([-128, -1, 127], np.int8)),
-    (lambda a: (np.gcd(a, a[::-1]), np.lcm(a, a[::-1]), np.gcd(a, 12), np.gcd(a[0], a[1])), np.array([-128, -1, 12, 18, 0], np.int8)),
+    (
+        lambda a: (np.gcd(a, a[::-1]), np.lcm(a, a[::-1]), np.gcd(a, 12), np.gcd(a[0], a[1])),
+        np.array([-128, -1, 12, 18, 0], np.int8),
+    ),
     (lambda a: (np.gcd(a, a[::-1]), np.lcm(a, 3)), np.array([2**64 - 6, 2**63, 9, 0], np.uint64)),
     (lambda a: (np.gcd(a, 6), np.lcm(a, a[::-1])), np.array([-(2**63), 4, 6, 2**62])),
     (lambda a: np.bitwise_count(a), np.array([2**64 - 1, 2**63, 0], np.uint64)),

@@ -26,7 +26,10 @@ from typing import Any
 import numpy as np
 import scipy
 import scipy.fft
+import scipy.integrate
 import scipy.linalg
+import scipy.signal
+import scipy.spatial.distance
 import scipy.special
 import scipy.stats
 
@@ -124,6 +127,7 @@ MATRIX, VECTOR, HALF = (
     np.array([0.3, -1.2, 0.7, 2.9, 0.4]),
     np.array([2 + 0j, 1 - 1j, 0.5j]),
 )
+DISTANCES = "euclidean sqeuclidean cityblock chebyshev minkowski cosine correlation canberra braycurtis hamming".split()
 # Functions whose tests are not tables.
 MORE = (
     ("np.linalg.eigvals", "np.linalg.eigvals(x + 0j)", {"x": MATRIX}),
@@ -133,6 +137,13 @@ MORE = (
     ("scipy.fft.irfft", "scipy.fft.irfft(x)", {"x": HALF}),
     ("scipy.fft.irfft", "scipy.fft.irfft(x, n=5)", {"x": HALF}),
     *((f"scipy.fft.{name}", f"scipy.fft.{name}(x)", {"x": MATRIX}) for name in ("idst", "dctn", "idctn", "dstn", "idstn")),
+    *((f"scipy.integrate.{name}", f"scipy.integrate.{name}(x, t)", {"x": VECTOR, "t": np.arange(5.0) ** 1.5}) for name in ("trapezoid", "cumulative_trapezoid")),
+    ("scipy.integrate.simpson", "scipy.integrate.simpson(x, x=t)", {"x": VECTOR, "t": np.arange(5.0) ** 1.5}),
+    ("scipy.integrate.simpson", "scipy.integrate.simpson(x, axis=0)", {"x": MATRIX}),
+    ("scipy.signal.lfilter", "scipy.signal.lfilter(b, a, x)", {"b": VECTOR[:2], "a": np.array([1.0, -0.5, 0.2]), "x": VECTOR}),
+    *((f"scipy.spatial.distance.{name}", f"scipy.spatial.distance.{name}(x, y)", {"x": VECTOR, "y": VECTOR[::-1] ** 2}) for name in DISTANCES),
+    *((f"scipy.spatial.distance.{name}", f"scipy.spatial.distance.{name}(x{y}, 'cosine')", {"x": MATRIX}) for name, y in (("cdist", ", x + 1"), ("pdist", ""))),
+    ("scipy.spatial.distance.squareform", "scipy.spatial.distance.squareform(x)", {"x": VECTOR[:3]}),
     ("scipy.stats.kurtosis", "st.kurtosis(x)", {"x": VECTOR}),
     ("scipy.stats.skew", "st.skew(x, bias=False)", {"x": VECTOR}),
     ("scipy.stats.pearsonr", "st.pearsonr(x, y)", {"x": VECTOR, "y": VECTOR[::-1] ** 2}),

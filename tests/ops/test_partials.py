@@ -434,7 +434,9 @@ def test_the_winner_is_the_result(name: str):
         assert repr(evaluate(name, *atoms).value) == repr(x if wins else y)
 
 
-@pytest.mark.parametrize("name", [n for n in SMOOTH if n not in ("copysign", "mod", "fmod", "ieee_remainder", "abs", "polygamma")])
+@pytest.mark.parametrize(
+    "name", [n for n in SMOOTH if n not in ("copysign", "mod", "fmod", "ieee_remainder", "abs", "polygamma")]
+)
 def test_nan_stays_nan(name: str):
     """Where the slope depends on the operand at all."""
     arity = TABLE[name].arity

@@ -26,8 +26,11 @@ from unittest import mock
 
 import numpy as np
 import scipy.fft
+import scipy.integrate
 import scipy.linalg
+import scipy.signal
 import scipy.sparse
+import scipy.spatial.distance
 import scipy.special
 import scipy.stats
 
