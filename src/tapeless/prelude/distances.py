@@ -129,8 +129,12 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, p: Any = 2.0) -> Any:
 @stands_for("scipy.spatial.distance.pdist")
 def pdist(X: Any, metric: Any = "euclidean", *, p: Any = 2.0) -> Any:
     x = _rows(X, "X")
-    first, second = np.triu_indices(x.shape[0], 1)
-    return _between(x[first], x[second], metric, p)
+    n = x.shape[0]
+    found = np.zeros(n * (n - 1) // 2)
+    for i in range(n - 1):
+        start = i * n - i * (i + 1) // 2
+        found[start : start + n - 1 - i] = _between(x[i], x[i + 1 :], metric, p)
+    return found
 
 
 @stands_for("scipy.spatial.distance.squareform")

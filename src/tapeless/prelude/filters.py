@@ -54,7 +54,7 @@ def _fed_back(driven: Any, back: Any) -> Any:
     results = np.zeros_like(driven)
     for t in range(driven.shape[0]):
         value = driven[t]
-        for k in range(1, min(back.shape[0] - 1, t) + 1):
+        for k in range(min(back.shape[0] - 1, t), 0, -1):  # the latest one last: only it has to be waited for
             value = value - back[k] * results[t - k]
         results[t] = value
     return results
