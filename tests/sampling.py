@@ -3,7 +3,6 @@
 A test marked `sampled(n)` keeps one case in n and at least one, the same in every run; the others are marked
 `exhaustive`.
 With `sampled(n, each="op")` that is so for each value of the parameter `op`, so that no row of a table goes untried.
-With `sampled(n, all=m)` one case in m is enough for `make test-all`, and the rest is `slow`.
 """
 
 from collections import defaultdict
@@ -20,17 +19,13 @@ def mark_unsampled(items: Iterable[pytest.Item]) -> None:
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
         marker = cases[0].get_closest_marker("sampled")
-        for mark, beyond in unsampled(cases, *marker.args, **marker.kwargs).items():
-            for case in beyond:
-                case.add_marker(mark)
+        for case in unsampled(cases, *marker.args, **marker.kwargs):
+            case.add_marker("exhaustive")
 
 
-def unsampled(cases: Sequence[pytest.Item], n: int, each: str = "", all: int = 1) -> dict[str, list[pytest.Item]]:
-    """The others, by their marks. By a hash of names: places in the list would take the same columns from every row of a
-    grid.
-    """
+def unsampled(cases: Sequence[pytest.Item], n: int, each: str = "") -> list[pytest.Item]:
+    """The others. By a hash of names: places in the list would take the same columns from every row of a grid."""
     rows: dict[str, list[pytest.Item]] = defaultdict(list)
     for case in sorted(cases, key=lambda case: crc32(case.nodeid.encode())):
         rows[repr(case.callspec.params[each]) if each else ""].append(case)
-    ends = {"exhaustive": n, "slow": all} if all > 1 else {"exhaustive": n}
-    return {mark: [case for row in rows.values() for case in row[-(-len(row) // m) :]] for mark, m in ends.items()}
+    return [case for row in rows.values() for case in row[-(-len(row) // n) :]]

@@ -17,8 +17,8 @@ def grid(name):
     ]
 
 
-def kept(cases, *args, mark="exhaustive", **options):
-    left_out = unsampled(cases, *args, **options)[mark]
+def kept(cases, *args, **options):
+    left_out = unsampled(cases, *args, **options)
     return [case.callspec.params for case in cases if case not in left_out]
 
 
@@ -37,9 +37,3 @@ def test_at_least_one(n, count):
 def test_the_same_whatever_the_order():
     cases = grid("test_a")
     assert kept(cases, 4) == kept(cases[::-1], 4)[::-1]
-
-
-def test_what_is_sampled_twice():
-    cases = grid("test_a")
-    few, most = kept(cases, 5, all=2), kept(cases, 5, all=2, mark="slow")
-    assert (len(few), len(most)) == (6, 15) and all(case in most for case in few)

@@ -104,7 +104,7 @@ def on_cpu_only(name, dtype):
     return bool({name, f"{name}-complex" if dtype.is_complex else ""} & ON_CPU_ONLY)
 
 
-@pytest.mark.sampled(4, all=2)
+@pytest.mark.sampled(4)
 @needs_libdevice
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("dtype", [DType.i32, f64, DType.f32, DType.c128, DType.bool], ids=lambda d: d.value)

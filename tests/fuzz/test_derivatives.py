@@ -21,7 +21,7 @@ def run(theme: str, few: int = 60, part: int | None = None) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(6, each="theme", all=2)
+@pytest.mark.sampled(6, each="theme")
 @pytest.mark.parametrize("part", range(6))
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_same_programs(theme: str, part: int) -> None:

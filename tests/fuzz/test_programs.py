@@ -63,7 +63,7 @@ def run(theme: str, examples: int, **options: Any) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(5, each="theme", all=3)
+@pytest.mark.sampled(5, each="theme")
 @pytest.mark.parametrize("part", range(5))
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_same_programs(theme: str, part: int) -> None:

@@ -65,7 +65,7 @@ def reads_another_name(u, n):
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(20, all=2)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("n", range(5))
 @pytest.mark.parametrize("function", [by_a_step, called, another_name, three_around], ids=lambda f: f.__name__)
 def test_exchanged(function, n):

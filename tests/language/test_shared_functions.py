@@ -148,7 +148,7 @@ DERIVATIVES = {
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(10, all=2)
+@pytest.mark.sampled(10)
 @every_program
 @pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
 def test_derivatives(program, derivative, monkeypatch):

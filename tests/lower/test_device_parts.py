@@ -65,7 +65,7 @@ def assert_alike(got: Any, want: Any) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(4, all=2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "blocks"), [*((name, False) for name in PROGRAMS), *((name, True) for name in BY_BLOCKS)]
 )

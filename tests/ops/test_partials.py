@@ -341,7 +341,7 @@ def test_slopes(name: str, k: int, dtype: DType):
         assert error(got, want, dtype) <= case.ulps + case.condition(*point), (point, got, mp.nstr(want, 20))
 
 
-@pytest.mark.sampled(10, all=2)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name, k, dtype", [p for p in SLOPES if p.values[2] is not DType.f32])
 def test_slopes_of_slopes(name: str, k: int, dtype: DType):
     """To 1e-13 of the terms that they are made of, of which the slope over x is one."""

@@ -99,7 +99,7 @@ def test_along_a_line(term: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(8, all=3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("first", ["mul w 2.0", "reduce m comm add 0.0 row"])
 @pytest.mark.parametrize("second", ["mul h e", "exp e"])
 @pytest.mark.parametrize("third", ["mul u e", "tanh u"])

@@ -32,7 +32,7 @@ def test_slopes(name):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.sampled(5, all=2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", FACTORS)
 def test_second_slopes(name):
     function, x = FACTORS[name]

@@ -91,7 +91,7 @@ def compiled(name):
     )
 
 
-@pytest.mark.sampled(4, all=2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_values_and_slopes(name):
     shapes, points = CONTINUOUS[name]

@@ -71,7 +71,7 @@ OTHER = {
 }
 
 
-@pytest.mark.sampled(5, all=2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", REAL)
 def test_values_and_slopes(name):
     function, *args = REAL[name]

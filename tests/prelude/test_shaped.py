@@ -87,7 +87,7 @@ def test_both_modes(name):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.sampled(6, all=3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", BOTH_MODES)
 def test_second_slopes(name):
     function, *args = BOTH_MODES[name]

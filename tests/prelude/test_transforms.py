@@ -71,7 +71,7 @@ def cases():
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(4, all=2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", cases())
 def test_values_and_slopes(name):
     function, *args = REAL_CASES[name]

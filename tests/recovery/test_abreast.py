@@ -131,7 +131,7 @@ def test_it_is_not_taken(program) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(5, all=2)
+@pytest.mark.sampled(5)
 @loop.all
 def test_the_same_as_storing_everything(program) -> None:
     stored = program.gradients(recover="store")

@@ -134,7 +134,7 @@ BRANCHES = [two_in_a_branch, one_and_one_in_a_branch, one_in_each_arm]
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(8, each="f", all=2)
+@pytest.mark.sampled(8, each="f")
 @pytest.mark.parametrize("f", [sine, by_cells, two_loops, while_loop, nest, *BRANCHES])
 @pytest.mark.parametrize("recover", ["auto", "checkpoint", "checkpoint:3", "store"])
 def test_budgets_are_kept_to(f, recover: str) -> None:

@@ -204,7 +204,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(4, each="case", all=2)
+@pytest.mark.sampled(4, each="case")
 @pytest.mark.parametrize("recover", ["auto", "undo", "checkpoint:2", "recompute"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_gradient(case, recover):

@@ -23,7 +23,7 @@ def test_always(program: Loop, recover: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(8, all=2)
+@pytest.mark.sampled(8)
 @loop.all
 def test_budget(program: Loop) -> None:
     """Where the budget is enough: one code for both."""

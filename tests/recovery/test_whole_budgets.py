@@ -59,7 +59,7 @@ CALLS = {"heat": (heat, (U, 0.1, 60)), "coupled": (coupled, (U, 20)), "swept": (
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(3, all=3)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name, threads",
     [("heat", 1), ("swept", 1), ("swept", 2), pytest.param("coupled", 1, marks=pytest.mark.slow)],
@@ -86,7 +86,7 @@ def test_the_whole_call_stays_below_it(name, threads):
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(2, all=2)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["heat", "swept"])
 def test_what_an_error_asks_for_is_enough_and_no_less(name):
     f, args = CALLS[name]

@@ -205,7 +205,7 @@ CHANGES = {
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(10, all=2)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_is_noticed(session, change):
     check(session.load().f, False)

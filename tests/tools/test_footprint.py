@@ -33,7 +33,7 @@ class Machine(machine.Machine):
         Machine.peak = max(Machine.peak, now)
 
 
-@pytest.mark.sampled(3, all=2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("loss", "args", "plan"), CASES)
 def test_prediction(monkeypatch, loss, args, plan):
     gradient = tp.grad(tp.function(getattr(gradients, loss), threads=1), **plan)
