@@ -48,7 +48,6 @@ SLOPES = {
     if "integers" not in name and "hamming" not in name and name != "nothing to compare"
 }
 ERRORS = {
-    "a matrix": (ValueError, lambda a: distance.euclidean(a, a), ROWS),
     "a power of 0": (ValueError, lambda u: distance.minkowski(u, u, 0), ONE),
     "weights below 0": (ValueError, lambda u, w: distance.cityblock(u, u, w), ONE, -WEIGHTS),
     "columns": (ValueError, lambda a, b: distance.cdist(a, b), ROWS, OTHERS[:, :2]),
