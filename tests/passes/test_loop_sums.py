@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 import tapeless as tp
+from tapeless.frontend.entry import trace
+from tapeless.interp.evaluate import evaluate
 from tapeless.ir.core import For, UpdateAcc, While
+from tapeless.ir.target import Target
 from tapeless.ir.walk import all_stms
+from tapeless.passes.check.consumption import check_in_place
+from tapeless.passes.pipeline import finished
+from tapeless.testing.stages import leaves_of, parameters_of
 from tests.agreement import agree
 
 
@@ -75,12 +81,22 @@ def test_no_update_is_left_in_a_loop(program):
     assert updates_in_loops(program) == 0
 
 
-def test_zeros_keep_their_sign():
-    def nothing(y, n):
-        for i in tp.prange(len(y)):
-            for _ in range(n):
-                y[i] += 1.0
-        return y
+def nothing(y, n):
+    for i in tp.prange(len(y)):
+        for _ in range(n):
+            y[i] += 1.0
+    return y
 
+
+def test_zeros_keep_their_sign():
     found = tp.function(nothing)(np.array([-0.0, 0.0]), 0)
     assert np.signbit(found).tolist() == [True, False]
+
+
+def test_zeros_keep_their_sign_after_the_passes_for_a_gpu():
+    y = np.array([-0.0, 0.0])
+    traced = trace(nothing, (y, 0))
+    core = check_in_place(finished(traced.core, target=Target.ptx))[0]
+    assert any(isinstance(s.exp, UpdateAcc) for s in all_stms(core.body))
+    found = evaluate(core, parameters_of(traced, leaves_of((y, 0))))
+    assert np.signbit(found[0]).tolist() == [True, False]

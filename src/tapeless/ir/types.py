@@ -212,6 +212,13 @@ def zero_of(dtype: DType) -> Const:
     return Const(_cast(0, dtype), dtype)
 
 
+def nothing_of(dtype: DType) -> Const:
+    """A sum of nothing: what is added to it, and what it is added to, keeps the sign of a zero, which 0.0 would take."""
+    if dtype.is_complex:
+        return Const(complex(-0.0, -0.0), dtype)
+    return Const(-0.0, dtype) if dtype.is_float else zero_of(dtype)
+
+
 def one_of(dtype: DType) -> Const:
     return Const(_cast(1, dtype), dtype)
 

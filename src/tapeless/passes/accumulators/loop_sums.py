@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tapeless.ir.core import Apply, At, Body, For, Function, Stm, UpdateAcc, While, WithAcc
 from tapeless.ir.operands import operands
-from tapeless.ir.types import Const, Type, Var
+from tapeless.ir.types import Const, Type, Var, nothing_of
 from tapeless.ir.walk import all_stms, in_regions, map_function, with_stms
 from tapeless.ops.table import TABLE
 
@@ -72,6 +72,4 @@ def _unit(update: UpdateAcc, inside: set[Var]) -> Const | None:
     if any(isinstance(x, Var) and x in inside and x is not update.value for x in operands(update)):
         return None
     dtype = update.acc.type.dtype
-    if row.name == "add" and not dtype.is_int:  # a cell that is -0.0 stays so
-        return Const(complex(-0.0, -0.0) if dtype.is_complex else -0.0, dtype)
-    return row.unit.of(dtype)
+    return nothing_of(dtype) if row.name == "add" else row.unit.of(dtype)

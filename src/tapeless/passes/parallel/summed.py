@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from tapeless.ir.builder import Builder, full_axes
 from tapeless.ir.core import Apply, At, Atom, Body, For, Function, Index, Lambda, Stm, Sweep, UpdateAcc
 from tapeless.ir.effects import effects_in
-from tapeless.ir.types import I64, Dim, Var, atom_dim, dim_atom, i64, zero_of
+from tapeless.ir.types import I64, Dim, Var, atom_dim, dim_atom, i64, nothing_of
 from tapeless.ir.walk import Substitution, free_in_exp, in_regions, map_function, refresh_body, with_stms
 from tapeless.passes.analysis.free import is_free
 
@@ -131,7 +131,7 @@ class _Nest:
             values.append(s.exp.value)
         totals, running = (tuple(Var("total", v.type) for v in values) for _ in range(2))
         sums = [b.let(v.type, Apply("add", (t, v))) for t, v in zip(running, values, strict=True)]
-        loop = For(k, length, running, tuple(zero_of(v.type.dtype) for v in values), refresh_body(b.body(sums)))
+        loop = For(k, length, running, tuple(nothing_of(v.type.dtype) for v in values), refresh_body(b.body(sums)))
         total = Stm(totals, loop, stm.span)
         names = Substitution(indices, refresh=True)
         saying = [names.stm(s) for s in self.saying]
