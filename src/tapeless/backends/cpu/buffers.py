@@ -351,7 +351,7 @@ def _text() -> str:
 @functools.cache
 def _load() -> Any:
     data = host.machine(opt=0).emit_object(optimize.parse(_text()))
-    jit = llvm.create_lljit_compiler(host.machine())
+    jit = host.jit()
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     for name in (*EXPORTED, "rt_trim", "rt_kept", "rt_keep", "rt_forked"):
         builder.export_symbol(name)

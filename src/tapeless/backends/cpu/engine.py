@@ -9,11 +9,6 @@ So code goes when nobody holds its address any more. What is left of it in its J
 serves for `SHARED` objects only, and goes with the last of them. Addresses die wherever Python collects garbage,
 perhaps in a process that was forked while another thread was inside LLVM: what is behind them is unloaded when the next
 object is loaded.
-
-Note [Sections together]
-Code reaches the constants of its object by distances of 32 bits. LLVM's older linker asks for memory for each section by
-itself, and ends the process where one is too far from another: where a CUDA driver has taken most of the addresses in
-between, say. Its newer one (JITLink) puts them all into one piece of memory.
 """
 
 from __future__ import annotations
@@ -83,10 +78,10 @@ def _unload() -> None:
 
 
 def _engine() -> Any:
-    """A JIT that takes another object. An earlier one lives as long as trackers of its objects. Note [Sections together]"""
+    """A JIT that takes another object. An earlier one lives as long as trackers of its objects."""
     global _jit, _room
     if not _room:
-        _jit, _room = llvm.create_lljit_compiler(host.machine(), use_jit_link=True), SHARED
+        _jit, _room = host.jit(), SHARED
     _room -= 1
     return _jit
 

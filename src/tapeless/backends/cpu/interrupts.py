@@ -213,7 +213,7 @@ def address(name: str, data: bytes | None = None) -> int:
 
 def _load(data: bytes) -> Any:
     host.initialize()
-    jit = llvm.create_lljit_compiler(host.machine())
+    jit = host.jit()
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     for name in EXPORTED:
         builder.export_symbol(name)

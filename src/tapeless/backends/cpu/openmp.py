@@ -168,7 +168,7 @@ def address(file: str) -> int:
     for name in ("SAVE", "RESET", "RESTORE", "DECLARED"):
         team = team.replace(name, getattr(flushing, name)[platform.machine()])
     text = f'target datalayout = "{target.layout}"\ntarget triple = "{target.triple}"\n{EACH}{team}'
-    jit = llvm.create_lljit_compiler(host.machine())
+    jit = host.jit()
     builder = llvm.JITLibraryBuilder().add_object_img(host.machine(opt=0).emit_object(optimize.parse(text)))
     builder.add_current_process().export_symbol("team")
     for called in CALLED:

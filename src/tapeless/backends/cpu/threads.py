@@ -299,7 +299,7 @@ def _text() -> str:
 @functools.cache
 def _load() -> Any:
     data = host.machine(opt=0).emit_object(optimize.parse(_text()))  # nothing in it is hot
-    jit = llvm.create_lljit_compiler(host.machine())
+    jit = host.jit()
     builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     for name in ("rt_parallel", "rt_forked", "rt_hand_over"):
         builder.export_symbol(name)

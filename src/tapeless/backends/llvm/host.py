@@ -1,7 +1,12 @@
 """The machine we run on, as LLVM sees it.
 
-Gives `host()`, the target of the emitter, `machine()`, LLVM's target machine for it, and `variants`, libmvec's vector
-forms of C library functions. All are looked up once.
+Gives `host()`, the target of the emitter, `machine()`, LLVM's target machine for it, `jit()`, what loads code for it, and
+`variants`, libmvec's vector forms of C library functions. All are looked up once.
+
+Note [Sections together]
+Code reaches the constants of its object by distances of 32 bits. LLVM's older linker asks for memory for each section by
+itself, and ends the process where one is too far from another: where a CUDA driver has taken most of the addresses in
+between, say. Its newer one (JITLink) puts them all into one piece of memory.
 """
 
 from __future__ import annotations
@@ -43,6 +48,11 @@ def machine(opt: int = 3) -> Any:
     return target.create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=flat, opt=opt, reloc="pic", codemodel="small", jit=True
     )
+
+
+def jit() -> Any:
+    """A JIT of its own: Note [Sections together]."""
+    return llvm.create_lljit_compiler(machine(), use_jit_link=True)
 
 
 @functools.cache
