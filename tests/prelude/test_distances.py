@@ -57,6 +57,7 @@ ERRORS = {
 REFUSED = {
     "jaccard": (lambda a: distance.cdist(a, a, "jaccard"), ROWS),
     "a function": (lambda a: distance.cdist(a, a, lambda u, v: u @ v), ROWS),
+    "a vector": (lambda a: distance.cdist(a, a), ONE),
     "complex numbers": (lambda a: distance.cdist(a, a), ROWS * 1j),
 }
 

@@ -164,7 +164,7 @@ def squareform(X: Any, force: Any = "no", checks: Any = True) -> Any:
 def _rows(X: Any, name: str) -> Any:
     x = np.asarray(X)
     if x.ndim != 2:
-        raise ValueError(f"{name} must be a 2-dimensional array.")
+        refuse(f"{name} must have two dimensions, a row for each point", "use x[:, None] for points on a line.")
     if x.dtype.kind == "c":
         refuse("distances of complex vectors are not compiled", "use their real and imaginary parts.")
     return x.astype(float)
