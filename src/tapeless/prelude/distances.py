@@ -64,12 +64,12 @@ def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
     away = np.abs(_floats(u) - _floats(v))
     if p == np.inf:
         return np.max(away if w is None else (_weights(w) != 0) * away)
-    return _of_powers(away**p if w is None else _weights(w) * away**p, p, -1)
+    return _of_powers(away**p if w is None else _weights(w) * away**p, p)
 
 
-def _of_powers(powers: Any, p: Any, axis: int) -> Any:
+def _of_powers(powers: Any, p: Any) -> Any:
     """The sum to the power 1 / p: flat where it is 0."""
-    total = np.sum(powers, axis=axis)
+    total = np.sum(powers, axis=-1)
     return np.where(total == 0, 0, np.where(total == 0, 1, total) ** (1 / p))
 
 
@@ -183,7 +183,7 @@ def _between(x: Any, y: Any, metric: Any, p: Any) -> Any:
     if metric in ("minkowski", "mi", "m", "pnorm"):
         if p == np.inf:
             return np.max(np.abs(x - y), axis=-1)
-        return _of_powers(np.abs(x - y) ** p, p, -1)
+        return _of_powers(np.abs(x - y) ** p, p)
     if metric in ("canberra",):
         return np.sum(_relative(np.abs(x - y), np.abs(x) + np.abs(y)), axis=-1)
     if metric in ("braycurtis",):

@@ -1,7 +1,7 @@
 """The machine we run on, as LLVM sees it.
 
 Gives `host()`, the target of the emitter, `machine()`, LLVM's target machine for it, `jit()`, what loads code for it, and
-`variants`, libmvec's vector forms of C library functions. All are looked up once.
+`variants`, libmvec's vector forms of C library functions. What the machine is, is looked up once.
 
 Note [Sections together]
 Code reaches the constants of its object by distances of 32 bits. LLVM's older linker asks for memory for each section by
