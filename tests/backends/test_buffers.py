@@ -5,17 +5,19 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import platform
 import resource
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tapeless as tp
-from tapeless.backends.cpu import buffers
+from tapeless.backends.cpu import buffers, pages
 
 MB = 1 << 20
 
@@ -170,6 +172,20 @@ def test_buffers_that_grow_do_not_pile_up() -> None:
     for n in range(200_000, 800_000, 20_000):
         with_buffers(np.ones(n))
         assert buffers.kept() <= 5 * 8 * n  # the call has four
+
+
+PYTHONS = [
+    sys.executable,
+    *(python for python in ("/usr/bin/python3", "/usr/local/bin/python3") if os.path.exists(python)),
+]
+ASK = f"import sys; sys.path.insert(0, {str(Path(pages.__file__).parent)!r}); import pages; print(pages.gnu_serves())"
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or "LD_PRELOAD" in os.environ, reason="another library serves")
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_gnu_library_is_recognised(python) -> None:
+    """By Pythons that are position-independent and by those that are not."""
+    assert subprocess.run([python, "-c", ASK], capture_output=True, text=True, check=True).stdout == "True\n"
 
 
 WITH_ANOTHER_MALLOC = """

@@ -20,6 +20,7 @@ PAGE = 4096  # where large buffers begin
 HUGE, MADV_HUGEPAGE = 4 << 20, 14  # bytes for which large pages are worth a system call, as NumPy does it
 MARK = 0x7461_7065_6C65_7373  # no length of a block in the C library
 MAY_MOVE = 1  # for mremap
+SERVED = ("aligned_alloc", "malloc_usable_size")  # what every other library for memory has, too
 
 COMMON = """
 define internal i64 @in_pages(i64 %size) nounwind {
@@ -176,9 +177,16 @@ def filled(text: str, names: dict[str, int]) -> str:
 
 
 def gnu_serves() -> bool:
-    """Whether malloc is that of the GNU library itself, as it is unless another one was put before it."""
+    """Whether memory comes from the GNU library itself, as it does unless another one was put before it.
+
+    `malloc` and `free` say nothing: a Python that is not position-independent (Debian's) has entries of its own for them.
+    """
     try:
-        own = ctypes.CDLL("libc.so.6").malloc
+        own = ctypes.CDLL("libc.so.6")
+        return all(_address(own, name) == _address(ctypes.CDLL(None), name) for name in SERVED)
     except (OSError, AttributeError):
         return False
-    return ctypes.cast(own, ctypes.c_void_p).value == ctypes.cast(ctypes.CDLL(None).malloc, ctypes.c_void_p).value
+
+
+def _address(library: ctypes.CDLL, name: str) -> int | None:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
