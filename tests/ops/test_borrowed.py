@@ -46,6 +46,7 @@ CASES = {
     "y0": (lambda x: mp.bessely(0, x), (), FAR),
     "y1": (lambda x: mp.bessely(1, x), (), FAR),
     "yv": (mp.bessely, (2.5,), FAR),
+    "yn": (mp.bessely, (2.0,), FAR),
     "i0": (lambda x: mp.besseli(0, x), (), (*LINE, *FAR)),
     "i1": (lambda x: mp.besseli(1, x), (), (*LINE, *FAR)),
     "iv": (mp.besseli, (2.5,), FAR),
@@ -143,6 +144,16 @@ def test_slopes(name):
         for x in points:
             expected = float(mp.diff(lambda t: reference(*map(mp.mpf, lead), t), mp.mpf(x)))
             assert slope(name, last, (*lead, x)) == pytest.approx(expected, rel=2e-11, abs=1e-300), x
+
+
+@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
+@pytest.mark.parametrize("v", [-2.3, -0.4, 0.0, 0.4, 1.0])
+def test_slopes_of_other_orders(name, v):
+    reference, _, points = CASES[name]
+    with mp.workdps(40):
+        for x in (1e-4, *points):
+            expected = float(mp.diff(lambda t, v=v: reference(mp.mpf(v), t), mp.mpf(x)))
+            assert slope(name, 1, (v, x)) == pytest.approx(expected, rel=1e-10), x
 
 
 def test_slopes_by_both_operands():

@@ -56,6 +56,36 @@ def _of_one(zero: str, general: str, operator: str, factor: float) -> Partial:
     return lambda b, r, x: b("mul", b(operator, b(zero, x), b(general, 2.0, x)), factor)
 
 
+# Functions that are singular at 0 have terms of one sign there: their recurrence loses nothing, and takes one value.
+
+
+def _from_below(name: str) -> Partial:
+    """-(f(|v| - 1, x) + |v| / x f(v, x)), for a function of which v and -v are the same."""
+
+    def slope(b: Scalars, r: Atom, v: Atom, x: Atom) -> Atom:
+        order = b("abs", v)
+        return b("neg", b("add", b(name, b("sub", order, 1.0), x), b("mul", b("div", order, x), r)))
+
+    return slope
+
+
+def _of_one_from_below(zero: str) -> Partial:
+    """The same for the function of order 1."""
+    return lambda b, r, x: b("neg", b("add", b(zero, x), b("div", r, x)))
+
+
+def _towards_zero(name: str) -> Partial:
+    """f(v - 1, x) - v / x f(v, x), and for negative v the like with f(v + 1, x)."""
+
+    def slope(b: Scalars, r: Atom, v: Atom, x: Atom) -> Atom:
+        negative = b("lt", v, 0.0)
+        order = b("select", negative, b("add", v, 1.0), b("sub", v, 1.0))
+        found = b("sub", b(name, order, x), b("mul", b("div", v, x), r))
+        return b("select", negative, b("neg", found), found)
+
+    return slope
+
+
 def _damped(slope: Partial) -> Partial:
     """With the factor exp(-|x|)."""
     return lambda b, r, *args: b("sub", slope(b, r, *args), b("mul", b("sign", args[-1]), r))
@@ -75,8 +105,9 @@ BESSEL = {
     "j1": Borrowed((_of_one("j0", "jv", "sub", 0.5),)),
     "jv": Borrowed(_of_order("jv", _between("jv", "sub", 0.5)), ((0.5, 0.0),)),
     "y0": Borrowed((lambda b, r, x: b("neg", b("y1", x)),), ((0.0,),)),
-    "y1": Borrowed((_of_one("y0", "yv", "sub", 0.5),), ((0.0,),)),
-    "yv": Borrowed(_of_order("yv", _between("yv", "sub", 0.5)), ((1.0, 0.0),)),
+    "y1": Borrowed((lambda b, r, x: b("sub", b("y0", x), b("div", r, x)),), ((0.0,),)),
+    "yn": Borrowed(_of_order("yn", _towards_zero("yn")), ((1.0, 0.0),)),
+    "yv": Borrowed(_of_order("yv", _towards_zero("yv")), ((1.0, 0.0),)),
     "i0": Borrowed((lambda b, r, x: b("i1", x),), ((800.0,),)),
     "i1": Borrowed((_of_one("i0", "iv", "add", 0.5),), ((800.0,),)),
     "iv": Borrowed(_of_order("iv", _between("iv", "add", 0.5)), ((0.5, 0.0),)),
@@ -84,11 +115,11 @@ BESSEL = {
     "i1e": Borrowed((_damped(_of_one("i0e", "ive", "add", 0.5)),)),
     "ive": Borrowed(_of_order("ive", _damped(_between("ive", "add", 0.5))), ((0.5, 0.0),)),
     "k0": Borrowed((lambda b, r, x: b("neg", b("k1", x)),), ((0.0,),)),
-    "k1": Borrowed((_of_one("k0", "kv", "add", -0.5),), ((0.0,),)),
-    "kv": Borrowed(_of_order("kv", _between("kv", "add", -0.5)), ((1.0, 0.0),)),
+    "k1": Borrowed((_of_one_from_below("k0"),), ((0.0,),)),
+    "kv": Borrowed(_of_order("kv", _from_below("kv")), ((1.0, 0.0),)),
     "k0e": Borrowed((_grown(lambda b, r, x: b("neg", b("k1e", x))),), ((0.0,),)),
-    "k1e": Borrowed((_grown(_of_one("k0e", "kve", "add", -0.5)),), ((0.0,),)),
-    "kve": Borrowed(_of_order("kve", _grown(_between("kve", "add", -0.5))), ((1.0, 0.0),)),
+    "k1e": Borrowed((_grown(_of_one_from_below("k0e")),), ((0.0,),)),
+    "kve": Borrowed(_of_order("kve", _grown(_from_below("kve"))), ((1.0, 0.0),)),
 }
 
 

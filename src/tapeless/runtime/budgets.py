@@ -104,6 +104,7 @@ class Budget:
         self.memory, self.programs, self.threads = memory, programs, threads
         self.limit = memory + SMALL
         self.known: dict[tuple[Any, ...], tuple[Program, int] | Refused] = {}
+        self.seen: dict[tuple[int, int], Footprint] = {}  # while a call is looked at: by program and room
 
     def on(self, threads: int) -> Budget:
         """The same for so many threads."""
@@ -127,6 +128,7 @@ class Budget:
         return found
 
     def _found(self, numbers: Numbers) -> tuple[Program, int] | Refused:
+        self.seen.clear()
         while True:
             try:
                 room = self._search(numbers)
@@ -141,12 +143,14 @@ class Budget:
         if len(self.known) >= REMEMBERED:
             self.known.clear()
         self.known[self.key(numbers)] = found
+        self.seen.clear()
         return found
 
     def _enough(self, numbers: Numbers, refused: Refused) -> Refused:
         """With a need that is not refused in its turn: with another budget the search takes other ways."""
         for _ in range(TRIES):
             again = Budget(refused.need + self.more, refused.need, self.programs, self.threads, self.where)
+            again.seen = self.seen
             found = again._search(numbers)
             if not isinstance(found, Refused) or found.need <= refused.need:
                 break
@@ -167,8 +171,12 @@ class Budget:
         return self.programs.for_all, self._at(self.programs.for_all, numbers, room)
 
     def _at(self, program: Program, numbers: Numbers, room: int) -> Footprint:
-        given = zip(program.inputs, (*numbers, room + self.more), strict=True)
-        return footprint(program.outline, {v: x for v, x in given if x is not None}, self.threads)
+        seen = self.seen.get((id(program), room))
+        if seen is None:
+            given = zip(program.inputs, (*numbers, room + self.more), strict=True)
+            seen = footprint(program.outline, {v: x for v, x in given if x is not None}, self.threads)
+            self.seen[id(program), room] = seen
+        return seen
 
     def _look(self, numbers: Numbers, room: int) -> Footprint:
         """For searches over many rooms."""

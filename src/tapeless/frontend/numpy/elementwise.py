@@ -88,7 +88,7 @@ SPECIAL: dict[str, Row] = {
     **_floating(
         *(name for name in BORROWED if not name.startswith("scipy_") and name not in SHAPED), floats=float_dtype
     ),
-    "yn": Row("yv", floating=float_dtype, whole=True),
+    "yn": Row("yn", floating=float_dtype, whole=True),
     "kn": Row("kv", floating=float_dtype, whole=True),
 }
 
