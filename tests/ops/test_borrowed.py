@@ -41,14 +41,14 @@ def owens_t(h, a):
 # The function by mpmath, the operands before the last one, and values of the last.
 CASES = {
     "j0": (lambda x: mp.besselj(0, x), (), (*LINE, *FAR)),
-    "j1": (lambda x: mp.besselj(1, x), (), (*LINE, *FAR)),
+    "j1": (lambda x: mp.besselj(1, x), (), (*LINE, *FAR, 1e-9, 0.99, -1.01)),
     "jv": (mp.besselj, (2.5,), FAR),
     "y0": (lambda x: mp.bessely(0, x), (), FAR),
     "y1": (lambda x: mp.bessely(1, x), (), FAR),
     "yv": (mp.bessely, (2.5,), FAR),
     "yn": (mp.bessely, (2.0,), FAR),
     "i0": (lambda x: mp.besseli(0, x), (), (*LINE, *FAR)),
-    "i1": (lambda x: mp.besseli(1, x), (), (*LINE, *FAR)),
+    "i1": (lambda x: mp.besseli(1, x), (), (*LINE, *FAR, 1e-9, 0.99, -1.01)),
     "iv": (mp.besseli, (2.5,), FAR),
     "i0e": (lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), (), (-6.0, -0.5, 0.5, 6.0)),
     "i1e": (lambda x: mp.besseli(1, x) * mp.exp(-abs(x)), (), (-6.0, -0.5, 0.5, 6.0)),
@@ -92,8 +92,8 @@ CASES = {
     "exp1": (mp.e1, (), FAR),
     "expi": (mp.ei, (), (-3.0, 0.2, 1.0, 20.0)),
     "expn": (mp.expint, (2,), FAR),
-    "ellipk": (mp.ellipk, (), (-3.0, 0.0, 0.5, 0.99)),
-    "ellipe": (mp.ellipe, (), (-3.0, 0.0, 0.5, 0.99)),
+    "ellipk": (mp.ellipk, (), (-30.0, -0.31, -0.2, 0.0, 1e-9, 0.29, 0.31, 0.5, 0.99)),
+    "ellipe": (mp.ellipe, (), (-30.0, -0.31, -0.2, 0.0, 1e-9, 0.29, 0.31, 0.5, 0.99)),
     "wrightomega": (lambda x: mp.lambertw(mp.exp(x)).real, (), LINE),
     "hyp0f1": (mp.hyp0f1, (1.5,), LINE),
     "hyp1f1": (mp.hyp1f1, (1.5, 2.5), LINE),
@@ -198,6 +198,18 @@ def test_second_derivatives(name):
     _, lead, _ = CASES[name]
     function = scipy_of(name)
     tp.check_grads(lambda x: function(*lead, x), (np.array(POINTS),), order=2)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["j1", "i1", "y1", "k1", "ellipe", "ellipk"])
+def test_second_derivatives_where_formulas_change(name):
+    reference, _, _ = CASES[name]
+    function = scipy_of(name)
+    points = np.array([0.05, 0.29, 0.31, 0.8, *([1.1, 7.0] if "ellip" not in name else ())])
+    with mp.workdps(40):
+        expected = [float(mp.diff(reference, mp.mpf(x), 2)) for x in points]
+    found = tp.vmap(tp.grad(tp.grad(lambda x: function(x))))(points)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:floating point number truncated")

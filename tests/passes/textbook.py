@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy import special
 
 import tapeless as tp
 
@@ -230,6 +231,26 @@ def two_modes(x, low, high):
 
 START, NEIGHBOUR = np.array([0, 2, 5, 6, 9]), np.array([1, 2, 0, 2, 3, 1, 0, 1, 2])  # rows of different lengths
 
+
+def censored_regression(w, x, y):
+    """Of what is only measured above 0: below it is the chance that counts (Tobit)."""
+    residuals = y - x @ w
+    measured = -0.5 * residuals**2 - 0.5 * math.log(2 * math.pi)
+    return -np.sum(np.where(y > 0.0, measured, special.log_ndtr(-x @ w)))
+
+
+def inflated_counts(rates, y, p):
+    """Counts of which some are 0 for another reason (zero-inflated Poisson)."""
+    counted = np.log1p(-p) + y * np.log(rates) - rates - special.gammaln(y + 1.0)
+    return -np.sum(np.where(y == 0.0, np.log(p + (1.0 - p) * np.exp(-rates)), counted))
+
+
+def screened_cylinder(r, radius):
+    """The potential around a charged cylinder, and inside of it."""
+    inside = special.i0(r) * special.k1(radius)
+    return np.sum(np.where(r < radius, 1.0 / radius - inside, special.k0(r) * special.i1(radius)))
+
+
 TEXTBOOK = (
     (product, (some(3, 4), some(4, 5))),
     (covariance, (some(6, 3),)),
@@ -257,4 +278,7 @@ TEXTBOOK = (
     (tp.grad(soft_layer, (0, 1)).python, (some(3, 4), some(4, 5))),
     (tp.grad(two_modes, (1, 2)).python, (some(9), -1.0, 1.0)),
     (tp.grad(jacobi, (0, 1)).python, (some(4, 4) + 4.0 * np.eye(4), some(4), 3)),
+    (tp.grad(censored_regression).python, (some(4), some(9, 4), some(9) - 0.5)),
+    (inflated_counts, (some(9) + 0.1, np.floor(3.0 * some(9)), 0.2)),
+    (tp.grad(screened_cylinder, (0, 1)).python, (some(9) + 0.1, 0.6)),
 )

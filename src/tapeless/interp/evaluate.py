@@ -116,7 +116,8 @@ class Evaluator:
                 raise IllTyped(f"{var} is bound twice{self.where()}")
             self.env[var] = value
         for var, value in zip(vars, values, strict=True):  # a type may mention a variable that is bound with it
-            if not fits(value, var.type, self.shape(var.type.shape)):
+            type = var.type
+            if not fits(value, type, self.shape(type.shape) if type.shape else ()):
                 got = value.array if isinstance(value, Accumulator) else value
                 raise IllTyped(f"{var} is bound to {got.dtype}{list(got.shape)}{self.where()}")
 
@@ -136,9 +137,9 @@ class Evaluator:
     def get(self, atom: Atom) -> Value:
         if isinstance(atom, Const):
             return constant(atom)
-        if atom not in self.env:
+        value = self.env.get(atom)
+        if value is None:
             raise IllTyped(f"{atom} is not in scope{self.where()}")
-        value = self.env[atom]
         if self.consumed and isinstance(value, np.ndarray) and (taken := self.consumed.get(id(owner(value)))):
             raise UseAfterConsume(f"{atom.name} is used{self.where()} after {describe(taken[1])} consumed its memory")
         return value

@@ -181,4 +181,5 @@ def fits(value: Value, type: Type, shape: tuple[int, ...]) -> bool:
         return value.op == type.acc and value.array.dtype == type.dtype.numpy and value.array.shape == shape
     if isinstance(value, np.ndarray):
         return not type.acc and bool(shape) and value.dtype == type.dtype.numpy and value.shape == shape
-    return type.is_scalar and value.dtype == type.dtype.numpy
+    dtype = type.dtype.numpy
+    return type.is_scalar and (value.dtype is dtype or value.dtype == dtype)

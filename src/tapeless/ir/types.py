@@ -50,14 +50,9 @@ class DType(enum.Enum):
         self.is_unsigned = name[0] == "u"
         self.is_int = name[0] == "i" or self.is_unsigned
         self.is_complex = name in ("c64", "c128")
-
-    @property
-    def numpy(self) -> np.dtype[np.generic]:
-        return _NUMPY[self]
-
-    @property
-    def bytes(self) -> int:
-        return _NUMPY[self].itemsize
+        bytes = 1 if name == "bool" else int(name[1:]) // 8
+        self.numpy: np.dtype[np.generic] = np.dtype("?" if name == "bool" else f"{name[0]}{bytes}")
+        self.bytes = bytes
 
     @property
     def real(self) -> DType:
@@ -87,21 +82,6 @@ class DType(enum.Enum):
         return self.value
 
 
-_NUMPY: dict[DType, np.dtype[np.generic]] = {
-    DType.bool: np.dtype(np.bool_),
-    DType.i8: np.dtype(np.int8),
-    DType.u8: np.dtype(np.uint8),
-    DType.i16: np.dtype(np.int16),
-    DType.u16: np.dtype(np.uint16),
-    DType.i32: np.dtype(np.int32),
-    DType.u32: np.dtype(np.uint32),
-    DType.i64: np.dtype(np.int64),
-    DType.u64: np.dtype(np.uint64),
-    DType.f32: np.dtype(np.float32),
-    DType.f64: np.dtype(np.float64),
-    DType.c64: np.dtype(np.complex64),
-    DType.c128: np.dtype(np.complex128),
-}
 _WORK: dict[DType, DType] = {
     DType.i8: DType.i32,
     DType.u8: DType.i32,
@@ -110,7 +90,7 @@ _WORK: dict[DType, DType] = {
     DType.u32: DType.i64,
     DType.u64: DType.i64,
 }
-FROM_NUMPY: dict[np.dtype[np.generic], DType] = {numpy: dtype for dtype, numpy in _NUMPY.items()}
+FROM_NUMPY: dict[np.dtype[np.generic], DType] = {dtype.numpy: dtype for dtype in DType}
 
 
 @node(frozen=True)

@@ -15,8 +15,7 @@ of a parallel loop are there once per thread.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,18 +43,13 @@ from tapeless.lower.ir.loopir import (
 )
 from tapeless.lower.ir.walk import children, walk
 from tapeless.lower.lowering import Lowered
+from tapeless.ops.evaluations import ON_SCALARS
 from tapeless.ops.table import TABLE
 
 FOLLOWED = 10_000  # iterations of a loop that counts, which are worth running before the call
 IN_ALL = 10 * FOLLOWED
 EACH = 64  # iterations of a loop that allocates
 ROUND = 64  # allocations are multiples of it: backends/llvm/code.py
-AT_ONCE: Mapping[str, Callable[..., Any]] = {  # what rows give on NumPy's scalars, in a tenth of the time
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
-    "minimum": lambda a, b: a if a <= b or a != a else b, "maximum": lambda a, b: a if a >= b or a != a else b,
-    "min": lambda a, b: b if b < a else a, "max": lambda a, b: b if b > a else a,
-    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -258,8 +252,8 @@ class _Reader:
         for a in args:
             if a is None:
                 return None
-        if op in AT_ONCE:
-            return AT_ONCE[op](*args)
+        if op in ON_SCALARS:
+            return ON_SCALARS[op](*args)
         return TABLE[op].evaluate(*args, *([stm.var.type.dtype.numpy] if op == "convert" else []))
 
     def allocate(self, buffer: Buffer, size: Any | None) -> None:

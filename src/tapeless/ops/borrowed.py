@@ -39,6 +39,21 @@ def _half(b: Scalars, x: Atom) -> Atom:
     return b("mul", x, 0.5)
 
 
+def _near_zero(
+    b: Scalars, x: Atom, radius: float, terms: tuple[float, ...], beyond: Partial, even: bool = False
+) -> Atom:
+    """The polynomial with these terms, in x or in x^2, inside of the radius, where `beyond(x)` loses digits."""
+    near = b("lt", b("abs", x), radius)
+    here, there = b("select", near, x, 0.0), b("select", near, radius, x)
+    z = b("square", here) if even else here
+    total = b("mul", z, terms[-1])
+    for term in reversed(terms[1:-1]):
+        total = b("mul", z, b("add", total, term))
+    found = beyond(there)
+    assert not isinstance(found, float)
+    return b("select", near, b("add", total, terms[0]), found)
+
+
 # --- Bessel functions --------------------------------------------------------------------------------------------
 
 
@@ -51,9 +66,15 @@ def _between(name: str, operator: str, factor: float) -> Partial:
     return slope
 
 
-def _of_one(zero: str, general: str, operator: str, factor: float) -> Partial:
-    """The same for the function of order 1."""
-    return lambda b, r, x: b("mul", b(operator, b(zero, x), b(general, 2.0, x)), factor)
+def _of_one(zero: str, sign: int) -> Partial:
+    """f(0, x) - f(1, x) / x: the same for the function of order 1. The quotient is an even function, `sign` that of its series."""
+    terms = tuple(0.5 * (sign / 4) ** k / (math.factorial(k) * math.factorial(k + 1)) for k in range(10))
+
+    def slope(b: Scalars, r: Atom, x: Atom) -> Atom:
+        quotient = _near_zero(b, x, 1.0, terms, lambda x: b("div", r, x), even=True)
+        return b("sub", b(zero, x), quotient)
+
+    return slope
 
 
 # Functions that are singular at 0 have terms of one sign there: their recurrence loses nothing, and takes one value.
@@ -102,17 +123,17 @@ def _of_order(name: str, slope: Partial) -> Partials:
 
 BESSEL = {
     "j0": Borrowed((lambda b, r, x: b("neg", b("j1", x)),)),
-    "j1": Borrowed((_of_one("j0", "jv", "sub", 0.5),)),
+    "j1": Borrowed((_of_one("j0", -1),)),
     "jv": Borrowed(_of_order("jv", _between("jv", "sub", 0.5)), ((0.5, 0.0),)),
     "y0": Borrowed((lambda b, r, x: b("neg", b("y1", x)),), ((0.0,),)),
     "y1": Borrowed((lambda b, r, x: b("sub", b("y0", x), b("div", r, x)),), ((0.0,),)),
     "yn": Borrowed(_of_order("yn", _towards_zero("yn")), ((1.0, 0.0),)),
     "yv": Borrowed(_of_order("yv", _towards_zero("yv")), ((1.0, 0.0),)),
     "i0": Borrowed((lambda b, r, x: b("i1", x),), ((800.0,),)),
-    "i1": Borrowed((_of_one("i0", "iv", "add", 0.5),), ((800.0,),)),
+    "i1": Borrowed((_of_one("i0", 1),), ((800.0,),)),
     "iv": Borrowed(_of_order("iv", _between("iv", "add", 0.5)), ((0.5, 0.0),)),
     "i0e": Borrowed((_damped(lambda b, r, x: b("i1e", x)),)),
-    "i1e": Borrowed((_damped(_of_one("i0e", "ive", "add", 0.5)),)),
+    "i1e": Borrowed((_damped(lambda b, r, x: _half(b, b("add", b("i0e", x), b("ive", 2.0, x)))),)),
     "ive": Borrowed(_of_order("ive", _damped(_between("ive", "add", 0.5))), ((0.5, 0.0),)),
     "k0": Borrowed((lambda b, r, x: b("neg", b("k1", x)),), ((0.0,),)),
     "k1": Borrowed((_of_one_from_below("k0"),), ((0.0,),)),
@@ -300,17 +321,36 @@ def _expn(b: Scalars, r: Atom, n: Atom, x: Atom) -> Atom:
     return b("neg", b("select", first, b("mul", r, b("add", b("reciprocal", x), 1.0)), below))
 
 
-def _elliptic(factor: float, p: float, q: float) -> Partial:
-    """The slope by the parameter as a hypergeometric function: no difference of the integrals cancels at 0."""
-    return lambda b, r, m: b("mul", b("hyp2f1", p, q, 2.0, m), factor * math.pi / 8)
+def _hypergeometric(p: float, q: float, s: float, factor: float) -> tuple[float, ...]:
+    """Terms of factor F(p, q; s; x), enough for |x| < 0.3."""
+    terms = [factor]
+    for k in range(30):
+        terms.append(terms[-1] * (p + k) * (q + k) / ((s + k) * (1 + k)))
+    return tuple(terms)
+
+
+# Of differences of the two integrals, which cancel at 0: (K - E) / m, and (E - (1 - m) K) / m.
+DIFFERENCES = tuple(_hypergeometric(0.5, q, 2.0, math.pi / 4) for q in (1.5, 0.5))
+
+
+def _ellipe(b: Scalars, r: Atom, m: Atom) -> Atom:
+    difference = _near_zero(b, m, 0.3, DIFFERENCES[0], lambda m: b("div", b("sub", b("ellipk", m), r), m))
+    return b("mul", difference, -0.5)
+
+
+def _ellipk(b: Scalars, r: Atom, m: Atom) -> Atom:
+    def beyond(m: Atom) -> Atom:
+        return b("div", b("sub", b("ellipe", m), b("mul", b("sub", 1.0, m), r)), m)
+
+    return b("div", _half(b, _near_zero(b, m, 0.3, DIFFERENCES[1], beyond)), b("sub", 1.0, m))
 
 
 INTEGRALS = {
     "exp1": Borrowed((lambda b, r, x: b("neg", b("div", b("exp", b("neg", x)), x)),), ((0.0,),)),
     "expi": Borrowed((lambda b, r, x: b("div", b("exp", x), x),), ((0.0,), (800.0,))),
     "expn": Borrowed((_none("expn", "order"), _expn), ((1.0, 0.0),)),
-    "ellipk": Borrowed((_elliptic(1.0, 1.5, 1.5),), ((1.0,),)),
-    "ellipe": Borrowed((_elliptic(-1.0, 0.5, 1.5),), ((1.0,),)),
+    "ellipk": Borrowed((_ellipk,), ((1.0,),)),
+    "ellipe": Borrowed((_ellipe,), ((1.0,),)),
     "wrightomega": Borrowed((lambda b, r, x: b("div", r, b("add", r, 1.0)),)),
     "hyp0f1": Borrowed(
         (

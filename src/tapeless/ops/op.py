@@ -194,6 +194,11 @@ class Op:
         return isinstance(self.llvm, Foreign) and not self.llvm.libdevice
 
     @property
+    def one_by_one(self) -> bool:
+        """No vector instructions serve it."""
+        return isinstance(self.llvm, Foreign) or (isinstance(self.llvm, (Libm, Special)) and not self.llvm.vector)
+
+    @property
     def bounded_slope(self) -> bool:
         """Slopes are finite wherever the operands are."""
         return not self.singular_at

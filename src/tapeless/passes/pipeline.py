@@ -49,6 +49,7 @@ from tapeless.passes.tidy.branches import merge_branches
 from tapeless.passes.tidy.cse import cse
 from tapeless.passes.tidy.dce import dce
 from tapeless.passes.tidy.hoist import hoist
+from tapeless.passes.tidy.picked import compute_what_is_picked
 from tapeless.passes.tidy.quotients import settle_quotients
 from tapeless.passes.tidy.repeated_loops import drop_repeated_loops
 from tapeless.passes.tidy.scales import HANDING_ON, lift_scales
@@ -201,6 +202,7 @@ FINISHING: tuple[Step, ...] = (
     Pass("summed", sum_outer_maps, DEVICES, about=frozenset({UpdateAcc})),
     TIDY_FINALLY,
     SCALES,
+    Pass("picked", compute_what_is_picked, about=frozenset({"select"})),
     Pass("quotients", settle_quotients, about=frozenset({"quotient"})),
     Pass("tiles", write_tiles, CPU, about=frozenset({WithAcc})),
     Pass("nothing added", skip_additions_of_nothing, about=frozenset({UpdateAcc})),

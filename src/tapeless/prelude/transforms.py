@@ -2,6 +2,11 @@
 
 A length with a prime factor above LARGE becomes a convolution of a length that is a power of two (Bluestein); the length of the table
 says so, which all rows share.
+
+Note [Pairs of real numbers]
+The transform of 2 h real numbers is one of h complex ones, z[j] = x[2 j] + i x[2 j + 1]. With z~[k] = conj(z^[h - k]) those at even
+positions have the transform (z^ + z~) / 2, the others (z^ - z~) / 2i, and x^[k] is the first plus exp(-pi i k / h) times the second. The same
+backwards: real numbers come out in pairs. Every second root of the longer transform is one of the shorter.
 """
 
 from __future__ import annotations
@@ -53,6 +58,50 @@ def transform(x: Any, sign: float) -> Any:
     return each_row(_forward if sign < 0 else _back, x, table.astype(x.dtype))
 
 
+def _go_in_pairs(n: Any) -> Any:
+    return n % 2 == 0 and _largest_factor(n) <= LARGE
+
+
+def _roots(n: Any, dtype: Any) -> Any:
+    return intrinsics.fft_table(np.empty(n, dtype=np.complex128), np.empty(n, dtype=np.complex128)).astype(dtype)
+
+
+def from_reals(x: Any) -> Any:
+    """The first half of the transform of real numbers along the last axis."""
+    n, dtype = x.shape[-1], np.complex64 if x.dtype == np.float32 else np.complex128
+    h = n // 2
+    out = np.empty((*x.shape[:-1], h + 1), dtype=dtype)
+    if _go_in_pairs(n):
+        roots = _roots(n, dtype)
+        z = each_row(_forward, x[..., 0::2] + 1j * x[..., 1::2], roots[::2].copy())
+        out[..., 0] = z[..., 0].real + z[..., 0].imag
+        out[..., h] = z[..., 0].real - z[..., 0].imag
+        up, down = z[..., 1:], np.conj(z[..., 1:][..., ::-1])
+        out[..., 1:h] = 0.5 * (up + down) - 0.5j * roots[1:h] * (up - down)
+    else:
+        out[...] = transform(x.astype(dtype), -1.0)[..., : h + 1]
+    return out
+
+
+def to_reals(a: Any, n: Any) -> Any:
+    """The n real numbers, times n, of which this is the first half of the transform along the last axis."""
+    h = n // 2
+    out = np.empty((*a.shape[:-1], n), dtype=a.real.dtype)
+    if _go_in_pairs(n):
+        roots = _roots(n, a.dtype)
+        z = np.empty((*a.shape[:-1], h), dtype=a.dtype)
+        first, last = a[..., 0].real, a[..., h].real
+        z[..., 0] = first + last + 1j * (first - last)
+        up, down = a[..., 1:h], np.conj(a[..., 1:h][..., ::-1])
+        z[..., 1:] = up + down + 1j * np.conj(roots[1:h]) * (up - down)
+        z = each_row(_back, z, roots[::2].copy())
+        out[..., 0::2] = z.real
+        out[..., 1::2] = z.imag
+    else:
+        out[...] = transform(_whole(a, n), 1.0).real
+    return out
+
+
 # -- axes, sizes, norms
 
 
@@ -61,6 +110,11 @@ def _complex(a: Any) -> Any:
     if np.iscomplexobj(a):
         return a
     return a.astype(np.complex64 if a.dtype == np.float32 else np.complex128)
+
+
+def _real(a: Any) -> Any:
+    a = np.asarray(a)
+    return a if a.dtype == np.float32 or a.dtype == np.float64 else a.astype(np.float64)
 
 
 def _require_some(n: Any) -> None:
@@ -90,16 +144,18 @@ def _scale(n: Any, norm: Any, forward: bool) -> Any:
     refuse("the norm of a Fourier transform must be 'backward', 'ortho' or 'forward'")
 
 
+def _scaled(made: Any, n: Any, norm: Any, forward: bool) -> Any:
+    factor = _scale(n, norm, forward)
+    if forward and (norm is None or norm == "backward"):
+        return made
+    return (made * factor).astype(made.dtype)
+
+
 def _along(a: Any, n: Any, axis: Any, norm: Any, forward: bool) -> Any:
     a = np.moveaxis(resized(_complex(a), n, axis), axis, -1)
     _require_some(a.shape[-1])
-    made = transform(a, -1.0 if forward else 1.0)
-    factor = _scale(a.shape[-1], norm, forward)
-    if norm is None or norm == "backward":
-        made = made if forward else made * factor
-    else:
-        made = made * factor
-    return np.moveaxis(made.astype(a.dtype), -1, axis)
+    made = transform(a, -1.0 if forward else 1.0).astype(a.dtype)
+    return np.moveaxis(_scaled(made, a.shape[-1], norm, forward), -1, axis)
 
 
 @stands_for("np.fft.fft")
@@ -116,14 +172,15 @@ def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
     if np.iscomplexobj(a):
         refuse("np.fft.rfft takes real numbers", "use fft.")
-    made = np.moveaxis(_along(a, n, axis, norm, True), axis, -1)
-    return np.moveaxis(made[..., : made.shape[-1] // 2 + 1], -1, axis)
+    x = np.moveaxis(resized(_real(a), n, axis), axis, -1)
+    _require_some(x.shape[-1])
+    made = from_reals(x)
+    return np.moveaxis(_scaled(made, x.shape[-1], norm, True), -1, axis)
 
 
 def _whole(a: Any, n: Any) -> Any:
     """All n numbers of a transform of real ones, of which the first half is given along the last axis."""
     half = n // 2 + 1
-    a = resized(a, half, -1)
     whole = np.empty((*a.shape[:-1], n), dtype=a.dtype)
     whole[..., :half] = a
     whole[..., half:] = np.conj(a[..., 1 : n - half + 1][..., ::-1])
@@ -139,8 +196,8 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
     size = 2 * (a.shape[-1] - 1) if n is None else n
     if size < 1:
         raise ValueError("Invalid number of FFT data points")
-    made = _along(_whole(a, size), None, -1, norm, False).real
-    return np.moveaxis(made, -1, axis)
+    made = to_reals(resized(a, size // 2 + 1, -1), size)
+    return np.moveaxis(_scaled(made, size, norm, False), -1, axis)
 
 
 @stands_for("np.fft.hfft")
