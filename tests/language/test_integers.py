@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -157,6 +159,19 @@ def accumulated(x):
 def test_check_raises_on_overflow(f, args):
     with pytest.raises(OverflowError):
         tp.function(f, check=True)(*args)
+
+
+@pytest.mark.parametrize("f", [math.comb, math.perm])
+def test_choices_that_do_not_fit_raise(f):
+    compiled = tp.function(lambda n, k: f(n, k))
+    for n in (20, 21, 61, 66, 67, 68, 130, 3_037_000_499, 3_037_000_500, LARGE, TOP):
+        for k in (0, 1, 2, 3, 16, 20, 21, 30, 33, 34, 66, 131):
+            expected = f(n, k)
+            if expected <= TOP:
+                assert compiled(n, k) == expected
+            else:
+                with pytest.raises(OverflowError, match="does not fit into 64 bits"):
+                    compiled(n, k)
 
 
 @pytest.mark.parametrize("f, args", [

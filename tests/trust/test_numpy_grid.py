@@ -245,9 +245,9 @@ PYTHON: dict[str, list[tuple]] = {
     **{f"math.{n}": [(v,) for v in REALS] for n in UNARY},
     **{f"math.{n}": [(a, b) for a in SOME for b in SOME] for n in ("atan2", "copysign", "fmod", "remainder", "hypot", "nextafter", "pow", "isclose")},
     **{f"math.{n}": [(a, b) for a in INTEGERS for b in INTEGERS] for n in ("gcd", "lcm")},
-    "math.comb": [(n, k) for n in (0, 1, 5, 20, 61, 66, -1) for k in (0, 1, 3, 30, 33, -1)],
+    "math.comb": [(n, k) for n in (0, 1, 5, 20, 61, 66, 67, -1) for k in (0, 1, 3, 30, 33, -1)],
     "math.factorial": [(n,) for n in (0, 1, 5, 20, 21, -1)],
-    "math.perm": [(n, k) for n in (0, 1, 5, 20, -1) for k in (0, 1, 3, 20, 21, -1)],
+    "math.perm": [(n, k) for n in (0, 1, 5, 20, 25, -1) for k in (0, 1, 3, 20, 21, 30, -1)],
     "math.isqrt": [(n,) for n in INTEGERS],
     "math.ldexp": [(a, n) for a in SOME for n in (0, 1, -1, 1023, -1074, 2000, -2000)],
     **{f"cmath.{n}": [(z,) for z in COMPLEX] for n in (

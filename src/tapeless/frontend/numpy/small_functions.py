@@ -66,8 +66,12 @@ def lcm(a: int, b: int) -> int:
 def perm(n: int, k: int) -> int:
     if n < 0 or k < 0:
         raise ValueError("n and k must be non-negative integers")
+    if k > n:
+        return 0
     result = 1
-    for i in range(min(k, n + 1)):
+    for i in range(k):
+        if result > 9223372036854775807 // (n - i):
+            raise OverflowError("the number of arrangements does not fit into 64 bits")
         result *= n - i
     return result
 
@@ -90,7 +94,10 @@ def comb(n: int, k: int) -> int:
         return 0
     result = 1
     for i in range(min(k, n - k)):
+        fits = result // (i + 1) <= 9223372036854775807 // (n - i)
         result = result // (i + 1) * (n - i) + result % (i + 1) * (n - i) // (i + 1)  # nothing larger than the result
+        if not fits or result < 0:
+            raise OverflowError("the number of choices does not fit into 64 bits")
     return result
 
 

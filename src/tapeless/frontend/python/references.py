@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from tapeless.frontend.state.context import Context, new_box
-from tapeless.frontend.state.parts import parts_of, with_parts
+from tapeless.frontend.state.parts import WHOLE, parts_of, with_parts
 from tapeless.frontend.state.values import (
     Box,
     Builtin,
@@ -191,6 +191,8 @@ def boxes_in(state: State) -> set[Box]:
 
 
 def _collect(value: Value, found: set[Box]) -> None:
+    if type(value) in WHOLE:
+        return
     if isinstance(value, MaybeUndefined):
         value = value.value
     if isinstance(value, (Sequence_, Grown)) and value.ref is not None and not value.ref.may_be:
@@ -222,6 +224,8 @@ def evaluated(ctx: Context, make: Callable[[], Sequence[Value]]) -> list[Value]:
 
 
 def _renewed(value: Value, changed: Mapping[Box, Value], is_stale: Callable[[Box], bool]) -> Value:
+    if type(value) in WHOLE:
+        return value
     match value:
         case Sequence_(ref=Box() as box) | Grown(ref=Box() as box):
             if box in changed:

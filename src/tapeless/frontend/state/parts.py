@@ -26,9 +26,13 @@ from tapeless.frontend.state.values import (
     Zipped,
 )
 
+WHOLE = frozenset({Scalar, Array, Static})  # most values, which are made of no others
+
 
 def parts_of(value: Value) -> tuple[Value, ...]:
     """The values that a value is made of: elements, bounds, the defaults of a function, the receiver of a method."""
+    if type(value) in WHOLE:
+        return ()
     match value:
         case Sequence_(items=parts):
             return parts
