@@ -1,7 +1,11 @@
 """np.frexp, np.ldexp, np.logaddexp2, np.iscomplex and their kin."""
 
-import numpy as np
+import math
 
+import numpy as np
+import pytest
+
+import tapeless as tp
 from tests.prelude.cases import test_numpy_raises_too, test_refused, test_slopes, test_values  # noqa: F401
 from tests.prelude.judged import judge
 from tests.quick import unoptimized  # noqa: F401  (for all tests here)
@@ -85,3 +89,15 @@ def test_float32():
         order=0,
         rtol=1e-6,
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_frexp_takes_every_exponent_apart(dtype):
+    smallest, largest = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    powers = np.ldexp(dtype(1.0), np.arange(math.frexp(smallest)[1] - 1, math.frexp(largest)[1])).astype(dtype)
+    x = np.concatenate([powers, -powers * dtype(0.7), np.nextafter(powers, dtype(0.0)), [largest, -smallest]]).astype(
+        dtype
+    )
+    for found, expected in zip(tp.function(lambda x: np.frexp(x))(x), np.frexp(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == expected.dtype

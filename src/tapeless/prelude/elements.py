@@ -88,9 +88,11 @@ def frexp(x: Any, /) -> Any:
     if value.dtype.kind != "f":
         value = value.astype(float)
     usual = (value != 0) & np.isfinite(value)
-    size = np.abs(np.where(usual, value, 1))
-    power = np.where(usual, np.floor(np.log2(size)).astype(np.int64) + 1, 0)
-    part = np.ldexp(np.where(usual, value, 1), -power)
-    power = np.where(usual & (np.abs(part) >= 1), power + 1, power)  # log2 was rounded
-    power = np.where(usual & (np.abs(part) < 0.5), power - 1, power)
-    return np.where(usual, np.ldexp(np.where(usual, value, 1), -power), value), power.astype(np.int32)
+    part = np.where(usual, value, 1)
+    power = np.floor(np.log2(np.abs(part))).astype(np.int64) + 1
+    for step in (power // 2, power - power // 2):  # one power of two might overflow
+        part = part * np.exp2(-step.astype(float)).astype(part.dtype)
+    above, below = np.abs(part) >= 1, np.abs(part) < 0.5  # log2 was rounded
+    power = power + np.where(above, 1, np.where(below, -1, 0))
+    part = part * np.where(above, 0.5, np.where(below, 2.0, 1.0)).astype(part.dtype)
+    return np.where(usual, part, value), np.where(usual, power, 0).astype(np.int32)
