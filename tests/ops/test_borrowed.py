@@ -156,6 +156,15 @@ def test_slopes_of_other_orders(name, v):
             assert slope(name, 1, (v, x)) == pytest.approx(expected, rel=1e-10), x
 
 
+@pytest.mark.parametrize(
+    "name, args, expected",
+    [("i1", (800.0,), np.inf), ("i1", (-800.0,), np.inf), ("kv", (0.0, 0.0), -np.inf), ("kv", (1.0, 0.0), -np.inf),
+     ("k1", (0.0,), -np.inf), ("ellipk", (1.0,), np.inf), ("ellipe", (1.0,), -np.inf)],
+)  # fmt: skip
+def test_slopes_without_end(name, args, expected):
+    assert slope(name, len(args) - 1, args) == expected
+
+
 def test_slopes_by_both_operands():
     for name, point in {
         "beta": (1.5, 2.5),

@@ -22,6 +22,7 @@ from scipy.special import cython_special
 
 from tapeless.ir.types import DType
 from tapeless.ops import op as schema
+from tapeless.ops.evaluations import ON_SCALARS
 from tapeless.ops.table import FAMILIES, TABLE, op
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -383,3 +384,17 @@ def test_patterns(dtype: DType, width: tuple[str, str]):
     for x in SPECIALS:
         (expected,) = struct.unpack(width[1], struct.pack(width[0], x))
         assert op("pattern").numpy(dtype.numpy.type(x)).item() == expected
+
+
+@pytest.mark.parametrize("name", ON_SCALARS)
+def test_shortcuts_are_the_rows(name):
+    """Of two equal zeros either may be given: sizes have no sign."""
+    row = TABLE[name]
+    for dtype in sorted(row.dtypes & {DType.i64, DType.f64, DType.bool}, key=str):
+        numbers = {DType.i64: (-7, 0, 3, 2**40), DType.bool: (False, True)}.get(dtype, (-1.5, 0.0, 2.0, np.inf, np.nan))
+        for a, b in itertools.product([dtype.numpy.type(n) for n in numbers], repeat=2):
+            with np.errstate(all="ignore"):
+                found, expected = ON_SCALARS[name](a, b), row.numpy(a, b)
+            assert found.dtype == expected.dtype and np.array_equal(
+                found, expected, equal_nan=found.dtype.kind == "f"
+            ), (a, b)

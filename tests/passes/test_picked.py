@@ -41,6 +41,10 @@ def test_what_is_picked(code: str, result: str) -> None:
         (CHOICE.replace("q f1 f2", "q f1 f1"), "(u, f2)"),
         ("f1: f64 = gammaln a\nq: bool = lt a f1\nu: f64 = select q f1 b", "(u, u)"),
         (SLOPE + "\nv: f64 = neg f1", "(u, v)"),
+        (SLOPE.replace("eq b 0.0", "gt b 0.0"), "(u, u)"),
+        (SLOPE.replace("eq b 0.0", "eq b 1.0"), "(u, u)"),
+        (SLOPE.replace("mul f1 b", "add f1 b"), "(u, u)"),
+        (SLOPE.replace("eq b 0.0", "eq w1 0.0").replace("q: bool", "w1: f64 = neg a\nq: bool"), "(u, u)"),
         (
             SLOPE.replace("q: bool = eq b 0.0\nf1: f64 = digamma a", "f1: f64 = digamma a\nq: bool = eq f1 0.0"),
             "(u, u)",
@@ -52,12 +56,26 @@ def test_what_is_picked(code: str, result: str) -> None:
         "picked either way",
         "compared",
         "a slope used elsewhere",
+        "a test for something else",
+        "a test for another number",
+        "no product",
+        "a test of no factor",
         "a slope that is compared",
     ],
 )
 def test_what_stays(code: str, results: str) -> None:
     f = program(code, results)
     assert compute_what_is_picked(f) is f
+
+
+def without_nan(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    found = special.digamma(y)
+    return np.where((x > 0) & np.isnan(found), 0.0, found)
+
+
+def test_a_look_for_nan_is_not_taken_for_a_product_with_nothing() -> None:
+    x, y = np.array([1.0, 1.0, -1.0, -1.0]), np.array([2.0, np.nan, 3.0, np.nan])
+    np.testing.assert_allclose(tp.function(without_nan)(x, y), without_nan(x, y), rtol=1e-14)
 
 
 def pieces(x: np.ndarray) -> np.ndarray:

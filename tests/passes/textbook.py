@@ -229,9 +229,6 @@ def two_modes(x, low, high):
     return np.sum(np.log(np.exp(-0.5 * (x - low) ** 2) + np.exp(-0.5 * (x - high) ** 2)))
 
 
-START, NEIGHBOUR = np.array([0, 2, 5, 6, 9]), np.array([1, 2, 0, 2, 3, 1, 0, 1, 2])  # rows of different lengths
-
-
 def censored_regression(w, x, y):
     """Of what is only measured above 0: below it is the chance that counts (Tobit)."""
     residuals = y - x @ w
@@ -250,6 +247,8 @@ def screened_cylinder(r, radius):
     inside = special.i0(r) * special.k1(radius)
     return np.sum(np.where(r < radius, 1.0 / radius - inside, special.k0(r) * special.i1(radius)))
 
+
+START, NEIGHBOUR = np.array([0, 2, 5, 6, 9]), np.array([1, 2, 0, 2, 3, 1, 0, 1, 2])  # rows of different lengths
 
 TEXTBOOK = (
     (product, (some(3, 4), some(4, 5))),

@@ -132,7 +132,7 @@ def test_explain_of_a_budget_that_is_too_small():
 def test_budgets_of_two_derivatives_in_one_function():
     def f(u):
         a = tp.grad(heat, memory="80MB")(u, 0.1, 90)
-        return a + tp.grad(heat, memory="56MB")(u, 0.2, 90)
+        return a + tp.grad(heat, memory="48MB")(u, 0.2, 90)
 
     expected = tp.grad(heat)(U, 0.1, 90) + tp.grad(heat)(U, 0.2, 90)
     np.testing.assert_allclose(tp.function(f)(U), expected, rtol=1e-9, atol=1e-12)

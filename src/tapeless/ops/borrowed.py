@@ -72,7 +72,7 @@ def _of_one(zero: str, sign: int) -> Partial:
 
     def slope(b: Scalars, r: Atom, x: Atom) -> Atom:
         quotient = _near_zero(b, x, 1.0, terms, lambda x: b("div", r, x), even=True)
-        return b("sub", b(zero, x), quotient)
+        return b("select", b("isinf", r), b("abs", r), b("sub", b(zero, x), quotient))
 
     return slope
 
@@ -85,7 +85,8 @@ def _from_below(name: str) -> Partial:
 
     def slope(b: Scalars, r: Atom, v: Atom, x: Atom) -> Atom:
         order = b("abs", v)
-        return b("neg", b("add", b(name, b("sub", order, 1.0), x), b("mul", b("div", order, x), r)))
+        rest = b("select", b("eq", order, 0.0), 0.0, b("mul", b("div", order, x), r))  # x may be 0, too
+        return b("neg", b("add", b(name, b("sub", order, 1.0), x), rest))
 
     return slope
 
@@ -340,7 +341,8 @@ def _ellipe(b: Scalars, r: Atom, m: Atom) -> Atom:
 
 def _ellipk(b: Scalars, r: Atom, m: Atom) -> Atom:
     def beyond(m: Atom) -> Atom:
-        return b("div", b("sub", b("ellipe", m), b("mul", b("sub", 1.0, m), r)), m)
+        rest = b("select", b("eq", m, 1.0), 0.0, b("mul", b("sub", 1.0, m), r))  # 0 times infinity
+        return b("div", b("sub", b("ellipe", m), rest), m)
 
     return b("div", _half(b, _near_zero(b, m, 0.3, DIFFERENCES[1], beyond)), b("sub", 1.0, m))
 

@@ -58,7 +58,10 @@ def qr(a: Any) -> Any:
 
 def fft_table(room: Any, like: Any) -> Any:
     """What transforms of vectors as long as `like` take: as many numbers as there are in `room`. Neither is read."""
-    return np.zeros(len(room), dtype=complex)
+    roots = np.zeros(len(room), dtype=complex)
+    if len(room) == len(like) > 0:
+        roots[:] = np.exp(-2j * np.pi / len(room) * np.arange(len(room)))
+    return roots
 
 
 def fft(x: Any, table: Any) -> Any:

@@ -51,28 +51,28 @@ def _table_size(n: Any) -> Any:
     return 2 * size + n
 
 
+def _table(n: Any, size: Any, dtype: Any) -> Any:
+    """Of n numbers. One of n numbers itself holds the roots."""
+    return intrinsics.fft_table(np.empty(size, dtype=np.complex128), np.empty(n, dtype=np.complex128)).astype(dtype)
+
+
 def transform(x: Any, sign: float) -> Any:
     """Along the last axis, with exp(sign 2 pi i j k / n)."""
     n = x.shape[-1]
-    table = intrinsics.fft_table(np.empty(_table_size(n), dtype=np.complex128), np.empty(n, dtype=np.complex128))
-    return each_row(_forward if sign < 0 else _back, x, table.astype(x.dtype))
+    return each_row(_forward if sign < 0 else _back, x, _table(n, _table_size(n), x.dtype))
 
 
 def _go_in_pairs(n: Any) -> Any:
     return n % 2 == 0 and _largest_factor(n) <= LARGE
 
 
-def _roots(n: Any, dtype: Any) -> Any:
-    return intrinsics.fft_table(np.empty(n, dtype=np.complex128), np.empty(n, dtype=np.complex128)).astype(dtype)
-
-
-def from_reals(x: Any) -> Any:
+def _from_reals(x: Any) -> Any:
     """The first half of the transform of real numbers along the last axis."""
     n, dtype = x.shape[-1], np.complex64 if x.dtype == np.float32 else np.complex128
     h = n // 2
     out = np.empty((*x.shape[:-1], h + 1), dtype=dtype)
     if _go_in_pairs(n):
-        roots = _roots(n, dtype)
+        roots = _table(n, n, dtype)
         z = each_row(_forward, x[..., 0::2] + 1j * x[..., 1::2], roots[::2].copy())
         out[..., 0] = z[..., 0].real + z[..., 0].imag
         out[..., h] = z[..., 0].real - z[..., 0].imag
@@ -83,12 +83,12 @@ def from_reals(x: Any) -> Any:
     return out
 
 
-def to_reals(a: Any, n: Any) -> Any:
+def _to_reals(a: Any, n: Any) -> Any:
     """The n real numbers, times n, of which this is the first half of the transform along the last axis."""
     h = n // 2
     out = np.empty((*a.shape[:-1], n), dtype=a.real.dtype)
     if _go_in_pairs(n):
-        roots = _roots(n, a.dtype)
+        roots = _table(n, n, a.dtype)
         z = np.empty((*a.shape[:-1], h), dtype=a.dtype)
         first, last = a[..., 0].real, a[..., h].real
         z[..., 0] = first + last + 1j * (first - last)
@@ -174,7 +174,7 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
         refuse("np.fft.rfft takes real numbers", "use fft.")
     x = np.moveaxis(resized(_real(a), n, axis), axis, -1)
     _require_some(x.shape[-1])
-    made = from_reals(x)
+    made = _from_reals(x)
     return np.moveaxis(_scaled(made, x.shape[-1], norm, True), -1, axis)
 
 
@@ -196,7 +196,7 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
     size = 2 * (a.shape[-1] - 1) if n is None else n
     if size < 1:
         raise ValueError("Invalid number of FFT data points")
-    made = to_reals(resized(a, size // 2 + 1, -1), size)
+    made = _to_reals(resized(a, size // 2 + 1, -1), size)
     return np.moveaxis(_scaled(made, size, norm, False), -1, axis)
 
 

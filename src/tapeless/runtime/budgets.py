@@ -104,7 +104,7 @@ class Budget:
         self.memory, self.programs, self.threads = memory, programs, threads
         self.limit = memory + SMALL
         self.known: dict[tuple[Any, ...], tuple[Program, int] | Refused] = {}
-        self.seen: dict[tuple[int, int], Footprint] = {}  # while a call is looked at: by program and room
+        self.seen: dict[tuple[int, int], Footprint] = {}  # of the call that is looked at, by program and room
 
     def on(self, threads: int) -> Budget:
         """The same for so many threads."""
@@ -143,7 +143,6 @@ class Budget:
         if len(self.known) >= REMEMBERED:
             self.known.clear()
         self.known[self.key(numbers)] = found
-        self.seen.clear()
         return found
 
     def _enough(self, numbers: Numbers, refused: Refused) -> Refused:

@@ -20,6 +20,7 @@ from tapeless.frontend.state.values import Value
 from tapeless.prelude import registry
 
 FOLDER = os.path.dirname(registry.__file__) + os.sep
+LARGEST = 2**63 - 1
 
 
 def inline(
@@ -70,7 +71,7 @@ def perm(n: int, k: int) -> int:
         return 0
     result = 1
     for i in range(k):
-        if result > 9223372036854775807 // (n - i):
+        if result > LARGEST // (n - i):
             raise OverflowError("the number of arrangements does not fit into 64 bits")
         result *= n - i
     return result
@@ -94,7 +95,7 @@ def comb(n: int, k: int) -> int:
         return 0
     result = 1
     for i in range(min(k, n - k)):
-        fits = result // (i + 1) <= 9223372036854775807 // (n - i)
+        fits = result // (i + 1) <= LARGEST // (n - i)
         result = result // (i + 1) * (n - i) + result % (i + 1) * (n - i) // (i + 1)  # nothing larger than the result
         if not fits or result < 0:
             raise OverflowError("the number of choices does not fit into 64 bits")

@@ -6,9 +6,9 @@ rows being total and without effects, and on `dce`: what is used is needed.
 Note [Dear operands]
 `np.where(x > 2, f(x), g(x))` means both functions of every x, and so do products of slopes that are 0 wherever the
 other arm was taken. Most rows cost less than a branch that the processor cannot foresee, and vector instructions serve
-them best side by side. Those that are called one by one, for one element each, are worth a branch. A product that is
-taken for 0 where its second factor is (Note [Zero times infinity]) is a selection by that alone, up to the sign of the 0.
-Integers stay where they are: they may be sizes.
+them best side by side. Those that are called one by one, for one element each, are worth a branch. A product with t
+that is taken for 0 where t is 0 and it is NaN (Note [Zero times infinity]) is a selection by t == 0 alone, up to the sign of the 0: only
+then, since a program may look for NaN on its own account. Integers stay where they are: they may be sizes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tapeless.ir.core import Apply, Body, Function, If, Stm
+from tapeless.ir.core import Apply, Body, Exp, Function, If, Stm
 from tapeless.ir.types import Atom, Var, zero_of
 from tapeless.ir.walk import in_regions, map_function, use_counts, with_stms
 from tapeless.ops.rows import HEAVY
@@ -77,11 +77,13 @@ class _Picking:
             self.moved.update(choice.tested, *arms)
         return with_stms(self.whole, [s for k, s in enumerate(stms) if k not in self.moved])
 
+    def row(self, atom: Atom) -> Exp | None:
+        """What makes it, if that is a row."""
+        return self.whole.stms[self.made[atom]].exp if isinstance(atom, Var) and atom in self.made else None
+
     def only_use(self, atom: Atom, name: str) -> tuple[Atom, ...] | None:
         """The operands of the row of this name that gives it, if nothing else uses it."""
-        if not isinstance(atom, Var) or atom not in self.made or self.uses[atom] != 1:
-            return None
-        exp = self.whole.stms[self.made[atom]].exp
+        exp = self.row(atom) if self.uses[atom] == 1 else None
         return exp.args if isinstance(exp, Apply) and exp.op == name else None
 
     def choice(self, k: int) -> _Choice | None:
@@ -92,10 +94,17 @@ class _Picking:
         if not isinstance(cond, Var):
             return None
         match self.only_use(cond, "and"):
-            case Var() as zero, Var() as nan if first == zero_of(second.type.dtype):
-                if self.only_use(nan, "isnan") == (second,):
-                    return _Choice(zero, (first, second), (self.made[cond], self.made[nan]))
+            case Var() as still, Var() as nan if self.only_use(nan, "isnan") == (second,):
+                if first == zero_of(second.type.dtype) and self.is_nothing(second, still):
+                    return _Choice(still, (first, second), (self.made[cond], self.made[nan]))
         return _Choice(cond, (first, second))
+
+    def is_nothing(self, product: Atom, still: Var) -> bool:
+        """Whether the condition says that a factor of the product is 0."""
+        match self.row(still), self.row(product):
+            case Apply("eq", (factor, zero)), Apply("mul" | "times", factors):
+                return factor in factors and zero == zero_of(factor.type.dtype)
+        return False
 
     def only_for(self, root: Atom, uses: int) -> set[int]:
         """The statements that nothing but this operand needs, if it has so many uses that go away."""
